@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { disconnect } from '@mortise/test-kit';
+import { disconnect } from './disconnect.js';
 import { Redis } from 'ioredis';
 
 import { startSentinel, type RedisSentinel } from '../src/index.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { disconnect } from '@mortise/test-kit';
+import { disconnect } from './disconnect.js';
 import { Cluster, Redis } from 'ioredis';
 import { until } from '@mortise/server-process';
 

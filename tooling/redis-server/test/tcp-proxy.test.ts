@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { disconnect } from '@mortise/test-kit';
+import { disconnect } from './disconnect.js';
 import { Redis } from 'ioredis';
 import { until } from '@mortise/server-process';
 

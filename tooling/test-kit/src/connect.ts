@@ -1,11 +1,12 @@
 import { afterAll } from '@jest/globals';
+import type { Cluster } from 'ioredis';
 import { Redis } from 'ioredis';
 import { disconnect } from './disconnect.js';
 
-const open = new Set<Redis>();
+const open = new Set<Redis | Cluster>();
 
 afterAll(() => {
-  for (const redis of open) disconnect(redis);
+  for (const client of open) disconnect(client);
 });
 
 /**
@@ -13,9 +14,13 @@ afterAll(() => {
  * back within 20 ms when its server does.
  */
 export function connect(url = process.env['MORTISE_TEST_REDIS']!): Redis {
-  const redis = new Redis(url, { retryStrategy: () => 20 });
+  return disconnectLater(new Redis(url, { retryStrategy: () => 20 }));
+}
+
+/** Closes a client when the file's tests are over, and prints none of its errors. */
+export function disconnectLater<Client extends Redis | Cluster>(client: Client): Client {
   // What ioredis would print while the server is down.
-  redis.on('error', () => undefined);
-  open.add(redis);
-  return redis;
+  client.on('error', () => undefined);
+  open.add(client);
+  return client;
 }
