@@ -81,7 +81,7 @@ async function expectClaims(api: Api): Promise<void> {
   const look = async (): Promise<{ counts: { ready: number; succeeded: number } }> =>
     (await api.send({ path: '/v1/queues/spread' })).json;
   await until('all to be claimed', async () => {
-    claimed.push(...(await post('/claims', { max: 100, leaseMs: 60_000 })).json.items);
+    claimed.push(...(await post('/claims', { limit: 100, leaseMs: 60_000 })).json.items);
     return claimed.length >= 30;
   });
   for (const { id, lease } of claimed)

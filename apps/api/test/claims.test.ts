@@ -37,7 +37,7 @@ test('a task is claimed, prolonged, reported on and completed, at any process', 
     { n: [1] },
     { headers: { h: 'v' }, id: 'order/42', timeoutMs: 500 },
   );
-  const { status, json } = await post('/work/claims', { max: 10, leaseMs: 60_000 });
+  const { status, json } = await post('/work/claims', { limit: 10, leaseMs: 60_000 });
   expect(status).toBe(200);
   const [task] = claimsSchema.strict().parse(json).items;
   expect(task).toMatchObject({
@@ -135,7 +135,7 @@ describe('a wait', () => {
     // Whatever was taken for them either went out before they were gone, or is given back.
     await until('nobody to wait', async () => (await idle('gone')) === 0);
     await queue.enqueue('t', 3);
-    const { json } = await post('/gone/claims', { max: 10, waitMs: 20_000 });
+    const { json } = await post('/gone/claims', { limit: 10, waitMs: 20_000 });
     expect(json.items.map(({ payload }: { payload: number }) => payload)).toContain(3);
     const { active, ready, retrying } = await queue.counts();
     expect(active + ready + retrying).toBe(3);

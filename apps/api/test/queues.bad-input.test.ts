@@ -129,9 +129,9 @@ describe('a body', () => {
 });
 
 describe('a claim', () => {
-  const wish = { max: 7, waitMs: 1, leaseMs: 10_000 };
+  const wish = { limit: 7, waitMs: 1, leaseMs: 10_000 };
 
-  test.each(['0', '101', '1e300', ...types, ...fractions])('max: %s', async (value) => {
+  test.each(['0', '101', '1e300', ...types, ...fractions])('limit: %s', async (value) => {
     expect(await shop.ask({ ...claim, body: text(wish, ':7', `:${value}`) })).toEqual(
       refused('invalid-body'),
     );

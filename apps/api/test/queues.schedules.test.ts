@@ -28,7 +28,7 @@ describe('a schedule', () => {
       ...HOURLY,
       timezone: 'Europe/Berlin',
       missed: 'skip',
-      limit: 5,
+      maxRuns: 5,
       priority: 'high',
       attempts: 1,
     };
@@ -43,7 +43,7 @@ describe('a schedule', () => {
     expect(await queueOf('timed').schedules()).toMatchObject([
       {
         key: 'hourly',
-        rule: { cron: '0 * * * *', timezone: 'Europe/Berlin', missed: 'skip', limit: 5 },
+        rule: { cron: '0 * * * *', timezone: 'Europe/Berlin', missed: 'skip', maxRuns: 5 },
         payload: { day: 1 },
         options: { priority: 'high', attempts: 1 },
       },
@@ -66,7 +66,7 @@ describe('a schedule', () => {
   });
 
   test('makes tasks while a claim waits', async () => {
-    await ask('PUT', '/fired/schedules/beat', { everyMs: 1_000, limit: 1, name: 't', payload: 'now' });
+    await ask('PUT', '/fired/schedules/beat', { everyMs: 1_000, maxRuns: 1, name: 't', payload: 'now' });
     const { json } = await ask('POST', '/fired/claims', { waitMs: 30_000 });
     expect(json.items).toMatchObject([{ name: 't', payload: 'now', id: expect.stringMatching(/^beat@/) }]);
   });
@@ -82,7 +82,7 @@ describe('a schedule', () => {
     ['invalid-body', { everyMs: 1e13, name: 't', payload: 1 }],
     ['invalid-body', { ...HOURLY, tz: 'Europe/Berlin' }],
     ['invalid-body', { ...HOURLY, id: 'x' }],
-    ['invalid-body', { ...HOURLY, limit: 0 }],
+    ['invalid-body', { ...HOURLY, maxRuns: 0 }],
     ['invalid-body', { ...HOURLY, priority: 'urgent' }],
     ['invalid-body', { cron: '0 * * * *', name: 't' }],
   ])('is refused as %s: %j', async (slug, body) => {

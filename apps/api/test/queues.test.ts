@@ -326,7 +326,7 @@ describe('a queue', () => {
     expect((await post('/sharded/tasks', { name: 't', payload: 20 })).status).toBe(201);
     const claimed = new Set<string>();
     for (let tries = 0; tries < 30 && claimed.size < 21; tries += 1) {
-      for (const { id } of (await post('/sharded/claims', { max: 100 })).json.items) claimed.add(id);
+      for (const { id } of (await post('/sharded/claims', { limit: 100 })).json.items) claimed.add(id);
     }
     expect(claimed.size).toBe(21);
   });

@@ -13,7 +13,7 @@ await queue.enqueueMany(
 );
 
 for (;;) {
-  const tasks = await claims.claim({ max: 10, waitMs: 1_000, leaseMs: 30_000 });
+  const tasks = await claims.claim({ limit: 10, waitMs: 1_000, leaseMs: 30_000 });
   if (tasks.length === 0) break;
   for (const { id, payload, lease, attempt } of tasks) {
     await claims.heartbeat(id, lease, 60_000);

@@ -21,7 +21,7 @@ for (const start of ['first', 'second']) {
   );
   console.log(`${start} start: ${isChanged ? 'stored' : 'as it was'}`);
 }
-await queue.schedule('beat', { everyMs: 1_000, limit: 2 }, 'heartbeat', { host: 'web-1' });
+await queue.schedule('beat', { everyMs: 1_000, maxRuns: 2 }, 'heartbeat', { host: 'web-1' });
 
 // Three workers, and yet each instant runs once.
 const beats: string[] = [];

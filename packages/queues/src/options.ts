@@ -1,8 +1,14 @@
-import type { Telemetry } from '@mortise/redis';
+import type {
+  Backoff as PlainBackoff,
+  OnError,
+  ResolvedBackoff as ResolvedPlainBackoff,
+  Telemetry,
+} from '@mortise/redis';
 import {
   ArgumentRangeError,
   ArgumentTypeError,
   requireDuration,
+  requireFunction,
   requireInteger,
   requireName,
   requireObject,
@@ -14,19 +20,17 @@ import type { InputSchemas, OutputSchemas } from './standard-schema.js';
 import { RunAtPastError } from './errors.js';
 import { MAX_DELAY_MS } from './limits.js';
 
-/** The delay before the next attempt. */
-export interface Backoff {
-  /**
-   * `exponential` doubles the delay after each failed attempt, `fixed` keeps it. `custom`, for tasks only, uses the
-   * function or backoff of the worker. Default `exponential`.
-   */
-  readonly type?: 'exponential' | 'fixed' | 'custom';
-  /** Delay after the first failed attempt, ms. 0 to 10 years. Default 1,000. */
-  readonly delayMs?: number;
-  /** Upper limit of the delay, ms. From `delayMs` to 10 years. Default 3,600,000 (an hour), or `delayMs` if longer. */
-  readonly maxDelayMs?: number;
-  /** The share of the delay that is random, 0 to 1. Default 0.5: from half the delay to all of it. */
-  readonly jitter?: number;
+/**
+ * The delay before the next attempt. Defaults: exponential, `delayMs` 1,000, `maxDelayMs` 3,600,000 (an hour) or `delayMs` if
+ * longer, `jitter` 0.5.
+ */
+export interface Backoff extends Omit<PlainBackoff, 'type'> {
+  /** `custom`, for tasks only, uses the function or backoff of the worker. */
+  readonly type?: PlainBackoff['type'] | 'custom';
+}
+
+export interface ResolvedBackoff extends Omit<ResolvedPlainBackoff, 'type'> {
+  readonly type: ResolvedPlainBackoff['type'] | 'custom';
 }
 
 /** The argument of a `BackoffFunction`. */
@@ -137,11 +141,13 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
   readonly keepSucceededMs?: number;
   /** Maximum of stored dead tasks; the oldest are removed beyond it. 1 to 10,000,000. Default 10,000. */
   readonly keepDead?: number;
+  /** Maximum size of a result as JSON, bytes; a larger one is reported and dropped. 2 to 67,108,864. Default 262,144. */
+  readonly maxPayloadBytes?: number;
   /**
    * Gets errors outside of handlers: failed calls (a lasting failure once a minute), lost leases, unknown tasks, results
    * that cannot be stored. Default: a line on stderr.
    */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: OnError;
   /**
    * Standard Schemas by task name, whose output handlers get. A task whose payload its schema refuses is dead at once, and
    * reported with ERR_INVALID_PAYLOAD; an error thrown by a schema fails the attempt. Default: none.
@@ -207,7 +213,7 @@ export function resolveAttempts(attempts: number = DEFAULTS.attempts): number {
   return requireInteger('attempts', attempts, { min: 1, max: MAX_ATTEMPTS });
 }
 
-export function resolveBackoff(backoff: Backoff = {}): Required<Backoff> {
+export function resolveBackoff(backoff: Backoff = {}): ResolvedBackoff {
   const { type = DEFAULTS.backoff.type, ...times } = requireObject('backoff', backoff);
   requireOneOf('backoff.type', type, ['exponential', 'fixed', 'custom']);
   return { ...resolveTimes(times, DEFAULTS.backoff), type };
@@ -216,7 +222,7 @@ export function resolveBackoff(backoff: Backoff = {}): Required<Backoff> {
 /** The backoff of a worker or a handler. */
 export function resolveBackoffPolicy(
   backoff: Backoff | BackoffFunction | undefined,
-): Required<Backoff> | BackoffFunction {
+): ResolvedBackoff | BackoffFunction {
   if (typeof backoff === 'function') return backoff;
   const resolved = resolveBackoff(backoff);
   if (resolved.type === 'custom')
@@ -320,6 +326,7 @@ const WORKER_OPTIONS = new Set([
   'keepSucceeded',
   'keepSucceededMs',
   'keepDead',
+  'maxPayloadBytes',
   'onError',
   'schemas',
   'telemetry',
@@ -334,7 +341,7 @@ export function resolveQueueOptions<Tasks>(options: QueueOptions<Tasks>) {
     /** Undefined: the stored ones. */
     priorities: priorities && resolvePriorities(priorities),
     shards: shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS }),
-    maxPayloadBytes: requireInteger('maxPayloadBytes', maxPayloadBytes, { min: 2, max: 64 * 1024 * 1024 }),
+    maxPayloadBytes: requireMaxPayloadBytes(maxPayloadBytes),
     keepCancelled: requireInteger('keepCancelled', keepCancelled, { min: 1, max: 10_000_000 }),
   };
 }
@@ -361,24 +368,40 @@ export type ResolvedWorkerOptions = ReturnType<typeof resolveWorkerOptions>;
 
 export function resolveWorkerOptions(options: WorkerOptions) {
   requireOptions('Worker', options, WORKER_OPTIONS);
-  const { concurrency, prefetch, leaseMs, keepSucceeded, keepSucceededMs, keepDead } = {
-    ...DEFAULTS,
-    ...withoutUndefined(options),
-  };
-  const onError = options.onError ?? ((error: unknown) => console.error('mortise worker:', error));
-  if (typeof onError !== 'function')
-    throw new ArgumentTypeError(`onError must be a function, got ${typeof onError}`);
+  const { concurrency, prefetch, leaseMs } = { ...DEFAULTS, ...withoutUndefined(options) };
   return {
-    prefix: options.prefix === undefined ? undefined : requireName('prefix', options.prefix),
+    ...resolveEndOptions(options),
     concurrency: requireInteger('concurrency', concurrency, { min: 1, max: 10_000 }),
     prefetch: requireInteger('prefetch', prefetch, { min: 0, max: 100 }),
     leaseMs: requireInteger('leaseMs', leaseMs, { min: 1_000, max: 3_600_000 }),
+  };
+}
+
+/** Options about the ends of attempts, of workers and claims. */
+export function resolveEndOptions(
+  options: Pick<
+    WorkerOptions,
+    'prefix' | 'backoff' | 'keepSucceeded' | 'keepSucceededMs' | 'keepDead' | 'maxPayloadBytes' | 'onError'
+  >,
+) {
+  const { prefix, onError } = options;
+  const { keepSucceeded, keepSucceededMs, keepDead, maxPayloadBytes } = {
+    ...DEFAULTS,
+    ...withoutUndefined(options),
+  };
+  return {
+    prefix: prefix === undefined ? undefined : requireName('prefix', prefix),
     backoff: resolveBackoffPolicy(options.backoff),
     keepSucceeded: requireInteger('keepSucceeded', keepSucceeded, { min: 0, max: 10_000_000 }),
     keepSucceededMs: requireInteger('keepSucceededMs', keepSucceededMs, { min: 0, max: MAX_DELAY_MS }),
     keepDead: requireInteger('keepDead', keepDead, { min: 1, max: 10_000_000 }),
-    onError,
+    maxPayloadBytes: requireMaxPayloadBytes(maxPayloadBytes),
+    onError: onError === undefined ? undefined : requireFunction('onError', onError),
   };
+}
+
+function requireMaxPayloadBytes(bytes: number): number {
+  return requireInteger('maxPayloadBytes', bytes, { min: 2, max: 64 * 1024 * 1024 });
 }
 
 /** Without undefined fields, which mean the default; a spread would overwrite it. */

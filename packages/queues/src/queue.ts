@@ -32,7 +32,7 @@ import type { EnqueuedFlow } from './flow/flows.js';
 import { Flows } from './flow/flows.js';
 import type { ListOptions, Page } from './inspect/list.js';
 import { listPage } from './inspect/list.js';
-import { countAll, lookUp } from './inspect/look-up.js';
+import { countAll, lookUp, readSettings } from './inspect/look-up.js';
 import type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
 import { clean, drain, retryAll } from './operate/bulk.js';
 import { Operator } from './operate/operator.js';
@@ -55,7 +55,6 @@ import type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './t
 
 export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly name: string;
-  readonly #redis: RedisClient;
   readonly #shards: Shards;
   readonly #producer: Producer;
   readonly #operator: Operator;
@@ -68,7 +67,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * @param name 1 to 1,024 bytes, any characters. The first task creates the queue.
    */
   constructor(redis: RedisClient, name: string, options: QueueOptions<Tasks> = {}) {
-    this.#redis = requireClient(redis);
+    requireClient(redis);
     this.name = requireName('name', name);
     const { prefix, priorities, shards, maxPayloadBytes, keepCancelled } = resolveQueueOptions(options);
     const schemas = options.schemas && new Schemas(options.schemas);
@@ -79,6 +78,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#operator = operator;
     this.#producer = new Producer(enqueuer, telemetry);
     this.#flows = new Flows(redis, name, prefix, this.#shards, enqueuer, {
+      maxPayloadBytes,
       keepCancelled,
       operator,
       telemetry,
@@ -89,7 +89,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /** Whether `names` lists the queue. One round trip. */
   static async exists(redis: RedisClient, name: string, options: PrefixOptions = {}): Promise<boolean> {
-    return isQueueName(requireClient(redis), resolvePrefix(options), requireName('name', name));
+    return isQueueName(requireClient(redis), resolvePrefix('exists', options), requireName('name', name));
   }
 
   /**
@@ -97,7 +97,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * 1,000 names.
    */
   static async names(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
-    return queueNames(requireClient(redis), resolvePrefix(options));
+    return queueNames(requireClient(redis), resolvePrefix('names', options));
   }
 
   /**
@@ -105,12 +105,12 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * paused; for such a queue call `pause` before its first task.
    */
   static async pauseAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
-    return setAllPaused(requireClient(redis), resolvePrefix(options), true);
+    return setAllPaused(requireClient(redis), resolvePrefix('pauseAll', options), true);
   }
 
   /** Resumes every queue that `names` lists, and resolves to these names. Not atomic: 16 queues at a time. */
   static async resumeAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
-    return setAllPaused(requireClient(redis), resolvePrefix(options), false);
+    return setAllPaused(requireClient(redis), resolvePrefix('resumeAll', options), false);
   }
 
   /**
@@ -150,7 +150,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /** How many tasks are in each state, exact at one instant. One round trip for each shard, read-only, O(log n). */
   async counts(): Promise<Counts> {
-    return countAll(await this.#shards.open());
+    return countAll(this.#shards);
   }
 
   /**
@@ -202,7 +202,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * Redis some are retried: a second call retries the others.
    */
   async retryAll(options: RetryAllOptions = {}): Promise<number> {
-    return retryAll(await this.#shards.open(), this.#operator, options);
+    return retryAll(this.#shards, this.#operator, options);
   }
 
   /**
@@ -210,7 +210,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * call stay. Resolves to the number of deleted tasks. A round trip for each 500 tasks and shard, not atomic.
    */
   async drain(options: DrainOptions = {}): Promise<number> {
-    return drain(await this.#shards.open(), options);
+    return drain(this.#shards, options);
   }
 
   /**
@@ -218,7 +218,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * shard, not atomic.
    */
   async clean(state: EndedState, options: CleanOptions = {}): Promise<number> {
-    return clean(await this.#shards.open(), state, options);
+    return clean(this.#shards, state, options);
   }
 
   /**
@@ -234,19 +234,17 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * options and for a cursor of another state.
    */
   async list(state: TaskState, options: ListOptions = {}): Promise<Page<Task<Tasks>>> {
-    return listPage<Tasks>(await this.#shards.open(), state, options, true);
+    return listPage<Tasks>(this.#shards, 'list', state, options);
   }
 
   /** As `list`, without payloads and results, which may be large. Cursors of both calls are interchangeable. */
   async summaries(state: TaskState, options: ListOptions = {}): Promise<Page<TaskSummary<Tasks>>> {
-    return listPage<Tasks>(await this.#shards.open(), state, options, false);
+    return listPage<Tasks>(this.#shards, 'summaries', state, options);
   }
 
   /** The stored settings: priorities, shards, pause, limits. One round trip. */
   async settings(): Promise<SettingsValues> {
-    const { settings } = this.#shards.first;
-    await settings.learn(this.#redis);
-    return settings.values;
+    return readSettings(this.#shards);
   }
 
   /** Workers fetch no task until `resume`. Running tasks go on. One round trip for each shard. */
@@ -268,7 +266,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * between the check and this one, so it may be called again. It costs two more round trips.
    */
   async configure(limits: QueueLimits, options: ConfigureOptions = {}): Promise<void> {
-    return configure(this.#redis, this.name, this.#shards, limits, options);
+    return configure(this.#shards, limits, options);
   }
 
   /**

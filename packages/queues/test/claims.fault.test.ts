@@ -59,7 +59,7 @@ describe('a reply that is lost', () => {
     const far = claimsOn(connectTo(proxy, HASTY));
     const queue = queueOn(near);
     await queue.enqueueMany([1, 2].map((payload) => ({ name: 't', payload })));
-    const [first, second] = await far.claim({ max: 2, leaseMs: 3_600_000 });
+    const [first, second] = await far.claim({ limit: 2, leaseMs: 3_600_000 });
     await far.complete(first!.id, first!.lease);
     proxy.dropReplies();
     const completion = heard(far.complete(second!.id, second!.lease, 'done'));

@@ -71,7 +71,7 @@ describe('claim', () => {
       { id: '}x\n', priority: 'high', headers: { h: 'v' }, attempts: 3, timeoutMs: 500 },
     );
     const before = Date.now();
-    const tasks = await claims.claim({ max: 10, leaseMs: 5_000 });
+    const tasks = await claims.claim({ limit: 10, leaseMs: 5_000 });
     expect(tasks.map(({ id }) => id)).toEqual(['}x\n', 'later']);
     expect(tasks[0]).toEqual({
       id: '}x\n',
@@ -92,14 +92,14 @@ describe('claim', () => {
 
   test('gives nothing at once when there is nothing, and stands nowhere afterwards', async () => {
     const { claims, keys } = newBench();
-    expect(await claims.claim({ max: 100 })).toEqual([]);
+    expect(await claims.claim({ limit: 100 })).toEqual([]);
     await until(async () => (await redis.zcard(keys.idle)) === 0);
   });
 
   test('gives at most `max`, and leaves the others', async () => {
     const { queue, claims } = newBench();
     await queue.enqueueMany(Array.from({ length: 5 }, (_, n) => ({ name: 't', payload: n })));
-    expect((await claims.claim({ max: 3 })).map(({ payload }) => payload as unknown)).toEqual([0, 1, 2]);
+    expect((await claims.claim({ limit: 3 })).map(({ payload }) => payload as unknown)).toEqual([0, 1, 2]);
     expect(await queue.counts()).toMatchObject({ active: 3, ready: 2 });
   });
 
@@ -153,7 +153,7 @@ describe('claim', () => {
     await claims.claim();
     await until(() => sent.some(({ what }) => what === 'fetcher.fetch-and-ack'));
     sent.length = 0;
-    const tasks = await Promise.all(Array.from({ length: 10 }, () => claims.claim({ max: 2 })));
+    const tasks = await Promise.all(Array.from({ length: 10 }, () => claims.claim({ limit: 2 })));
     expect(tasks.flat().map(({ payload }) => payload as unknown)).toEqual(
       Array.from({ length: 20 }, (_, n) => n + 1),
     );
@@ -171,7 +171,7 @@ describe('claim', () => {
       const [seconds, us] = await redis.time();
       return Number(seconds) * 1_000 + Number(us) / 1_000 > expiresAt! + 1;
     });
-    expect(await claims.claim({ max: 10 })).toMatchObject([{ id: 'new' }]);
+    expect(await claims.claim({ limit: 10 })).toMatchObject([{ id: 'new' }]);
     await until(async () => (await queue.get('old'))!.state === 'dead');
     expect((await queue.get('old'))!.error).toMatch(/was not started within 1 ms/);
   });
@@ -209,7 +209,7 @@ describe('claim', () => {
     );
     const seen = new Set<string>();
     for (;;) {
-      const tasks = await claims.claim({ max: 3 });
+      const tasks = await claims.claim({ limit: 3 });
       if (tasks.length === 0) break;
       for (const { id, lease } of tasks) {
         seen.add(id);
@@ -229,9 +229,9 @@ describe('claim', () => {
   });
 
   test.each([
-    [{ max: 0 }, /max must be a whole number from 1 to 100/],
-    [{ max: 101 }, /max/],
-    [{ max: 1.5 }, /max/],
+    [{ limit: 0 }, /limit must be a whole number from 1 to 100/],
+    [{ limit: 101 }, /limit/],
+    [{ limit: 1.5 }, /limit/],
     [{ waitMs: -1 }, /waitMs/],
     [{ waitMs: 30_001 }, /waitMs/],
     [{ waitMs: Number.NaN }, /waitMs/],
@@ -329,8 +329,48 @@ describe('a claim that nobody waits for any more', () => {
     await claims.stop();
     expect(await Promise.all(waits)).toEqual([[], []]);
     expect(await redis.zcard(keys.idle)).toBe(0);
-    await expect(claims.claim()).rejects.toThrow('no claims after stop');
-    await expect(claims.complete('a', '0-1')).rejects.toThrow('no claims after stop');
+  });
+});
+
+describe('stop', () => {
+  test('a later claim starts again, and waits', async () => {
+    const { queue, claims, keys } = newBench();
+    await claims.stop();
+    await queue.enqueue('t', 1, { id: 'a' });
+    const [first] = await claims.claim();
+    const stopped = Promise.all([claims.stop(), claims.stop()]);
+    const completed = claims.complete('a', first!.lease);
+    await stopped;
+    await completed;
+    expect((await queue.get('a'))!.state).toBe('succeeded');
+    const wait = claims.claim({ waitMs: 30_000 });
+    await until(async () => (await redis.zcard(keys.idle)) === 1);
+    await queue.enqueue('t', 1, { id: 'b' });
+    expect(await wait).toMatchObject([{ id: 'b' }]);
+  });
+
+  test('calls that came before it are answered', async () => {
+    const { prefix, queue, lease } = await newClaimed();
+    const claims = newClaims(prefix);
+    const calls = [
+      claims.fail('a', lease, { error: 'no', delayMs: HOUR_MS }),
+      claims.claim({ waitMs: 30_000 }),
+    ];
+    await claims.stop();
+    expect(await Promise.all(calls)).toEqual([undefined, []]);
+    expect(await queue.get('a')).toMatchObject({ state: 'retrying' });
+  });
+
+  test('the end of an await using block stops', async () => {
+    const { prefix, keys } = newBench();
+    let wait;
+    {
+      await using claims = newClaims(prefix);
+      wait = claims.claim({ waitMs: 30_000 });
+      await until(async () => (await redis.zcard(keys.idle)) === 1);
+    }
+    expect(await wait).toEqual([]);
+    expect(await redis.zcard(keys.idle)).toBe(0);
   });
 });
 
@@ -369,6 +409,14 @@ describe('complete', () => {
     await newClaims(prefix).complete('a', lease);
     expect((await queue.get('a'))!.state).toBe('succeeded');
   });
+});
+
+test('a result has up to `maxPayloadBytes`', async () => {
+  const { prefix, queue, lease } = await newClaimed();
+  const claims = newClaims(prefix, { maxPayloadBytes: 10 });
+  await expect(claims.complete('a', lease, '123456789')).rejects.toThrow(/at most 10 bytes as JSON, got 11/);
+  await claims.complete('a', lease, '12345678');
+  expect((await queue.get('a'))!.result).toBe('12345678');
 });
 
 describe('fail', () => {

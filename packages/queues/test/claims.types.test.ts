@@ -22,13 +22,13 @@ function describeTask(task: ClaimedTask<Mail>): string {
 }
 
 test('types', async () => {
-  const tasks: ClaimedTask<Mail>[] = await claims.claim({ max: 1 });
+  const tasks: ClaimedTask<Mail>[] = await claims.claim({ limit: 1 });
   expect(tasks.map(describeTask)).toEqual([]);
   // @ts-expect-error -- no such option
   await expect(claims.claim({ names: [] })).rejects.toThrow('claim has no option "names"');
   // @ts-expect-error -- a failure has a reason
   await expect(claims.fail('a', '0-1', {})).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
   // @ts-expect-error -- a claim has no handlers
-  void new Claims(connect(), 'q', { concurrency: 5 });
+  expect(() => new Claims(connect(), 'q', { concurrency: 5 })).toThrow('Claims has no option "concurrency"');
   await claims.stop();
 });

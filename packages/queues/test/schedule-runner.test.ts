@@ -281,7 +281,7 @@ describe('what was missed', () => {
 describe('limit and until', () => {
   test('it fires so often and has ended; the same definition does not begin it anew', async () => {
     const { queue, newRunner, makeDue, fired } = newBench();
-    const rule = { everyMs: 1_000, missed: 'all', limit: 3 } as const;
+    const rule = { everyMs: 1_000, missed: 'all', maxRuns: 3 } as const;
     await queue.schedule('tick', rule, 't', 1);
     await makeDue('tick', await secondsAgo(10));
     await newRunner().run();
@@ -292,7 +292,7 @@ describe('limit and until', () => {
     expect(await queue.schedule('tick', rule, 't', 1)).toEqual({ key: 'tick', isChanged: false });
     // A higher limit goes on; a payload alone does not.
     expect(await queue.schedule('tick', rule, 't', 2)).toEqual({ key: 'tick', isChanged: true });
-    const more = await queue.schedule('tick', { ...rule, limit: 4 }, 't', 2);
+    const more = await queue.schedule('tick', { ...rule, maxRuns: 4 }, 't', 2);
     expect(more.nextAt).toBeGreaterThan(0);
     expect(await queue.schedules()).toMatchObject([{ runs: 3 }]);
   });

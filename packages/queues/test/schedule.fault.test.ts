@@ -24,7 +24,7 @@ describe('schedules while workers are killed', () => {
     for (const [index, name] of names.entries()) {
       await queue.schedule(
         name,
-        { everyMs: 1_000, startAt: startAt + 50 * index, missed: 'all', limit: 4 },
+        { everyMs: 1_000, startAt: startAt + 50 * index, missed: 'all', maxRuns: 4 },
         'count',
         1,
       );

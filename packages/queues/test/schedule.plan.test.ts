@@ -39,8 +39,8 @@ describe('planRun', () => {
   });
 
   test('limit ends it, also in the middle of what was missed', () => {
-    expect(planRun(rule({ limit: 3 }), 5_000, 2, 5_000)).toEqual({ fire: [5_000], nextAt: undefined });
-    expect(planRun(rule({ limit: 3, missed: 'all' }), 5_000, 1, 9_000)).toEqual({
+    expect(planRun(rule({ maxRuns: 3 }), 5_000, 2, 5_000)).toEqual({ fire: [5_000], nextAt: undefined });
+    expect(planRun(rule({ maxRuns: 3, missed: 'all' }), 5_000, 1, 9_000)).toEqual({
       fire: [5_000, 6_000],
       nextAt: undefined,
     });
@@ -52,7 +52,7 @@ describe('planRun', () => {
   });
 
   test('overlap: skip drops the instant while the last task has not ended; it is no run', () => {
-    const skip = rule({ overlap: 'skip', limit: 1 });
+    const skip = rule({ overlap: 'skip', maxRuns: 1 });
     expect(planRun(skip, 5_000, 0, 5_001, true)).toEqual({ fire: [], nextAt: 6_000 });
     expect(planRun(skip, 5_000, 0, 5_001, false)).toEqual({ fire: [5_000], nextAt: undefined });
   });

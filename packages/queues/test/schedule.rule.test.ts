@@ -218,7 +218,7 @@ describe('startAt and until', () => {
 describe('isSameTiming', () => {
   test('looks at what names the instants only', () => {
     const rule = resolveRule('x', { cron: '0 9 * * *' });
-    expect(isSameTiming(rule, resolveRule('x', { cron: ' 0 9  * * *', limit: 3, missed: 'skip' }))).toBe(
+    expect(isSameTiming(rule, resolveRule('x', { cron: ' 0 9  * * *', maxRuns: 3, missed: 'skip' }))).toBe(
       true,
     );
     expect(isSameTiming(rule, resolveRule('x', { cron: '0 9 * * *', timezone: 'Europe/Berlin' }))).toBe(
@@ -266,8 +266,8 @@ describe('what is no rule is refused with ERR_INVALID_SCHEDULE', () => {
     { everyMs: 1_000, startAt: new Date('no') },
     { everyMs: 1_000, until: -1 },
     { everyMs: 1_000, until: Infinity },
-    { everyMs: 1_000, limit: 0 },
-    { everyMs: 1_000, limit: 1.5 },
+    { everyMs: 1_000, maxRuns: 0 },
+    { everyMs: 1_000, maxRuns: 1.5 },
     { everyMs: 1_000, missed: 'some' },
     { everyMs: 1_000, missed: ['skip'] },
     { everyMs: 1_000, overlap: 'no' },

@@ -12,7 +12,7 @@ const redis = connect();
 
 test('the payload of a schedule belongs to the name of its task', async () => {
   const queue = new Queue<Mail>(redis, 'mail', { prefix: freshPrefix() });
-  const every: ScheduleRule = { everyMs: 60_000, startAt: new Date(0), limit: 3 };
+  const every: ScheduleRule = { everyMs: 60_000, startAt: new Date(0), maxRuns: 3 };
   const options: ScheduledTaskOptions = { priority: 'high', attempts: 2, headers: { a: 'b' }, group: 'g' };
   const scheduled: Scheduled = await queue.schedule('a', every, 'mail.expired', { itemId: '42' }, options);
   const listed: Schedule[] = await queue.schedules();
@@ -33,5 +33,5 @@ test('the payload of a schedule belongs to the name of its task', async () => {
   for (const rule of [both, zone, some]) {
     await expect(queue.schedule('d', rule, 'mail.expired', { itemId: '' })).rejects.toThrow(/schedule "d"/);
   }
-  await expect(queue.schedule('d', every, 'mail.expired', { itemId: '' }, id)).rejects.toThrow(/option id/);
+  await expect(queue.schedule('d', every, 'mail.expired', { itemId: '' }, id)).rejects.toThrow(/schedule has no option "id"; there are priority, attempts/);
 });

@@ -40,7 +40,7 @@ describe('workers and schedules', () => {
       void run.push(headers['schedule-instant']!);
     for (let n = 0; n < 4; n += 1) await launch(connect(), 'q', { t }, { prefix });
     const startAt = await startSoon((at) =>
-      queue.schedule('tick', { everyMs: 1_000, startAt: at, limit: 3, missed: 'all' }, 't', 1),
+      queue.schedule('tick', { everyMs: 1_000, startAt: at, maxRuns: 3, missed: 'all' }, 't', 1),
     );
     await until(() => run.length >= 3);
     await until(async () => (await queue.schedules())[0]!.nextAt === undefined);
@@ -75,7 +75,7 @@ describe('workers and schedules', () => {
     };
     await launch(redis, 'q', { t }, { prefix });
     const startAt = (await serverNow(redis)) + 200;
-    await queue.schedule('tick', { everyMs: 1_000, startAt, limit: 2 }, 't', 1, { attempts: 1 });
+    await queue.schedule('tick', { everyMs: 1_000, startAt, maxRuns: 2 }, 't', 1, { attempts: 1 });
     await until(() => begun.length === 2);
     going.open();
     await until(async () => (await queue.counts()).dead === 2);
@@ -89,7 +89,7 @@ describe('workers and schedules', () => {
     const again = async (): Promise<void> => void (await queue.enqueue('busy', 1));
     await launch(redis, 'q', handlers, { prefix, concurrency: 2 });
     for (let n = 0; n < 50; n += 1) await again();
-    await queue.schedule('tick', { everyMs: 1_000, limit: 1 }, 't', 1);
+    await queue.schedule('tick', { everyMs: 1_000, maxRuns: 1 }, 't', 1);
     await until(() => isFired);
     expect(await queue.schedules()).toMatchObject([{ runs: 1 }]);
   });
@@ -99,7 +99,7 @@ describe('workers and schedules', () => {
     const run: unknown[] = [];
     await queue.pause();
     await launch(redis, 'q', { t: (payload) => void run.push(payload) }, { prefix });
-    await queue.schedule('tick', { everyMs: 1_000, limit: 1 }, 't', 'paused');
+    await queue.schedule('tick', { everyMs: 1_000, maxRuns: 1 }, 't', 'paused');
     await until(async () => (await queue.counts()).ready === 1);
     expect(run).toEqual([]);
     await queue.resume();

@@ -32,7 +32,7 @@ test('schedules lie in shard 0, their tasks in all shards and so on all masters'
   await launch(cluster, 'q', handlers, { prefix });
   await launch(cluster, 'q', handlers, { prefix });
   const keys = Array.from({ length: 30 }, (_, index) => `s${index}`);
-  for (const key of keys) await queue.schedule(key, { everyMs: 1_000, missed: 'all', limit: 2 }, 't', key);
+  for (const key of keys) await queue.schedule(key, { everyMs: 1_000, missed: 'all', maxRuns: 2 }, 't', key);
   await until(() => run.length >= 60);
   await until(async () => (await queue.schedules()).every(({ nextAt }) => nextAt === undefined));
   expect(new Set(run).size).toBe(60);

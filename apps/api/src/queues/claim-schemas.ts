@@ -20,7 +20,7 @@ const lease = z
 
 export const claimBody = z
   .strictObject({
-    max: z.int().min(1).max(100).default(1).meta({ description: 'the most tasks' }),
+    limit: z.int().min(1).max(100).default(1).meta({ description: 'the most tasks' }),
     waitMs: z
       .int()
       .min(0)
@@ -29,7 +29,7 @@ export const claimBody = z
       .meta({ description: 'how long to wait for the first one' }),
     leaseMs,
   })
-  .meta({ id: 'ClaimBody', examples: [{ max: 10, waitMs: 10, leaseMs: 30_000 }] });
+  .meta({ id: 'ClaimBody', examples: [{ limit: 10, waitMs: 10, leaseMs: 30_000 }] });
 
 export const claimsSchema = z
   .object({

@@ -26,7 +26,7 @@ const timing = {
   everyMs: z.int().min(1_000).max(MAX_EVERY_MS).optional(),
   startAt: instant.optional(),
   until: instant.optional(),
-  limit: z.int().min(1).optional().meta({ description: 'the number of instants' }),
+  maxRuns: z.int().min(1).optional().meta({ description: 'the maximum number of instants' }),
   missed: z
     .enum(['skip', 'once', 'all'])
     .optional()

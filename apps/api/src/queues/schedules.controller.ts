@@ -60,8 +60,18 @@ export class SchedulesController {
     @Param('key', { schema: scheduleKeySchema }) key: string,
     @Body({ schema: scheduleBody }) body: z.infer<typeof scheduleBody>,
   ): Promise<z.infer<typeof scheduledSchema>> {
-    const { name, payload, cron, timezone, everyMs, startAt, until, limit, missed, overlap, ...given } = body;
-    const rule = present({ cron, timezone, everyMs, startAt, until, limit, missed, overlap }) as ScheduleRule;
+    const { name, payload, cron, timezone, everyMs, startAt, until, maxRuns, missed, overlap, ...given } =
+      body;
+    const rule = present({
+      cron,
+      timezone,
+      everyMs,
+      startAt,
+      until,
+      maxRuns,
+      missed,
+      overlap,
+    }) as ScheduleRule;
     const options = present(given) as ScheduledTaskOptions;
     return this.queues.found(queueName, (queue) =>
       queue.schedule(key, rule, name, payload, options).catch(refuseMisuse),

@@ -10,7 +10,7 @@ export class ClaimRequest {
   #reject!: (error: unknown) => void;
 
   constructor(
-    readonly max: number,
+    readonly limit: number,
     readonly leaseMs: number,
     /** Whether it waits when no task is there at first. */
     readonly isWaiting: boolean,

@@ -1,6 +1,8 @@
 /**
  * Gives tasks to other programs, such as HTTP clients, and receives their completions: a worker without handlers. It keeps
  * no state of a claimed task; any process can continue with the lease, a string.
+ *
+ *   stopped ──the first call──► running ──stop──► stopping ──all is acked──► stopped
  */
 import type { RedisClient } from '@mortise/redis';
 import {
@@ -8,12 +10,14 @@ import {
   ArgumentTypeError,
   describeError,
   ErrorReporter,
+  onAbort,
   requireClient,
   requireName,
+  TIMED_OUT,
+  waitFor,
 } from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
 import { TaskCancelledError, taskLeaseLost } from '../errors.js';
-import { DEFAULTS } from '../options.js';
 import { queueGet } from '../scripts.gen.js';
 import { Shards } from '../shard/shards.js';
 import { decodeRecord } from '../task/record.js';
@@ -21,11 +25,12 @@ import { encodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';
 import type { AttemptToken } from '../work/completer.js';
 import type { Completion } from '../work/completion.js';
-import { GIVEN_BACK, SUCCEEDED } from '../work/completion.js';
-import type { Report } from '../work/heartbeater.js';
+import { died, GIVEN_BACK, SUCCEEDED } from '../work/completion.js';
+import type { Report } from '../work/leases.js';
 import { linesOf, progressJson } from '../work/progress.js';
 import { retryDelayMs } from '../work/retry-delay.js';
 import { ClaimRequest } from './claim-request.js';
+import { ClaimTelemetry } from './claim-telemetry.js';
 import type { ClaimedTask } from './claimed-task.js';
 import { readLease } from './lease.js';
 import type {
@@ -54,11 +59,14 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #options: ResolvedClaimsOptions;
   #shards: Shards;
   readonly #reporter: ErrorReporter;
+  readonly #telemetry: ClaimTelemetry | undefined;
   readonly #requests = new Set<ClaimRequest>();
+  /** Of each shard; none while stopped. */
   #waitingIn: readonly WaitingClaims[] = [];
+  #starting: Promise<readonly WaitingClaims[]> | undefined;
   /** The shard that gets the next request first. */
   #nextShard = 0;
-  #stopped: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
 
   /**
    * @param redis An ioredis client, used as it is and never closed.
@@ -70,6 +78,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#options = resolveClaimsOptions(options);
     this.#shards = new Shards(redis, queue, options.prefix);
     this.#reporter = new ErrorReporter('mortise claims', this.#options.onError, redis);
+    this.#telemetry = options.telemetry && new ClaimTelemetry(options.telemetry, queue);
   }
 
   /** Number of waiting claims. */
@@ -86,31 +95,29 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * Rejects with TypeError or RangeError, with the reason of the signal, and with errors of Redis, also while it waits.
    */
   async claim(options: ClaimOptions = {}): Promise<ClaimedTask<Tasks>[]> {
-    const { max, waitMs, leaseMs, signal } = resolveClaim(options);
-    if (this.#stopped) throw new TypeError('no claims after stop');
+    const { limit, waitMs, leaseMs, signal } = resolveClaim(options);
     signal?.throwIfAborted();
-    const request = new ClaimRequest(max, leaseMs, waitMs > 0);
+    const request = new ClaimRequest(limit, leaseMs, waitMs > 0);
+    const unlisten = signal && onAbort(signal, () => request.fail(signal.reason));
     this.#requests.add(request);
-    const onAbort = (): void => request.fail(signal!.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const timer = waitMs > 0 ? setTimeout(() => request.give([]), waitMs) : undefined;
     try {
       void this.#serve(request);
-      return (await request.outcome) as ClaimedTask<Tasks>[];
+      const tasks = await waitFor(request.outcome, waitMs > 0 ? { waitMs } : {});
+      return tasks === TIMED_OUT ? [] : (tasks as ClaimedTask<Tasks>[]);
     } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
+      unlisten?.();
+      request.give([]);
       this.#requests.delete(request);
     }
   }
 
   /**
-   * Completes a task as succeeded. `result`: JSON of up to 262,144 bytes, otherwise TypeError or RangeError. One round
+   * Completes a task as succeeded. `result`: JSON of up to `maxPayloadBytes`, otherwise TypeError or RangeError. One round
    * trip, shared by calls of one tick. Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED; then nothing is changed. A lost
    * reply may mean that it was done: repeating the call is safe, and then rejects with ERR_LEASE_LOST.
    */
   async complete(id: string, lease: string, result?: unknown): Promise<void> {
-    const data = result === undefined ? '' : resultJson(result);
+    const data = result === undefined ? '' : resultJson(result, this.#options.maxPayloadBytes);
     await this.#complete(id, lease, { ...SUCCEEDED, data });
   }
 
@@ -123,13 +130,12 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const { error, retry = true, delayMs } = options;
     const { claims, task } = await this.#find(id, lease);
     const { attempt, attempts, record } = await this.#look(id, claims, task);
-    const data = describeError(error);
-    if (!retry || attempt >= attempts) return claims.complete(task, { verdict: 'D', delayMs: 0, data });
+    if (!retry || attempt >= attempts) return this.#complete(id, lease, died(error));
     const failed = { id, queue: this.queue, name: record.name, attempt, attempts, record };
     const after =
       delayMs ??
       retryDelayMs(failed, error, this.#options.backoff, (reported) => this.#reporter.report(reported));
-    return claims.complete(task, { verdict: 'R', delayMs: after, data });
+    return this.#complete(id, lease, { verdict: 'R', delayMs: after, data: describeError(error) });
   }
 
   /**
@@ -157,29 +163,41 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     await this.#report(id, lease, { progress, lines: '' });
   }
 
-  /** Stores a log line with the task; as `TaskContext.log`. */
+  /** Stores a log line with the task; as `TaskContext.log`. After a lost reply, a second call may store the line twice. */
   async log(id: string, lease: string, text: string): Promise<void> {
     const lines = linesOf(text);
     await this.#report(id, lease, { progress: '', lines });
   }
 
   /**
-   * Ends all waits with `[]`; other instances can still complete the claimed tasks. Idempotent. Ends within 2 s, even if
-   * Redis cannot be reached.
+   * Ends all waits with `[]`; this and other instances can still complete the claimed tasks. Idempotent; a later call starts
+   * again. Ends within 2 s, even if Redis cannot be reached.
    */
   stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
-    return this.#stopped;
+    this.#stopping ??= this.#stop().finally(() => {
+      this.#stopping = undefined;
+    });
+    return this.#stopping;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 
   async #stop(): Promise<void> {
+    const deadline = performance.now() + LAST_ACKS_MS;
     for (const request of this.#requests) request.give([]);
-    await Promise.all(this.#waitingIn.map((claims) => claims.stop(LAST_ACKS_MS)));
+    // Calls that came before may still read the number of shards.
+    await waitFor(Promise.allSettled([this.#starting]), { waitMs: LAST_ACKS_MS });
+    const stopped = this.#waitingIn;
+    this.#waitingIn = [];
+    await Promise.all(stopped.map((claims) => claims.stop(Math.max(0, deadline - performance.now()))));
   }
 
   async #serve(request: ClaimRequest): Promise<void> {
     try {
-      const shards = await this.#open();
+      const shards = await this.#start();
+      if (request.isOver) return;
       const first = this.#nextShard;
       this.#nextShard = (first + 1) % shards.length;
       request.onOver = () => {
@@ -194,6 +212,14 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     }
   }
 
+  async #start(): Promise<readonly WaitingClaims[]> {
+    while (this.#stopping) await this.#stopping;
+    this.#starting ??= this.#open().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
   async #open(): Promise<readonly WaitingClaims[]> {
     let shards = await this.#shards.open();
     if (shards.length !== shards[0]!.settings.values.shards) {
@@ -204,7 +230,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     if (shards.length > this.#waitingIn.length) {
       const added = shards
         .slice(this.#waitingIn.length)
-        .map((shard) => new WaitingClaims(shard, this.#id, this.#options, this.#reporter));
+        .map((shard) => new WaitingClaims(shard, this.#id, this.#options, this.#reporter, this.#telemetry));
       this.#waitingIn = [...this.#waitingIn, ...added];
     }
     return this.#waitingIn;
@@ -213,8 +239,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   async #find(id: string, lease: string): Promise<{ claims: WaitingClaims; task: AttemptToken }> {
     const { shard, token } = readLease(lease);
     const storedId = encodeTaskId(id);
-    const claims = (await this.#open())[shard];
-    if (this.#stopped) throw new TypeError('no claims after stop');
+    const claims = (await this.#start())[shard];
     if (!claims) throw taskLeaseLost(this.queue, id);
     return { claims, task: { storedId, token } };
   }
@@ -226,7 +251,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   async #report(id: string, lease: string, report: Report): Promise<void> {
     const { claims, task } = await this.#find(id, lease);
-    await claims.heartbeats.report({ ...task, ...report }, () => this.#look(id, claims, task));
+    await claims.heartbeats.report(task, report, () => this.#look(id, claims, task));
   }
 
   /** The stored attempt of a lease. */
@@ -247,7 +272,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
 const ACTIVE = 'A'.charCodeAt(0);
 
-function resultJson(result: unknown): string {
+function resultJson(result: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(result);
@@ -258,8 +283,6 @@ function resultJson(result: unknown): string {
   }
   if (json === undefined) throw new ArgumentTypeError(`result must be JSON, got ${typeof result}`);
   const bytes = Buffer.byteLength(json);
-  if (bytes <= DEFAULTS.maxPayloadBytes) return json;
-  throw new ArgumentRangeError(
-    `result must have at most ${DEFAULTS.maxPayloadBytes} bytes as JSON, got ${bytes}`,
-  );
+  if (bytes <= maxBytes) return json;
+  throw new ArgumentRangeError(`result must have at most ${maxBytes} bytes as JSON, got ${bytes}`);
 }

@@ -1,17 +1,24 @@
 import { requireDuration, requireInteger, requireOptions, requireSignal } from '@mortise/redis';
 import type { WorkerOptions } from '../options.js';
 import { MAX_DELAY_MS } from '../limits.js';
-import { DEFAULTS, resolveWorkerOptions } from '../options.js';
+import { DEFAULTS, resolveEndOptions } from '../options.js';
 
-/** The options of `Worker` that apply without handlers. */
+/** Options of `Worker` that have a meaning without handlers. */
 export type ClaimsOptions = Pick<
   WorkerOptions,
-  'prefix' | 'backoff' | 'keepSucceeded' | 'keepSucceededMs' | 'keepDead' | 'onError'
+  | 'prefix'
+  | 'backoff'
+  | 'keepSucceeded'
+  | 'keepSucceededMs'
+  | 'keepDead'
+  | 'maxPayloadBytes'
+  | 'onError'
+  | 'telemetry'
 >;
 
 export interface ClaimOptions {
   /** Maximum of tasks. 1 to 100. Default 1. */
-  readonly max?: number;
+  readonly limit?: number;
   /** How long to wait for the first task, ms. 0 to 30,000. Default 0. */
   readonly waitMs?: number;
   /** The lease of the tasks, ms; `heartbeat` prolongs it. 1,000 to an hour. Default 10,000. */
@@ -34,33 +41,42 @@ export interface GiveBackOptions {
   readonly delayMs?: number;
 }
 
-export const MAX_CLAIM = 100;
-export const MAX_CLAIM_WAIT_MS = 30_000;
+const MAX_LIMIT = 100;
+const MAX_WAIT_MS = 30_000;
 const MIN_LEASE_MS = 1_000;
 const MAX_LEASE_MS = 3_600_000;
-const CLAIM_OPTIONS = new Set(['max', 'waitMs', 'leaseMs', 'signal']);
+const CLAIMS_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimsOptions>([
+  'prefix',
+  'backoff',
+  'keepSucceeded',
+  'keepSucceededMs',
+  'keepDead',
+  'maxPayloadBytes',
+  'onError',
+  'telemetry',
+]);
+const CLAIM_OPTIONS = new Set(['limit', 'waitMs', 'leaseMs', 'signal']);
 const FAIL_OPTIONS = new Set(['error', 'retry', 'delayMs']);
 const GIVE_BACK_OPTIONS = new Set(['delayMs']);
 
-export type ResolvedClaimsOptions = ReturnType<typeof resolveWorkerOptions>;
+export type ResolvedClaimsOptions = ReturnType<typeof resolveEndOptions>;
 
 export function resolveClaimsOptions(options: ClaimsOptions): ResolvedClaimsOptions {
-  const onError = options.onError ?? ((error: unknown) => console.error('mortise claims:', error));
-  return resolveWorkerOptions({ ...options, onError });
+  return resolveEndOptions(requireOptions('Claims', options, CLAIMS_OPTIONS));
 }
 
 export function resolveClaim(options: ClaimOptions): {
-  readonly max: number;
+  readonly limit: number;
   readonly waitMs: number;
   readonly leaseMs: number;
   readonly signal: AbortSignal | undefined;
 } {
   requireOptions('claim', options, CLAIM_OPTIONS);
-  const { max = 1, waitMs = 0, leaseMs, signal } = options;
+  const { limit = 1, waitMs = 0, leaseMs, signal } = options;
   requireSignal(signal);
-  requireInteger('max', max, { min: 1, max: MAX_CLAIM });
-  requireDuration('waitMs', waitMs, { min: 0, max: MAX_CLAIM_WAIT_MS });
-  return { max, waitMs, leaseMs: resolveLeaseMs(leaseMs), signal };
+  requireInteger('limit', limit, { min: 1, max: MAX_LIMIT });
+  requireDuration('waitMs', waitMs, { min: 0, max: MAX_WAIT_MS });
+  return { limit, waitMs, leaseMs: resolveLeaseMs(leaseMs), signal };
 }
 
 export function resolveLeaseMs(leaseMs: number = DEFAULTS.leaseMs): number {

@@ -2,11 +2,15 @@
  * The claim requests of a process in one shard. A fetcher like that of a worker fetches their tasks; there is no executor,
  * since the tasks leave the process.
  *
- *   no request ──serve──► requests wait ──the last one is over──► no request
+ *   quiet ──a request──► fetching ──a request that waits──► listening ──the last one is over──► lingering ──30 s──► quiet
+ *     ▲                      │                                  ▲                                   │
+ *     └──the last one is over┘                                  └─────────────a request─────────────┘        all ──stop──► stopped
  *
- *   no request     The fetcher is paused, so it removes its registration as idle. The subscription stays for a while.
- *   requests wait  The fetcher calls for all requests with the lease of the oldest one, since a call has one lease. It makes one call
- *                  at a time, since a call that asks for no tasks would remove the registration.
+ *   quiet      No request. The fetcher is paused, so it removes its registration as idle.
+ *   fetching   The fetcher calls for all requests with the lease of the oldest one, since a call has one lease. It makes one call
+ *              at a time, since a call that asks for no tasks would remove the registration.
+ *   listening  As fetching, with a subscription to wake-ups.
+ *   lingering  As quiet, still subscribed: the next request may come soon.
  */
 import type { ErrorReporter } from '@mortise/redis';
 import type { Shard } from '../shard/shard.js';
@@ -18,8 +22,9 @@ import type { Demand, FetchedBatch, Room } from '../work/fetcher.js';
 import { Fetcher } from '../work/fetcher.js';
 import { Maintainer } from '../work/maintainer.js';
 import { WakeUps } from '../work/wake-ups.js';
-import { ClaimHeartbeats, refusalOf } from './claim-heartbeats.js';
+import { ClaimHeartbeats, requireHeld } from './claim-heartbeats.js';
 import type { ClaimRequest } from './claim-request.js';
+import type { ClaimTelemetry } from './claim-telemetry.js';
 import type { ClaimedTask } from './claimed-task.js';
 import { readClaimed } from './claimed-task.js';
 import type { ResolvedClaimsOptions } from './options.js';
@@ -39,17 +44,25 @@ export class WaitingClaims implements Demand<ClaimRoom> {
   readonly shard: Shard;
   readonly heartbeats: ClaimHeartbeats;
   readonly #reporter: ErrorReporter;
+  readonly #telemetry: ClaimTelemetry | undefined;
   readonly #completer = new Completer(() => undefined, true);
   readonly #maintainer: Maintainer;
   readonly #fetcher: Fetcher<ClaimRoom>;
   readonly #wakeUps: WakeUps;
   /** Oldest first, each with a callback for an empty shard. */
   readonly #requests = new Map<ClaimRequest, () => void>();
-  #isListening = false;
+  #state: 'quiet' | 'fetching' | 'listening' | 'lingering' | 'stopped' = 'quiet';
   #lingering: NodeJS.Timeout | undefined;
 
-  constructor(shard: Shard, workerId: string, options: ResolvedClaimsOptions, reporter: ErrorReporter) {
+  constructor(
+    shard: Shard,
+    workerId: string,
+    options: ResolvedClaimsOptions,
+    reporter: ErrorReporter,
+    telemetry: ClaimTelemetry | undefined,
+  ) {
     this.shard = shard;
+    this.#telemetry = telemetry;
     this.heartbeats = new ClaimHeartbeats(shard);
     this.#reporter = reporter;
     this.#maintainer = new Maintainer(shard, options, reporter, () => this.#fetcher.wake());
@@ -79,10 +92,11 @@ export class WaitingClaims implements Demand<ClaimRoom> {
     return new Promise((resolve) => {
       this.#requests.set(request, resolve);
       clearTimeout(this.#lingering);
-      if (request.isWaiting && !this.#isListening) {
-        this.#isListening = true;
+      if (this.#state === 'lingering') this.#state = 'listening';
+      else if (request.isWaiting && this.#state !== 'listening') {
+        this.#state = 'listening';
         this.#wakeUps.start();
-      }
+      } else if (this.#state === 'quiet') this.#state = 'fetching';
       this.#fetcher.resume();
       this.#fetcher.wake();
     });
@@ -91,33 +105,33 @@ export class WaitingClaims implements Demand<ClaimRoom> {
   /** Removes a request that is over. */
   remove(request: ClaimRequest): void {
     this.#requests.get(request)?.();
-    this.#requests.delete(request);
-    if (this.#requests.size > 0) return;
+    if (!this.#requests.delete(request) || this.#requests.size > 0 || this.#state === 'stopped') return;
     this.#fetcher.pause();
-    clearTimeout(this.#lingering);
+    if (this.#state === 'fetching') {
+      this.#state = 'quiet';
+      return;
+    }
+    this.#state = 'lingering';
     this.#lingering = setTimeout(() => {
-      this.#isListening = false;
+      this.#state = 'quiet';
       void this.#wakeUps.stop();
     }, LINGER_MS).unref();
   }
 
   /** Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED. Shares a call with the other completions of the tick. */
-  complete(task: AttemptToken, completion: Completion): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#completer.add(task, completion, {
-        onAnswer: (answer) => {
-          const refusal = refusalOf(this.shard, task.storedId, answer);
-          if (refusal) reject(refusal);
-          else resolve();
-        },
-        onFailure: reject,
-      });
+  async complete(task: AttemptToken, completion: Completion): Promise<void> {
+    const answer = await new Promise<string>((resolve, reject) => {
+      this.#completer.add(task, completion, { onAnswer: resolve, onFailure: reject });
     });
+    if (answer === '0') this.#telemetry?.lost();
+    requireHeld(this.shard, task, answer);
+    this.#telemetry?.completed(completion);
   }
 
-  /** Call it when no request waits. Resolves when everything is acked, or the time is over. */
+  /** Resolves when everything is acked, or the time is over. Call it when all requests are over. */
   async stop(withinMs: number): Promise<void> {
     const deadline = performance.now() + withinMs;
+    this.#state = 'stopped';
     clearTimeout(this.#lingering);
     await this.#fetcher.stop(withinMs);
     await this.#maintainer.stop(Math.max(0, deadline - performance.now()));
@@ -128,7 +142,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
     const all = most > 0 ? [...this.#requests.keys()] : [];
     const leaseMs = all[0]?.leaseMs ?? CALL_MS;
     const requests = all.filter((request) => request.leaseMs === leaseMs);
-    const wanted = requests.reduce((sum, { max }) => sum + max, 0);
+    const wanted = requests.reduce((sum, { limit }) => sum + limit, 0);
     const want = Math.min(most, wanted);
     return { want, slots: want, leaseMs, requests };
   }
@@ -144,13 +158,16 @@ export class WaitingClaims implements Demand<ClaimRoom> {
           const { queue, index } = this.shard;
           tasks.push({ token, task: readClaimed(queue, index, token, nowMs, room.leaseMs) });
         } catch (error) {
+          this.#telemetry?.died();
           this.#putAway(token, died(error));
         }
       }
     }
     for (const request of room.requests) {
       if (request.isOver || tasks.length === 0) continue;
-      request.give(tasks.splice(0, request.max).map(({ task }) => task));
+      const given = tasks.splice(0, request.limit).map(({ task }) => task);
+      this.#telemetry?.claimed(given, nowMs);
+      request.give(given);
     }
     for (const { token } of tasks) this.#putAway(token, GIVEN_BACK);
     // Requests that came during the call still wait.

@@ -14,11 +14,17 @@ interface Reached {
 export class FlowQueues {
   readonly #redis: RedisClient;
   readonly #prefix: string | undefined;
+  readonly #maxPayloadBytes: number;
   readonly #reached = new Map<string, Reached>();
 
-  constructor(redis: RedisClient, prefix: string | undefined) {
+  constructor(
+    redis: RedisClient,
+    prefix: string | undefined,
+    maxPayloadBytes: number = DEFAULTS.maxPayloadBytes,
+  ) {
     this.#redis = redis;
     this.#prefix = prefix;
+    this.#maxPayloadBytes = maxPayloadBytes;
   }
 
   /** Uses the parts of an existing `Queue`, with its options. */
@@ -63,7 +69,7 @@ export class FlowQueues {
     let reached = this.#reached.get(queue);
     if (!reached) {
       const shards = new Shards(this.#redis, queue, this.#prefix);
-      const enqueuer = new Enqueuer(this.#redis, queue, shards, DEFAULTS.maxPayloadBytes);
+      const enqueuer = new Enqueuer(this.#redis, queue, shards, this.#maxPayloadBytes);
       reached = { shards, enqueuer };
       this.#reached.set(queue, reached);
     }

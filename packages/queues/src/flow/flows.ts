@@ -18,6 +18,7 @@ export interface EnqueuedFlow extends FlowIds {
 }
 
 interface FlowsOptions {
+  readonly maxPayloadBytes: number;
   readonly keepCancelled: number;
   /** Of this queue. */
   readonly operator: Operator;
@@ -38,13 +39,13 @@ export class Flows {
     prefix: string | undefined,
     shards: Shards,
     enqueuer: Enqueuer,
-    { keepCancelled, operator, telemetry }: FlowsOptions,
+    { maxPayloadBytes, keepCancelled, operator, telemetry }: FlowsOptions,
   ) {
     this.#operator = operator;
     this.#telemetry = telemetry;
     this.#keepCancelled = keepCancelled;
     this.#queue = queue;
-    this.#queues = new FlowQueues(redis, prefix);
+    this.#queues = new FlowQueues(redis, prefix, maxPayloadBytes);
     this.#queues.adopt(queue, shards, enqueuer);
     this.#flows = new FlowStore(redis, this.#queues);
   }

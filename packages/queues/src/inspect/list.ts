@@ -3,6 +3,7 @@ import { requireInteger, requireOneOf, requireOptions } from '@mortise/redis';
 import { requireTaskName } from '../options.js';
 import { queueList } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
+import type { Shards } from '../shard/shards.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { Task, TaskMap, TaskState } from '../task/task.js';
 import { readTask, TASK_STATES } from '../task/task.js';
@@ -34,14 +35,17 @@ export interface Listed<Item> {
 
 export interface Listing<Item> {
   readonly listed: readonly Listed<Item>[];
-  readonly cursor: string | null;
+  /** Null after the last page. */
+  readonly next: Cursor | null;
 }
 
-interface Wanted {
+/** Which tasks to list, and from where. */
+export interface Wanted {
   readonly state: TaskState;
   readonly limit: number;
   readonly name: string | undefined;
   readonly hasPayloads: boolean;
+  readonly from: Cursor;
 }
 
 const MAX_LIMIT = 1_000;
@@ -50,45 +54,44 @@ const OPTIONS = new Set(['cursor', 'limit', 'name']);
 /** Values of each task in the reply. */
 const FIELDS = 5;
 
-/** One script call for each shard of the page. */
-export async function listTasks<Tasks extends TaskMap<Tasks>>(
-  shards: readonly Shard[],
+/** A page, as `Queue.list` and `Queue.summaries` return it. */
+export async function listPage<Tasks extends TaskMap<Tasks>>(
+  shards: Shards,
+  method: 'list' | 'summaries',
   state: TaskState,
   options: ListOptions,
-  hasPayloads: boolean,
-): Promise<Listing<Task<Tasks>>> {
-  requireOptions('list', options, OPTIONS);
+): Promise<Page<Task<Tasks>>> {
+  requireOptions(method, options, OPTIONS);
   const { cursor, limit = DEFAULT_LIMIT, name } = options;
   requireOneOf('state', state, TASK_STATES);
   requireInteger('limit', limit, { min: 1, max: MAX_LIMIT });
   if (name !== undefined) requireTaskName(name);
-  let place = cursor === undefined || cursor === null ? START : decodeCursor(state, cursor);
-  const listed: Listed<Task<Tasks>>[] = [];
-  while (place.shard < shards.length) {
-    const wanted = { state, limit: limit - listed.length, name, hasPayloads };
-    const { found, next } = await listShard<Tasks>(shards[place.shard]!, wanted, place);
-    listed.push(...found);
-    place = next ?? { ...START, shard: place.shard + 1 };
-    if (next || listed.length === limit) break;
-  }
-  return { listed, cursor: place.shard < shards.length ? encodeCursor(state, place) : null };
+  const from = cursor === undefined || cursor === null ? START : decodeCursor(state, cursor);
+  const wanted = { state, limit, name, hasPayloads: method === 'list', from };
+  const { listed, next } = await listTasks<Tasks>(await shards.open(), wanted);
+  return { tasks: listed.map(({ task }) => task), cursor: next && encodeCursor(state, next) };
 }
 
-/** A page, as `Queue.list` returns it. */
-export async function listPage<Tasks extends TaskMap<Tasks>>(
+/** One script call for each shard of the page. */
+export async function listTasks<Tasks extends TaskMap<Tasks>>(
   shards: readonly Shard[],
-  state: TaskState,
-  options: ListOptions,
-  hasPayloads: boolean,
-): Promise<Page<Task<Tasks>>> {
-  const { listed, cursor } = await listTasks<Tasks>(shards, state, options, hasPayloads);
-  return { tasks: listed.map(({ task }) => task), cursor };
+  wanted: Wanted,
+): Promise<Listing<Task<Tasks>>> {
+  const listed: Listed<Task<Tasks>>[] = [];
+  let { from } = wanted;
+  while (from.shard < shards.length) {
+    const limit = wanted.limit - listed.length;
+    const { found, next } = await listShard<Tasks>(shards[from.shard]!, { ...wanted, limit, from });
+    listed.push(...found);
+    from = next ?? { ...START, shard: from.shard + 1 };
+    if (next || listed.length === wanted.limit) break;
+  }
+  return { listed, next: from.shard < shards.length ? from : null };
 }
 
 async function listShard<Tasks extends TaskMap<Tasks>>(
   shard: Shard,
-  { state, limit, name = '', hasPayloads }: Wanted,
-  { shard: index, section, at, after }: Cursor,
+  { state, limit, name = '', hasPayloads, from: { shard: index, section, at, after } }: Wanted,
 ): Promise<{ found: Listed<Task<Tasks>>[]; next: Cursor | null }> {
   const [nextSection, nextAt, nextAfter, ...fields] = (await shard.call((keys, { expectedSettings }) =>
     queueList.runBuffer(shard.redis, keys, {

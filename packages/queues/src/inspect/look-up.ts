@@ -1,5 +1,6 @@
 import { queueCounts, queueGet } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
+import type { SettingsValues } from '../shard/settings-text.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { Counts, Task, TaskState } from '../task/task.js';
@@ -34,15 +35,19 @@ async function lookUpIn<Tasks>(shard: Shard, id: string, storedId: Buffer): Prom
 }
 
 /** The counts of all shards together. */
-export async function countAll(shards: readonly Shard[]): Promise<Counts> {
-  const replies = await Promise.all(
-    shards.map((shard) =>
-      shard.call((keys, { expectedSettings }) => queueCounts.run(shard.redis, keys, { expectedSettings })),
-    ),
+export async function countAll(shards: Shards): Promise<Counts> {
+  const replies = await shards.each((shard) =>
+    shard.call((keys, { expectedSettings }) => queueCounts.run(shard.redis, keys, { expectedSettings })),
   );
   const sums = STATES.map((state, index) => {
     const counts = (replies as number[][]).map((reply) => reply[index]!);
     return [state, counts.reduce((sum, count) => sum + count, 0)];
   });
   return Object.fromEntries(sums) as Counts;
+}
+
+/** The stored settings. */
+export async function readSettings({ first: { redis, settings } }: Shards): Promise<SettingsValues> {
+  await settings.learn(redis);
+  return settings.values;
 }

@@ -1,10 +1,20 @@
 /** Moves many tasks. Each script call holds the server for a bounded time; the next one follows its reply. */
-import { requireDuration, requireInteger, requireOneOf, requireOptions } from '@mortise/redis';
+import {
+  requireBoolean,
+  requireDuration,
+  requireInteger,
+  requireOneOf,
+  requireOptions,
+} from '@mortise/redis';
 import { MAX_DELAY_MS } from '../limits.js';
 import { operatorClean, operatorDrain } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
+import type { Shards } from '../shard/shards.js';
+import type { Cursor } from '../inspect/cursor.js';
+import { START } from '../inspect/cursor.js';
 import type { Listing } from '../inspect/list.js';
 import { listTasks } from '../inspect/list.js';
+import { requireTaskName } from '../options.js';
 import type { Operator } from './operator.js';
 
 export interface RetryAllOptions {
@@ -43,34 +53,41 @@ const CLEAN_OPTIONS = new Set(['olderThanMs', 'limit']);
 
 /** Only tasks that had ended before the call. Resolves to their number. */
 export async function retryAll(
-  shards: readonly Shard[],
+  shards: Shards,
   operator: Operator,
   options: RetryAllOptions,
 ): Promise<number> {
   requireOptions('retryAll', options, RETRY_ALL_OPTIONS);
   const { state = 'dead', name, limit = Infinity } = options;
   requireOneOf('state', state, ['dead', 'cancelled']);
+  if (name !== undefined) requireTaskName(name);
   requireLimit(limit);
+  const all = await shards.open();
   let retried = 0;
-  let cursor: string | null = null;
-  do {
+  let from: Cursor | null = START;
+  while (from !== null && retried < limit) {
     const most = Math.min(MAX_PAGE, limit - retried);
-    const wanted = { cursor, limit: most, ...(name !== undefined && { name }) };
-    const page: Listing<unknown> = await listTasks(shards, state, wanted, false);
+    const page: Listing<unknown> = await listTasks(all, {
+      state,
+      name,
+      limit: most,
+      hasPayloads: false,
+      from,
+    });
     const answers = await Promise.all(
       page.listed.map(({ shard, storedId }) => operator.retryIn(shard, storedId, ENDED[state])),
     );
     retried += answers.filter(Boolean).length;
-    cursor = page.cursor;
-  } while (cursor !== null && retried < limit);
+    from = page.next;
+  }
   return retried;
 }
 
 /** Resolves to the number of removed tasks. */
-export async function drain(shards: readonly Shard[], options: DrainOptions): Promise<number> {
+export async function drain(shards: Shards, options: DrainOptions): Promise<number> {
   requireOptions('drain', options, DRAIN_OPTIONS);
-  const { scheduled = false } = options;
-  const counts = await Promise.all(shards.map((shard) => drainShard(shard, scheduled)));
+  const scheduled = requireBoolean('scheduled', options.scheduled ?? false);
+  const counts = await shards.each((shard) => drainShard(shard, scheduled));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
@@ -89,18 +106,14 @@ async function drainShard(shard: Shard, isAll: boolean): Promise<number> {
 }
 
 /** Resolves to the number of removed tasks. */
-export async function clean(
-  shards: readonly Shard[],
-  state: EndedState,
-  options: CleanOptions,
-): Promise<number> {
+export async function clean(shards: Shards, state: EndedState, options: CleanOptions): Promise<number> {
   requireOptions('clean', options, CLEAN_OPTIONS);
   const { olderThanMs = 0, limit = Infinity } = options;
   requireOneOf('state', state, Object.keys(ENDED) as EndedState[]);
   requireDuration('olderThanMs', olderThanMs, { min: 0, max: MAX_DELAY_MS });
   requireLimit(limit);
   let cleaned = 0;
-  for (const shard of shards) {
+  for (const shard of await shards.open()) {
     if (cleaned < limit) cleaned += await cleanShard(shard, state, olderThanMs, limit - cleaned);
   }
   return cleaned;

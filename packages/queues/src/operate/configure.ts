@@ -8,22 +8,21 @@ import { Shards } from '../shard/shards.js';
 const QUEUES_AT_A_TIME = 16;
 
 export async function configure(
-  redis: RedisClient,
-  queue: string,
   shards: Shards,
   limits: QueueLimits,
   options: ConfigureOptions,
 ): Promise<void> {
   const { check } = resolveConfigure(options);
-  resolveLimits(shards.first.settings.values, limits);
+  const { first } = shards;
+  resolveLimits(first.settings.values, limits);
   if (check) {
-    await shards.first.settings.learn(redis);
-    await shards.first.configure((values) => {
+    await first.settings.learn(first.redis);
+    await first.configure((values) => {
       check(values);
       return resolveLimits(values, limits);
     });
   }
-  await registerName(redis, shards.prefix, queue);
+  await registerName(first.redis, first.prefix, first.queue);
   await shards.each(async (shard) => {
     await shard.configure((values) => resolveLimits(values, limits));
     // Even without a change: an earlier process may have died before this step.

@@ -20,20 +20,20 @@ export interface Plan {
 
 /** `runs`: instants so far. `isBusy`: the task of the last instant has not ended. */
 export function planRun(rule: Rule, dueAt: number, runs: number, now: number, isBusy = false): Plan {
-  const { missed, overlap, limit = Infinity } = rule;
+  const { missed, overlap, maxRuns = Infinity } = rule;
   // The server's clock was set back.
   if (dueAt > now) return { fire: [], nextAt: dueAt };
   if (overlap === 'skip' && isBusy) return { fire: [], nextAt: nextInstant(rule, now) };
   if (missed === 'skip' && now - dueAt > MISSED_AFTER_MS) return { fire: [], nextAt: nextInstant(rule, now) };
   if (missed !== 'all') {
-    const nextAt = runs + 1 < limit ? nextInstant(rule, Math.max(now, dueAt)) : undefined;
+    const nextAt = runs + 1 < maxRuns ? nextInstant(rule, Math.max(now, dueAt)) : undefined;
     return { fire: [dueAt], nextAt };
   }
   const fire: number[] = [];
   let at: number | undefined = dueAt;
-  while (at !== undefined && at <= now && fire.length < Math.min(MOST_AT_ONCE, limit - runs)) {
+  while (at !== undefined && at <= now && fire.length < Math.min(MOST_AT_ONCE, maxRuns - runs)) {
     fire.push(at);
     at = nextInstant(rule, at);
   }
-  return { fire, nextAt: runs + fire.length < limit ? at : undefined };
+  return { fire, nextAt: runs + fire.length < maxRuns ? at : undefined };
 }

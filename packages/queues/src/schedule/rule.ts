@@ -1,4 +1,5 @@
 /** When a schedule is due: pure functions of a rule and an instant. All instants are ms since the epoch. */
+import { requireKnown } from '@mortise/redis';
 import { InvalidScheduleError } from '../errors.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { nextByCron, normalizeCron } from './cron.js';
@@ -9,7 +10,7 @@ interface Limits {
   /** No run after this instant. Default: no end. */
   readonly until?: number | Date;
   /** Maximum number of runs. 1 to 2^53 - 1. Default: no limit. */
-  readonly limit?: number;
+  readonly maxRuns?: number;
   /**
    * Instants that passed while no worker ran. `once` fires for the first missed one and drops the others, `all` fires for
    * each, 100 in a round trip, `skip` drops those that are more than a minute late. Default `once`.
@@ -48,21 +49,29 @@ export interface Rule {
   readonly everyMs?: number;
   readonly startAt?: number;
   readonly until?: number;
-  readonly limit?: number;
+  readonly maxRuns?: number;
   readonly missed: 'skip' | 'once' | 'all';
   readonly overlap: 'allow' | 'skip';
 }
 
 const MIN_EVERY_MS = 1_000;
-const FIELDS = new Set(['cron', 'timezone', 'everyMs', 'startAt', 'until', 'limit', 'missed', 'overlap']);
+const FIELDS: ReadonlySet<string> = new Set<keyof Rule>([
+  'cron',
+  'timezone',
+  'everyMs',
+  'startAt',
+  'until',
+  'maxRuns',
+  'missed',
+  'overlap',
+]);
 const YEAR_9999 = Date.UTC(9999, 11, 31);
 
 /** Checks a caller's rule and refuses unknown fields. A stored rule may have more fields, from a newer version. */
 export function requireRule(key: string, given: ScheduleRule): Rule {
   const rule = resolveRule(key, given);
-  const other = Object.keys(given).find((field) => !FIELDS.has(field));
-  if (other === undefined) return rule;
-  throw new InvalidScheduleError(key, `the rule has no field ${JSON.stringify(other)}`);
+  requireKnown('the rule', given, FIELDS);
+  return rule;
 }
 
 /** Throws InvalidScheduleError if the value is not a rule. */
@@ -71,7 +80,7 @@ export function resolveRule(key: string, given: ScheduleRule | Rule): Rule {
     throw new InvalidScheduleError(key, reason);
   };
   if (typeof given !== 'object' || given === null) return refuse('the rule must be an object');
-  const { cron, timezone, everyMs, startAt, until, limit, missed = 'once', overlap = 'allow' } = given;
+  const { cron, timezone, everyMs, startAt, until, maxRuns, missed = 'once', overlap = 'allow' } = given;
   if ((cron === undefined) === (everyMs === undefined)) refuse('it needs either cron or everyMs');
   if (timezone !== undefined && cron === undefined) refuse('timezone goes with cron only');
   if (!['skip', 'once', 'all'].includes(missed)) refuse(`missed must be skip, once or all, got ${missed}`);
@@ -82,7 +91,7 @@ export function resolveRule(key: string, given: ScheduleRule | Rule): Rule {
     ...(everyMs !== undefined && { everyMs: whole(refuse, 'everyMs', everyMs, MIN_EVERY_MS, MAX_DELAY_MS) }),
     ...(startAt !== undefined && { startAt: instant(refuse, 'startAt', startAt) }),
     ...(until !== undefined && { until: instant(refuse, 'until', until) }),
-    ...(limit !== undefined && { limit: whole(refuse, 'limit', limit, 1, Number.MAX_SAFE_INTEGER) }),
+    ...(maxRuns !== undefined && { maxRuns: whole(refuse, 'maxRuns', maxRuns, 1, Number.MAX_SAFE_INTEGER) }),
     missed,
     overlap,
   };

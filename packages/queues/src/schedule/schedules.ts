@@ -6,7 +6,7 @@
  * that enqueues its successor.
  */
 import type { RedisClient } from '@mortise/redis';
-import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError, requireName, requireOptions } from '@mortise/redis';
 import { InvalidScheduleError, MemoryFullError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../enqueue/enqueuer.js';
@@ -48,6 +48,15 @@ export interface Schedule {
   readonly problem?: string;
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof ScheduledTaskOptions>([
+  'priority',
+  'attempts',
+  'backoff',
+  'timeoutMs',
+  'expiresInMs',
+  'headers',
+  'group',
+]);
 const MAX_SCHEDULES = 10_000;
 /** A key and an instant make the id of a task, which has up to 1,024 bytes. */
 const MAX_KEY_BYTES = 900;
@@ -89,7 +98,7 @@ export class Schedules {
   ): Promise<Scheduled> {
     requireKey(key);
     const rule = requireRule(key, given);
-    const stable = requireOptions(key, options);
+    const stable = copyOptions(key, options);
     // Refuses now what would be refused for each task.
     const request = this.#enqueuer.prepare(name, payload, taskOptionsOf(key, 0, options));
     const definition = encodeDefinition({ rule, name, payload, options: stable });
@@ -177,12 +186,12 @@ type Head = Pick<StoredSchedule, 'dueAt' | 'lastAt' | 'runs'>;
 
 /** A due or missed instant stays, unless the new rule has other instants. */
 function headOf(rule: Rule, before: StoredSchedule | undefined, now: number): Head {
-  const { until = Infinity, limit = Infinity } = rule;
+  const { until = Infinity, maxRuns = Infinity } = rule;
   const isSame = before !== undefined && isSameTiming(before.rule, rule);
   const runs = isSame ? before.runs : 0;
   const isPending = isSame && before.dueAt > 0 && before.dueAt <= until;
   const dueAt = isPending ? before.dueAt : nextInstant(rule, now);
-  return { dueAt: (runs < limit ? dueAt : undefined) ?? 0, lastAt: before?.lastAt ?? 0, runs };
+  return { dueAt: (runs < maxRuns ? dueAt : undefined) ?? 0, lastAt: before?.lastAt ?? 0, runs };
 }
 
 function nextOf(dueAt: number): { nextAt?: number } {
@@ -243,19 +252,9 @@ function requireKey(key: string): string {
 }
 
 /** A copy as JSON stores it. */
-function requireOptions(key: string, options: ScheduledTaskOptions): ScheduledTaskOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidScheduleError(key, 'options must be an object');
-  }
+function copyOptions(key: string, options: ScheduledTaskOptions): ScheduledTaskOptions {
+  requireOptions('schedule', options, OPTIONS);
   resolveHeaders(options.headers);
-  for (const option of ['id', 'delayMs', 'runAt', 'dedupMs']) {
-    if ((options as Record<string, unknown>)[option] !== undefined) {
-      throw new InvalidScheduleError(
-        key,
-        `its tasks cannot have the option ${option}, which follows from the schedule`,
-      );
-    }
-  }
   try {
     return JSON.parse(JSON.stringify(options)) as ScheduledTaskOptions;
   } catch {

@@ -15,8 +15,9 @@ const OPTIONS = new Set(['prefix']);
 /** By client, then key and name of a queue: the call that adds the name. */
 const added = new WeakMap<RedisClient, Map<string, Promise<unknown>>>();
 
-export function resolvePrefix(options: PrefixOptions): string | undefined {
-  requireOptions('the call', options, OPTIONS);
+/** @param method The name of the call in errors. */
+export function resolvePrefix(method: string, options: PrefixOptions): string | undefined {
+  requireOptions(method, options, OPTIONS);
   return options.prefix;
 }
 

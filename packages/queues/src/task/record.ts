@@ -10,7 +10,7 @@
  * compact-record.ts.
  */
 import { InvalidPayloadError } from '../errors.js';
-import type { Backoff } from '../options.js';
+import type { ResolvedBackoff } from '../options.js';
 import { requireWhole, stringifyPayload } from './payload.js';
 
 /** Flags in the first byte. */
@@ -37,7 +37,7 @@ export interface ParentAddress {
 
 export interface Extras {
   readonly headers?: Readonly<Record<string, string>>;
-  readonly backoff?: Required<Backoff>;
+  readonly backoff?: ResolvedBackoff;
   /** ms from the start of an attempt. */
   readonly timeoutMs?: number;
   /** ms from the enqueue; the first attempt does not start later. */

@@ -2,7 +2,8 @@
 import { taskLeaseLost } from '../errors.js';
 import type { Completer } from './completer.js';
 import type { FetchedTask } from './fetch-and-ack.js';
-import type { Heartbeater, Leased, Report } from './heartbeater.js';
+import type { Heartbeater, Leased } from './heartbeater.js';
+import type { Report } from './leases.js';
 import { linesOf, progressJson } from './progress.js';
 import type { Shard } from '../shard/shard.js';
 import type { TaskRecord } from '../task/record.js';

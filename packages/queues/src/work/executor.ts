@@ -81,6 +81,7 @@ export class Executor implements Demand<SlotRoom> {
     this.#onSettings = on.onSettings;
     this.#runner = new Runner({
       backoff: options.backoff,
+      maxPayloadBytes: options.maxPayloadBytes,
       reporter,
       schemas,
       telemetry,

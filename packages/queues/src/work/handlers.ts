@@ -1,7 +1,7 @@
 /** The handler of a task name: a function, a function with options, or a function for many tasks at once. */
 import { ArgumentTypeError, requireDuration, requireInteger, requireKnown } from '@mortise/redis';
 import type { TaskContext } from './attempt.js';
-import type { Backoff, BackoffFunction } from '../options.js';
+import type { Backoff, BackoffFunction, ResolvedBackoff } from '../options.js';
 import { resolveBackoffPolicy, resolveTimeoutMs } from '../options.js';
 
 /** Runs one task. The result is stored with the task as JSON; a thrown error fails the attempt. */
@@ -62,7 +62,7 @@ export interface ResolvedHandler {
   readonly handle: HandlerFunction<unknown> | undefined;
   readonly handleMany: BatchHandler<unknown>['handleMany'] | undefined;
   readonly timeoutMs: number | undefined;
-  readonly backoff: Required<Backoff> | BackoffFunction | undefined;
+  readonly backoff: ResolvedBackoff | BackoffFunction | undefined;
   /** Simultaneous calls; Infinity by default. */
   readonly maxCalls: number;
   readonly maxSize: number;

@@ -13,14 +13,14 @@
  * Rejected: subscribing only when the queue uses optional features. A full worker doesn't learn of that, so the first
  * cancellation of a queue took a third of a lease.
  */
-import type { CommandArgument, ErrorReporter, Wake } from '@mortise/redis';
-import { Coalescer, Loop, waitFor } from '@mortise/redis';
+import type { ErrorReporter, Wake } from '@mortise/redis';
+import { Loop, waitFor } from '@mortise/redis';
 import { TaskCancelledError, taskLeaseLost } from '../errors.js';
-import { heartbeaterRenew, heartbeaterReport } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { AttemptToken } from './completer.js';
-import { leaseEnd } from './lease-end.js';
+import type { LeaseAnswer, Report } from './leases.js';
+import { Leases } from './leases.js';
 import { WakeUps } from './wake-ups.js';
 
 /** The lease of an attempt. */
@@ -33,17 +33,6 @@ export interface Leased {
   abandon(reason: Error): void;
 }
 
-/** Progress and log lines of an attempt. */
-export interface Report {
-  /** JSON, or empty. */
-  readonly progress: string;
-  /** Each line ends with a line break. */
-  readonly lines: string;
-}
-
-export const MAX_RENEWALS = 500;
-export const MAX_REPORTS = 200;
-export const MAX_REPORTS_BYTES = 1024 * 1024;
 const CANCEL = /^cancel ((?:[0-9a-f]{2})+)$/;
 
 export class Heartbeater {
@@ -51,17 +40,7 @@ export class Heartbeater {
   readonly #leaseMs: number;
   readonly #reporter: ErrorReporter;
   readonly #held = new Set<Leased>();
-  readonly #renewals = new Coalescer<Heartbeater, Leased, boolean>((_, held) => this.#renew(held), {
-    maxBatch: MAX_RENEWALS,
-  });
-  readonly #reports = new Coalescer<Heartbeater, Report & { readonly attempt: Leased }, boolean>(
-    (_, reports) => this.#report(reports),
-    {
-      maxBatch: MAX_REPORTS,
-      maxBytes: MAX_REPORTS_BYTES,
-      bytesOf: ({ progress, lines }) => progress.length + lines.length,
-    },
-  );
+  readonly #leases: Leases;
   readonly #beat: Loop;
   readonly #cancellations: WakeUps;
   #expiry: NodeJS.Timeout | undefined;
@@ -69,6 +48,7 @@ export class Heartbeater {
 
   constructor(shard: Shard, workerId: string, leaseMs: number, reporter: ErrorReporter) {
     this.#shard = shard;
+    this.#leases = new Leases(shard);
     this.#leaseMs = leaseMs;
     this.#reporter = reporter;
     this.#beat = new Loop(`mortise heartbeat of queue ${shard.queue}`, (signal) => this.#renewAll(signal), {
@@ -107,14 +87,17 @@ export class Heartbeater {
   }
 
   /** Resolves with whether the lease was renewed; otherwise the attempt is abandoned. Calls of one tick share a call. */
-  renew(attempt: Leased): Promise<boolean> {
-    return this.#renewals.submit(this, attempt);
+  async renew(attempt: Leased): Promise<boolean> {
+    const { answer, leaseEndsAt } = await this.#leases.renew(attempt.fetched, this.#leaseMs);
+    const isRenewed = this.#applyAnswer(attempt, answer);
+    if (isRenewed) attempt.leaseEndsAt = leaseEndsAt;
+    return isRenewed;
   }
 
   /** Resolves with whether the report was stored; otherwise the attempt is abandoned. Calls of one tick share a call. */
   async report(attempt: Leased, report: Report): Promise<boolean> {
     await this.#shard.enableOptional();
-    return this.#reports.submit(this, { ...report, attempt });
+    return this.#applyAnswer(attempt, await this.#leases.report(attempt.fetched, report));
   }
 
   /** Handles a cancellation. Any other wake-up means that messages may have been lost. O(held attempts). */
@@ -130,35 +113,8 @@ export class Heartbeater {
     }
   }
 
-  async #renew(held: readonly Leased[]): Promise<boolean[]> {
-    const sentAt = performance.now();
-    const answers = await renewLeases(
-      this.#shard,
-      this.#leaseMs,
-      held.map(({ fetched }) => fetched),
-    );
-    return held.map((attempt, index) => {
-      const isRenewed = this.#applyAnswer(attempt, answers[index]);
-      if (isRenewed) attempt.leaseEndsAt = leaseEnd(sentAt, this.#leaseMs);
-      return isRenewed;
-    });
-  }
-
-  async #report(reports: readonly (Report & { readonly attempt: Leased })[]): Promise<boolean[]> {
-    const merged = new Map<Leased, Report>();
-    for (const { attempt, ...report } of reports)
-      merged.set(attempt, mergeReports(merged.get(attempt), report));
-    const entries = Array.from(merged, ([{ fetched }, report]) => ({ ...fetched, ...report }));
-    const answers = await storeReports(this.#shard, entries);
-    const stored = new Set<Leased>();
-    for (const [index, attempt] of [...merged.keys()].entries()) {
-      if (this.#applyAnswer(attempt, answers[index])) stored.add(attempt);
-    }
-    return reports.map(({ attempt }) => stored.has(attempt));
-  }
-
   /** Abandons an attempt that has lost its lease, according to a script's answer. */
-  #applyAnswer(attempt: Leased, answer: string | undefined): boolean {
+  #applyAnswer(attempt: Leased, answer: LeaseAnswer): boolean {
     if (answer === '1') return true;
     if (answer === 'C') {
       this.drop(attempt);
@@ -204,39 +160,4 @@ export class Heartbeater {
     attempt.abandon(error);
     this.#reporter.report(error);
   }
-}
-
-/** Keeps the latest progress and appends the lines. */
-export function mergeReports(before: Report | undefined, { progress, lines }: Report): Report {
-  return { progress: progress || (before?.progress ?? ''), lines: (before?.lines ?? '') + lines };
-}
-
-/** Resolves with one character a lease: 1 renewed, 0 lost, C the task was cancelled. */
-export async function renewLeases(
-  { redis, keys }: Shard,
-  leaseMs: number,
-  held: readonly AttemptToken[],
-): Promise<string> {
-  const { attempts, active } = keys.of;
-  const leases = held.flatMap<CommandArgument>(({ storedId, token }) => [storedId, token]);
-  return (await heartbeaterRenew.run(redis, { attempts, active }, { leaseMs, leases })) as string;
-}
-
-/** Resolves with one character a report, as `renewLeases` does. No attempt may occur twice. */
-export async function storeReports(
-  { redis, keys, publish, settings }: Shard,
-  reports: readonly (AttemptToken & Report)[],
-): Promise<string> {
-  const { attempts, progress: progressKey, logs, events } = keys.of;
-  const entries = reports.flatMap<CommandArgument>(({ storedId, token, progress, lines }) => [
-    storedId,
-    token,
-    progress,
-    lines,
-  ]);
-  return (await heartbeaterReport.run(
-    redis,
-    { attempts, progress: progressKey, logs, events },
-    { keepEvents: settings.values.keepEvents, publish, entries },
-  )) as string;
 }

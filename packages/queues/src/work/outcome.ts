@@ -2,8 +2,7 @@
 import type { ErrorReporter } from '@mortise/redis';
 import { describeError } from '@mortise/redis';
 import { Discard, InvalidPayloadError, RetryLater, WorkerError } from '../errors.js';
-import type { Backoff, BackoffFunction } from '../options.js';
-import { DEFAULTS } from '../options.js';
+import type { BackoffFunction, ResolvedBackoff } from '../options.js';
 import type { Attempt } from './attempt.js';
 import { retryDelayMs } from './retry-delay.js';
 import type { Completion } from './completion.js';
@@ -13,7 +12,7 @@ import { died, SUCCEEDED } from './completion.js';
 export function failure(
   attempt: Attempt,
   error: unknown,
-  policy: Required<Backoff> | BackoffFunction,
+  policy: ResolvedBackoff | BackoffFunction,
   reporter: ErrorReporter,
 ): Completion {
   if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
@@ -28,13 +27,18 @@ export function failure(
 }
 
 /** The task is done, so a result that cannot be stored is reported and dropped; it is not a failure. */
-export function success(attempt: Attempt, result: unknown, reporter: ErrorReporter): Completion {
+export function success(
+  attempt: Attempt,
+  result: unknown,
+  maxBytes: number,
+  reporter: ErrorReporter,
+): Completion {
   if (result === undefined) return SUCCEEDED;
   try {
     const json = JSON.stringify(result) ?? '';
     const bytes = Buffer.byteLength(json);
-    if (bytes <= DEFAULTS.maxPayloadBytes) return { ...SUCCEEDED, data: json };
-    throw new RangeError(`it has ${bytes} bytes, the limit is ${DEFAULTS.maxPayloadBytes}`);
+    if (bytes <= maxBytes) return { ...SUCCEEDED, data: json };
+    throw new RangeError(`it has ${bytes} bytes, the limit is ${maxBytes}`);
   } catch (error) {
     reporter.report(new WorkerError('ERR_RESULT_NOT_KEPT', attempt.queue, attempt.id, attempt.name, error));
     return SUCCEEDED;

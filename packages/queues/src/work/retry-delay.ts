@@ -1,6 +1,6 @@
 import { backoffDelayMs, requireDuration } from '@mortise/redis';
 import { WorkerError } from '../errors.js';
-import type { Backoff, BackoffFunction } from '../options.js';
+import type { BackoffFunction, ResolvedBackoff } from '../options.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { DEFAULTS } from '../options.js';
 import type { Attempt } from './attempt.js';
@@ -12,7 +12,7 @@ import type { Attempt } from './attempt.js';
 export function retryDelayMs(
   failed: Pick<Attempt, 'id' | 'queue' | 'name' | 'attempt' | 'attempts' | 'record'>,
   error: unknown,
-  policy: Required<Backoff> | BackoffFunction,
+  policy: ResolvedBackoff | BackoffFunction,
   onError: (error: unknown) => void,
 ): number {
   const { id, queue, name, attempt, attempts } = failed;
@@ -30,6 +30,6 @@ export function retryDelayMs(
   }
 }
 
-function delayOf(backoff: Required<Backoff>, attempt: number): number {
+function delayOf(backoff: ResolvedBackoff, attempt: number): number {
   return backoffDelayMs({ ...backoff, type: backoff.type === 'fixed' ? 'fixed' : 'exponential' }, attempt);
 }

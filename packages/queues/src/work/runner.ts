@@ -3,7 +3,7 @@ import type { ErrorReporter } from '@mortise/redis';
 import type { Attempt } from './attempt.js';
 import { AttemptError, WorkerError } from '../errors.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
-import type { Backoff, BackoffFunction } from '../options.js';
+import type { BackoffFunction, ResolvedBackoff } from '../options.js';
 import { failure, isA, success } from './outcome.js';
 import type { Schemas } from '../task/schemas.js';
 import type { Completion } from './completion.js';
@@ -12,7 +12,9 @@ import type { WorkerTelemetry } from './worker-telemetry.js';
 
 interface RunnerOptions {
   /** For tasks and handlers without a backoff of their own. */
-  readonly backoff: Required<Backoff> | BackoffFunction;
+  readonly backoff: ResolvedBackoff | BackoffFunction;
+  /** Of a result. */
+  readonly maxPayloadBytes: number;
   readonly reporter: ErrorReporter;
   readonly schemas: Schemas | undefined;
   readonly telemetry: WorkerTelemetry | undefined;
@@ -23,7 +25,8 @@ interface RunnerOptions {
 }
 
 export class Runner {
-  readonly #backoff: Required<Backoff> | BackoffFunction;
+  readonly #backoff: ResolvedBackoff | BackoffFunction;
+  readonly #maxPayloadBytes: number;
   readonly #reporter: ErrorReporter;
   readonly #schemas: Schemas | undefined;
   readonly #telemetry: WorkerTelemetry | undefined;
@@ -31,8 +34,9 @@ export class Runner {
   readonly #onEnded: () => void;
   readonly #running = new Set<Attempt>();
 
-  constructor({ backoff, reporter, schemas, telemetry, onRan, onEnded }: RunnerOptions) {
+  constructor({ backoff, maxPayloadBytes, reporter, schemas, telemetry, onRan, onEnded }: RunnerOptions) {
     this.#backoff = backoff;
+    this.#maxPayloadBytes = maxPayloadBytes;
     this.#reporter = reporter;
     this.#schemas = schemas;
     this.#telemetry = telemetry;
@@ -60,7 +64,7 @@ export class Runner {
       const result = await (call
         ? call.run(() => handler.handle!(payload, attempt))
         : handler.handle!(payload, attempt));
-      completion = success(attempt, result, this.#reporter);
+      completion = success(attempt, result, this.#maxPayloadBytes, this.#reporter);
     } catch (error) {
       completion = this.#failed(attempt, handler, error);
     }
@@ -106,7 +110,7 @@ export class Runner {
         const result: unknown = results?.[index];
         return isA(Error, result)
           ? this.#failed(attempt, handler, result)
-          : success(attempt, result, this.#reporter);
+          : success(attempt, result, this.#maxPayloadBytes, this.#reporter);
       };
     } catch (error) {
       outcome = (attempt) => this.#failed(attempt, handler, error);

@@ -92,9 +92,9 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#options = resolveWorkerOptions(options);
     this.#weights = resolveFairness(options.fairness, queues);
     this.#telemetry = options.telemetry === undefined ? undefined : new WorkerTelemetry(options.telemetry);
-    const { onError } = this.#options;
-    const reported = this.#telemetry ? this.#telemetry.counting(onError) : onError;
-    this.#reporter = new ErrorReporter('mortise worker', reported, redis);
+    const reporter = new ErrorReporter('mortise worker', this.#options.onError, redis);
+    const counting = this.#telemetry?.counting((error) => reporter.report(error));
+    this.#reporter = counting ? new ErrorReporter('mortise worker', counting, redis) : reporter;
     this.#schemas = options.schemas && new Schemas(options.schemas);
     this.#handlers = resolveHandlers(handlers, this.#options.concurrency);
   }
