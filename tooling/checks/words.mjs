@@ -13,14 +13,15 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const REFUSED = [
   [/\b(park|parks|parked|parking|unpark|unparked)\b/, 'idle'],
   [/\bhungry\b/, 'has work'],
-  [/\b(is|are|was|were|be|been|being|gets|get) told\b/, 'notifies, is notified'],
-  [/\b(hears?|heard) of\b/, 'learns'],
+  [/\b(rings|rang|ringing)\b/, 'notifies'],
+  [/\btold\b/, 'notifies, is notified, learns'],
+  [/\b(hears?|heard|hearing)\b/, 'learns'],
   [/\bdesks?\b/, 'claim fetcher'],
   [/\bsettlements?\b/, 'ack, completion'],
   [/\bset aside\b/, 'dead-lettered'],
   [/\btaken ahead\b/, 'prefetched'],
   [/\bhanded over\b/, 'direct hand-off'],
-  [/\bbeyond the core\b/, 'optional features'],
+  [/\bbeyond the core\b|\bextended\b/, 'optional features, renewed'],
   [/\bessence\b/, 'record header'],
   [/\bbelieved\b/, 'expected settings'],
   [/\bfound(er|ers|ed|ing)\b/, 'creator, created'],
@@ -43,37 +44,42 @@ const REFUSED = [
   [/\bsuspects?\b/, 'failed rows'],
   [/\blikewise\b/, 'also'],
   [/\bnobody's\b/, 'expired'],
-  [/\b(for|after|in) so long\b|\bso long,/, 'meanwhile, the time itself'],
+  [/\bone day\b/, 'eventually'],
+  [/\bso long\b(?! that\b)/, 'meanwhile, as long, the time itself'],
 ];
 
-/** Refused as the name of a class or a file, since plain sentences need them. */
+/** Refused in the names of classes, types and files, since plain sentences need them. */
 const REFUSED_NAMES = [
-  [/^(wait |result )?lines?$/, 'wait queue'],
-  [/\bturns?$/, 'acquisition'],
-  [/\brests?$/, 'remainder'],
-  [/\bparts?$/, 'segment'],
-  [/\bnotes?$/, 'progress reports'],
-  [/\bnews$/, 'updates'],
-  [/\bask(s|ed)?$/, 'claim request'],
-  [/\bheld$/, 'claimed tasks'],
-  [/\bexchanges?$/, 'fetch and ack'],
-  [/\bsettles?$/, 'ack'],
-  [/\bholes?$/, 'tombstone'],
-  [/\bsuppl(y|ies)$/, 'buffer'],
-  [/\boutages?$/, 'circuit breaker'],
-  [/\bstanding$/, 'position'],
-  [/\bopening$/, 'open barrier'],
-  [/\bfollowing$/, 'subscription'],
-  [/\bprocessing$/, 'worker telemetry'],
-  [/\bsending$/, 'producer telemetry'],
-  [/^probes?$/, 'half-open probe'],
+  [/^(wait |result )?lines?$|\bwait lines?\b/, 'wait queue'],
+  [/\bturns?\b/, 'acquisition'],
+  [/\brests?\b/, 'remainder'],
+  [/\bparts?\b/, 'segment'],
+  [/\bnotes?\b/, 'progress reports'],
+  [/\bnews\b/, 'updates'],
+  [/\bask(s|ed|ing)?\b/, 'claim request'],
+  [/\bheld\b/, 'claimed tasks'],
+  [/\bexchanges?\b/, 'fetch and ack'],
+  [/(?<!promise )\bsettl(e|es|ed|ing)\b/, 'ack'],
+  [/\bholes?\b/, 'tombstone'],
+  [/\bsuppl(y|ies)\b/, 'buffer'],
+  [/\boutages?\b/, 'circuit breaker'],
+  [/\bstanding\b/, 'position'],
+  [/\bopening\b/, 'open barrier'],
+  [/\bfollowing\b/, 'subscription'],
+  [/\bprocessing\b/, 'worker telemetry'],
+  [/\bsending\b/, 'producer telemetry'],
+  [/^probes?$|(?<!half open )\bprobes?$/, 'half-open probe'],
 ];
 
-const SENTENCE_BEGINS = /(?:^|[.;:] )(?:\/?\*+ ?|\/\/ ?|-- ?)?\s*Who\b(?!.*\?)/;
+/** The beginning of a sentence in a comment, a document or the name of a test. */
+const BEGINS =
+  /(?:^(?:[\s*#>/|-]|\d+\. |<\w+>)*|[.!?;:*] +(?:\/?\*+ )?|\| +|(?:\/\*+|\/\/|--) )[[*_"]*(What|Whatever|Whoever|Who) +(?=[^\s|])/g;
+const TEST_NAME =
+  /(?:\b(?:test|it|describe)(?:\.\w+)*(?:<[^(]*>)?\(|\]\)\(|\}\)\()\s*['"`](what|whatever|whoever|who)\b/gi;
 
 /** This file and the test of it say what they look for. */
-const OWN = /^tooling\/checks\/(words\.mjs|test\/words\.test\.ts)$/;
-const READ = /\.(ts|mjs|cjs|lua|md)$/;
+const OWN = /^tooling\/checks\/(words\.mjs|test\/words\.test\.ts)$|^pnpm-lock\.yaml$/;
+const READ = /\.(ts|mjs|cjs|lua|md|json|ya?ml|html|css)$/;
 
 /** `wait-line.ts`, `WaitLine` and `#waitLine` are `wait line`. */
 function wordsOf(text) {
@@ -92,13 +98,16 @@ export function refusedWords(folders = ['.']) {
   const files = listed
     .split('\n')
     .filter((file) => READ.test(file) && !OWN.test(file) && existsSync(join(root, file)));
-  return files.flatMap((file) => [...inName(file), ...inText(file, readFileSync(join(root, file), 'utf8'))]);
+  return files.flatMap((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    return [...inName(file), ...inText(file, text), ...clausesIn(file, text)];
+  });
 }
 
 function inName(file) {
-  // `queue.place.part.lua`: a part that several scripts include.
-  const name = wordsOf(basename(file).replace(/(\.part)?\.[a-z]+$/, '')).split('.');
-  return name.flatMap((words) => named(words).map((problem) => `${file}: ${problem}`));
+  // `queue.place.part.lua`: a file that several scripts include.
+  const name = wordsOf(basename(file).replace(/(\.part\.lua|\.[a-z]+)$/, '')).split('.');
+  return name.flatMap((words) => namesIn(words).map((problem) => `${file}: ${problem}`));
 }
 
 /** @returns {string[]} each refused word of a line, and what to write */
@@ -112,14 +121,40 @@ export function refusedIn(line) {
 function inText(file, text) {
   return text.split('\n').flatMap((line, index) => {
     const found = refusedIn(line);
-    if (SENTENCE_BEGINS.test(line.trim())) found.push('"Who …" → a noun as the subject');
     const [, type] = /\b(?:class|interface|type) ([A-Z]\w+)/.exec(line) ?? [];
-    if (type) found.push(...named(wordsOf(type)));
+    if (type) found.push(...namesIn(wordsOf(type)));
     return found.map((problem) => `${file}:${index + 1}: ${problem}: ${line.trim().slice(0, 100)}`);
   });
 }
 
-function named(words) {
+/** Sentences, not questions, and names of tests that begin with a clause in place of a noun. */
+export function clausesIn(file, text) {
+  const lines = text.split('\n');
+  const places = [];
+  if (!file.endsWith('.json')) {
+    for (const [index, line] of lines.entries()) {
+      for (const match of line.matchAll(BEGINS)) {
+        const sentence = [line.slice(match.index + 1), ...lines.slice(index + 1, index + 4)]
+          .join(' ')
+          .slice(match[0].length - 1);
+        if (/^[^.?!|]*\?/.test(sentence)) continue;
+        places.push([index, match[1], line]);
+      }
+    }
+  }
+  if (file.endsWith('.ts')) {
+    for (const match of text.matchAll(TEST_NAME)) {
+      const index = text.slice(0, match.index + match[0].length).split('\n').length - 1;
+      places.push([index, match[1], lines[index]]);
+    }
+  }
+  return places.map(
+    ([index, word, line]) =>
+      `${file}:${index + 1}: "${word} …" → a noun as the subject: ${line.trim().slice(0, 100)}`,
+  );
+}
+
+export function namesIn(words) {
   return REFUSED_NAMES.filter(([pattern]) => pattern.test(words)).map(
     ([, better]) => `the name "${words}" → ${better}`,
   );
