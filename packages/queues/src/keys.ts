@@ -11,7 +11,7 @@
  * | `ready:<priority>`     | LIST   | ids, oldest first                             | enqueue              | when empty                     |
  * | `scheduled:<priority>` | ZSET   | id -> instant at which it falls due           | enqueue with a delay | when empty                     |
  * | `retrying:<priority>`  | ZSET   | id -> instant of the next attempt             | workers              | when empty                     |
- * | `active`               | ZSET   | id -> end of the lease                        | workers              | when empty                     |
+ * | `active`               | ZSET   | token and id -> end of the lease              | workers              | when empty                     |
  * | `succeeded`            | LIST   | ids in the order in which they finished       | workers              | capped by count and age        |
  * | `dead`                 | ZSET   | id -> instant of death                        | workers              | capped by count                |
  * | `idle`                 | ZSET   | lease and channel of an idle worker -> until  | workers              | a minute after its last look   |

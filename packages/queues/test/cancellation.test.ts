@@ -18,9 +18,10 @@ type Tasks = Record<string, any>;
 /** What `queue.cancel` does of it to Redis. */
 async function cancel(keys: QueueKeys['of'], id: string, isNotified = true): Promise<void> {
   const storedId = encodeTaskId(id);
+  const held = (await redis.hgetBuffer(keys.attempts, storedId))!;
   const ended = Buffer.concat([Buffer.from('C'), Buffer.alloc(8), Buffer.from([0, 1])]);
   await redis.hset(keys.attempts, storedId, ended);
-  await redis.zrem(keys.active, storedId);
+  await redis.zrem(keys.active, Buffer.concat([held.subarray(1, 5), storedId]));
   if (!isNotified) return;
   await redis.call(WaiterHub.of(redis).publishCommand, keys.active, `*:cancel ${storedId.toString('hex')}`);
 }
@@ -147,12 +148,9 @@ describe('a running task that is cancelled', () => {
     );
     await until(async () => (await queue.counts()).active === 3);
     await cancel(keys, '2', false);
-    const third = encodeTaskId('3') as unknown as string;
-    const leaseUntil = Number(await redis.zscore(keys.active, third));
+    const leaseUntil = (await queue.get('3'))!.leaseUntil!;
     // All leases have been renewed since.
-    await until(
-      async () => renewals.fire() >= 0 && Number(await redis.zscore(keys.active, third)) > leaseUntil,
-    );
+    await until(async () => renewals.fire() >= 0 && (await queue.get('3'))!.leaseUntil! > leaseUntil);
     door.open();
     await until(async () => (await queue.counts()).succeeded === 2);
     expect(run).toEqual([1, 3]);

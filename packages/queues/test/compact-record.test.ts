@@ -36,9 +36,9 @@ class Bench {
   }
 
   async fetch(want: number, keep: Partial<typeof KEEP> = {}): Promise<void> {
-    const acks = this.#held.map(({ storedId, token }) => ({
-      storedId,
-      encoded: encodeAck(token, SUCCEEDED),
+    const acks = this.#held.map((task) => ({
+      storedId: task.storedId,
+      encoded: encodeAck(task, SUCCEEDED),
     }));
     const member = this.keys.idleMember('w');
     const request = { member, want, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks };
@@ -56,7 +56,7 @@ class Bench {
 
   async seal(keep: Partial<typeof KEEP> = {}): Promise<void> {
     await this.fetch(0, keep);
-    await maintain(this.shard, { ...KEEP, ...keep });
+    await maintain(this.shard, { ...KEEP, ...keep }, true);
   }
 
   async isCompact(id: string): Promise<boolean> {
@@ -181,6 +181,7 @@ test('maintenance compacts where nothing is ready; a worker does so by itself', 
   const bench = new Bench();
   const ids = Array.from({ length: 30 }, (_, index) => `task ${index}`);
   await bench.succeed(ids);
+  await maintain(bench.shard, KEEP, false);
   expect(await bench.sealed(ids)).toEqual([]);
   await bench.seal();
   expect(await bench.sealed(ids)).toEqual(ids);
@@ -190,6 +191,13 @@ test('maintenance compacts where nothing is ready; a worker does so by itself', 
   for (const id of more) await bench.queue.enqueue('bare', 1, { id });
   await work(bench);
   await until(async () => (await bench.sealed(more)).length === 2);
+});
+
+test('a worker with a small retention compacts after the first second without work', async () => {
+  const bench = new Bench();
+  await launch(redis, 'q', { bare: () => undefined }, { prefix: bench.prefix, keepSucceeded: 100 });
+  await bench.queue.enqueue('bare', 1, { id: 'a' });
+  await until(async () => (await bench.sealed(['a'])).length === 1);
 });
 
 test('one call seals the latest thousand', async () => {

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { died, encodeAck, SUCCEEDED } from '../src/work/completion.js';
 
-test('a completion without data takes 13 bytes', () => {
-  const bytes = encodeAck(4_294_967_295, SUCCEEDED);
-  expect(bytes.toString('hex')).toBe(`53ffffffff${'00'.repeat(8)}`);
-  const retry = encodeAck(1, { verdict: 'R', delayMs: 1_500, data: 'é' });
-  expect([retry.toString('latin1', 0, 1), retry.readDoubleBE(5), retry.toString('utf8', 13)]).toEqual([
+test('a completion without data takes 15 bytes', () => {
+  const bytes = encodeAck({ token: 4_294_967_295, attempt: 258 }, SUCCEEDED);
+  expect(bytes.toString('hex')).toBe(`53ffffffff0102${'00'.repeat(8)}`);
+  const retry = encodeAck({ token: 1 }, { verdict: 'R', delayMs: 1_500, data: 'é' });
+  expect([retry.toString('latin1', 0, 1), retry.readDoubleBE(7), retry.toString('utf8', 15)]).toEqual([
     'R',
     1_500,
     'é',
@@ -18,7 +18,7 @@ test.each([
   [-5, 0],
   [0.2, 1],
 ])('a delay of %p becomes %p, since the script could not refuse it any more', (delayMs, stored) => {
-  expect(encodeAck(1, { verdict: 'L', delayMs, data: '' }).readDoubleBE(5)).toBe(stored);
+  expect(encodeAck({ token: 1 }, { verdict: 'L', delayMs, data: '' }).readDoubleBE(7)).toBe(stored);
 });
 
 test('what was thrown is the reason of death', () => {

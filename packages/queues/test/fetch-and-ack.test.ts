@@ -20,9 +20,9 @@ function newQueue(): {
   const queue = new Queue(redis, 'q', { prefix });
   const shard = new Shard(redis, 'q', prefix);
   const take = (want: number, leaseMs = 60_000, settled?: FetchReply): Promise<FetchReply> => {
-    const acks = (settled?.fetched ?? []).map(({ storedId, token }) => ({
-      storedId,
-      encoded: encodeAck(token, SUCCEEDED),
+    const acks = (settled?.fetched ?? []).map((task) => ({
+      storedId: task.storedId,
+      encoded: encodeAck(task, SUCCEEDED),
     }));
     const member = shard.keys.idleMember('w');
     return fetchAndAck(shard, KEEP, { member, want, leaseMs, idleMs: 1_000, keepsTime: true, acks });
@@ -62,11 +62,11 @@ test('an idle worker learns that a lease has ended; maintenance puts the task ba
   await queue.enqueue('t', 1, { id: 'lost' });
   expect(ids(await take(1, 0))).toEqual(['lost']);
   expect(await take(1)).toMatchObject({ fetched: [], maintenance: 4 });
-  expect(await maintain(shard, KEEP)).toEqual({ putBack: 1, maintenance: 0 });
+  expect(await maintain(shard, KEEP, false)).toEqual({ putBack: 1, maintenance: 0 });
   const again = await take(1);
   expect(ids(again)).toEqual(['lost']);
   expect(again.fetched[0]!.attempt).toBe(2);
-  expect(await maintain(shard, KEEP)).toEqual({ putBack: 0, maintenance: 0 });
+  expect(await maintain(shard, KEEP, false)).toEqual({ putBack: 0, maintenance: 0 });
 });
 
 test('small hashes are no lists, which Redis would go through for each task', async () => {
@@ -74,7 +74,7 @@ test('small hashes are no lists, which Redis would go through for each task', as
   const { tasks, attempts } = shard.keys.of;
   await queue.enqueueMany(names(5).map((id) => ({ name: 't', payload: 1, options: { id } })));
   const first = await take(3);
-  await maintain(shard, KEEP);
+  await maintain(shard, KEEP, false);
   expect(await redis.object('ENCODING', tasks)).toBe('hashtable');
   expect(await redis.object('ENCODING', attempts)).toBe('hashtable');
   await take(2, 60_000, first);
@@ -89,7 +89,7 @@ test('what goes back at once keeps its order, whatever the ids are, and goes bef
   const giveBack = async (...replies: FetchReply[]): Promise<void> => {
     const acks = replies
       .flatMap(({ fetched }) => fetched)
-      .map(({ storedId, token }) => ({ storedId, encoded: encodeAck(token, GIVEN_BACK) }));
+      .map((task) => ({ storedId: task.storedId, encoded: encodeAck(task, GIVEN_BACK) }));
     const member = shard.keys.idleMember('w');
     await fetchAndAck(shard, KEEP, {
       member,

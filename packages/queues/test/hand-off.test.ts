@@ -76,8 +76,8 @@ describe('a single task', () => {
     const { task, nowMs } = taskOf(message);
     expect(decodeTaskId(task.storedId)).toBe(id);
     expect(await redis.hgetBuffer(keys.of.tasks, task.storedId)).toEqual(task.record);
-    expect(Number(await redis.zscore(keys.of.active, task.storedId))).toBe(nowMs + SHORT_LEASE_MS);
-    expect(await queue.get(id)).toMatchObject({ state: 'active', attempt: 1, attempts: 7 });
+    const leaseUntil = nowMs + SHORT_LEASE_MS;
+    expect(await queue.get(id)).toMatchObject({ state: 'active', leaseUntil, attempt: 1, attempts: 7 });
     expect(await queue.counts()).toMatchObject({ ready: 0, active: 1 });
     expect(await redis.zcard(keys.of.idle)).toBe(0);
   });

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import { QueueKeys } from '../src/keys.js';
 import type { Attempt } from '../src/work/attempt.js';
 import { launch } from './launch.js';
 
@@ -24,13 +23,12 @@ test.each(['fetched from the queue', 'handed off with the wake-up'])(
   async (how) => {
     const prefix = freshPrefix();
     const queue = new Queue<{ look: number }>(redis, 'q', { prefix });
-    const { active } = new QueueKeys('q', prefix).of;
     const left: number[] = [];
     const ahead = await leastAhead();
     const look = async (_: unknown, context: object): Promise<void> => {
-      const { leaseEndsAt, fetched } = context as Attempt;
-      const score = await redis.zscore(active, fetched.storedId);
-      left.push(Number(score) - (leaseEndsAt + ahead));
+      const { id, leaseEndsAt } = context as Attempt;
+      const { leaseUntil } = (await queue.get(id))!;
+      left.push(leaseUntil! - (leaseEndsAt + ahead));
     };
     const isHanded = how.startsWith('handed');
     const tasks = Array.from({ length: TASKS }, (_, payload) => ({ name: 'look' as const, payload }));

@@ -104,8 +104,9 @@ if mayHandOff and struct.unpack('>H', fields[2], 2) > 1 then
         and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', channel)[2] > 0
       if isHere then
         local nowUs = time[1] * 1000000 + time[2]
-        redis.call('HSET', attempts, id, struct.pack('>c1IH', 'A', nowUs % 4294967296, 1) .. string.sub(record, 1, 3))
-        redis.call('ZADD', active, string.format('%.0f', now + leaseMs), id)
+        local packedToken = struct.pack('>I', nowUs % 4294967296)
+        redis.call('HSET', attempts, id, 'A' .. packedToken .. '\0\1' .. string.sub(record, 1, 3))
+        redis.call('ZADD', active, string.format('%.0f', now + leaseMs), packedToken .. id)
         redis.call(publish, channel, 'w:' .. struct.pack('>dHc0', nowUs, #id, id) .. record)
         return -now
       end

@@ -3,7 +3,7 @@
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
---   active            ZSET id -> end of the lease, ms
+--   active            ZSET u32 token · id -> end of the lease, ms
 --   succeeded         LIST ids
 --   dead              ZSET id -> instant of death, ms
 --   cancelled         ZSET id -> instant of cancellation, ms

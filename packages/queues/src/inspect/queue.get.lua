@@ -5,7 +5,7 @@
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt
---   active            ZSET id -> end of the lease, ms
+--   active            ZSET u32 token · id -> end of the lease, ms
 --   progress          HASH id -> JSON
 --   logs              HASH id -> lines
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
@@ -40,7 +40,8 @@ if last then
 end
 local state = last and STATES[string.sub(last, 1, 1)]
 if state then
-  return { record, state, state == 'active' and redis.call('ZSCORE', active, id) or '', last, lastProgress, lines }
+  local leaseUntil = state == 'active' and redis.call('ZSCORE', active, string.sub(last, 2, 5) .. id) or ''
+  return { record, state, leaseUntil, last, lastProgress, lines }
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -7,7 +7,7 @@
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt
 --   progress          HASH id -> JSON
---   active            ZSET id -> end of the lease, ms
+--   active            ZSET u32 token · id -> end of the lease, ms
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
 --   tombstones        HASH id -> priorities of its tombstones
@@ -38,7 +38,7 @@ for priority = 12, #KEYS, 3 do
   local index = (priority - 12) / 3
   ready[index], scheduled[index], retrying[index] = KEYS[priority], KEYS[priority + 1], KEYS[priority + 2]
 end
-local GROUPED, DEDUPLICATED, PRIORITIES = 16, 128, 16
+local GROUPED, DEDUPLICATED, PRIORITIES, TOKEN_BYTES = 16, 128, 16, 4
 -- Entries are read in batches; the batch that exceeds this number of entries or bytes is the last one of the call.
 local BATCH = 50
 local MOST_SEEN = 1000
@@ -88,7 +88,7 @@ local function show(ids, instants, isTask)
   seen = seen + #ids
   local records = redis.call('HMGET', tasks, unpack(ids))
   local lasts = redis.call('HMGET', attempts, unpack(ids))
-  local told = redis.call('HMGET', progress, unpack(ids))
+  local reports = redis.call('HMGET', progress, unpack(ids))
   for i, record in ipairs(records) do
     local last
     record, last = expandRecord(record, lasts[i])
@@ -105,7 +105,7 @@ local function show(ids, instants, isTask)
         end
         local size = #reply
         reply[size + 1], reply[size + 2], reply[size + 3] = ids[i], record, last
-        reply[size + 4], reply[size + 5] = instants and instants[i] or '', told[i] or ''
+        reply[size + 4], reply[size + 5] = instants and instants[i] or '', reports[i] or ''
         found = found + 1
       end
     end
@@ -154,8 +154,8 @@ local function reversed(ids)
   return backwards
 end
 
--- Members from rank `first` to before rank `beyond`, by instant.
-local function listSet(key, first, beyond, hasInstants)
+-- Members from rank `first` to before rank `beyond`, by instant. An id begins after the first `skipped` bytes of its member.
+local function listSet(key, first, beyond, hasInstants, skipped)
   if at ~= '' then
     first = math.max(first, rankOf(key, at, after, true))
   end
@@ -166,6 +166,9 @@ local function listSet(key, first, beyond, hasInstants)
     local ids, instants = split(redis.call('ZRANGE', key, first, math.min(beyond, first + batchSize()) - 1, 'WITHSCORES'))
     first = first + #ids
     at, after = instants[#ids], ids[#ids]
+    for i, member in ipairs(ids) do
+      ids[i] = string.sub(member, (skipped or 0) + 1)
+    end
     show(ids, hasInstants and instants)
   end
 end
@@ -345,7 +348,7 @@ elseif state == 'ready' then
     end
   end)
 elseif state == 'active' then
-  listSet(active, 0, redis.call('ZCARD', active), true)
+  listSet(active, 0, redis.call('ZCARD', active), true, TOKEN_BYTES)
 elseif state == 'succeeded' then
   listSucceeded()
 elseif state == 'waiting' then

@@ -9,7 +9,7 @@
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt; C, f64 instant, u16 attempt, reason of a cancelled task
---   active            ZSET id -> end of the lease, ms; also the channel on which workers learn of cancellations
+--   active            ZSET u32 token · id -> end of the lease, ms; also the channel on which workers learn of cancellations
 --   succeeded         LIST ids
 --   dead              ZSET id -> instant of death, ms
 --   cancelled         ZSET id -> instant of cancellation, ms
@@ -89,7 +89,7 @@ local function take(id, record, state, last)
   elseif state == 'D' or state == 'C' then
     redis.call('ZREM', state == 'D' and dead or cancelled, id)
   elseif state == 'A' then
-    redis.call('ZREM', active, id)
+    redis.call('ZREM', active, string.sub(last, 2, 5) .. id)
     releaseGroup(record)
     -- This also frees a place under the limits of the queue.
     hasFreed = true

@@ -29,7 +29,8 @@ export interface PendingAck {
   reportsLoss: boolean;
 }
 
-export type AttemptToken = Pick<FetchedTask, 'storedId' | 'token'>;
+/** The lease of an attempt. The number of the attempt makes its ack cheaper. */
+export type AttemptToken = Pick<FetchedTask, 'storedId' | 'token'> & Partial<Pick<FetchedTask, 'attempt'>>;
 
 export class Completer {
   /** Called when there is something to take. */
@@ -52,12 +53,17 @@ export class Completer {
   }
 
   add(
-    { storedId, token }: AttemptToken,
+    task: AttemptToken,
     completion: Completion,
     callbacks: Pick<PendingAck, 'onAnswer' | 'onFailure'> = {},
   ): void {
-    const encoded = encodeAck(token, completion);
-    this.#waiting.push({ storedId, encoded, ...callbacks, reportsLoss: completion.verdict !== 'B' });
+    const encoded = encodeAck(task, completion);
+    this.#waiting.push({
+      storedId: task.storedId,
+      encoded,
+      ...callbacks,
+      reportsLoss: completion.verdict !== 'B',
+    });
     this.onAdded();
   }
 

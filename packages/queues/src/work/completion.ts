@@ -17,15 +17,21 @@ export function died(error: unknown): Completion {
   return { verdict: 'D', delayMs: 0, data: describeError(error) };
 }
 
-const HEAD_BYTES = 13;
+const HEAD_BYTES = 15;
 
-/** The format of fetcher.fetch-and-ack.lua: 1 character verdict · u32 token · f64 delay · data. */
-export function encodeAck(token: number, { verdict, delayMs, data }: Completion): Buffer {
+/**
+ * The format of fetcher.fetch-and-ack.lua: 1 character verdict · u32 token · u16 attempt · f64 delay · data.
+ */
+export function encodeAck(
+  { token, attempt = 0 }: { readonly token: number; readonly attempt?: number | undefined },
+  { verdict, delayMs, data }: Completion,
+): Buffer {
   const bytes = Buffer.allocUnsafe(data === '' ? HEAD_BYTES : HEAD_BYTES + Buffer.byteLength(data));
   bytes.write(verdict, 0, 'latin1');
   bytes.writeUInt32BE(token, 1);
+  bytes.writeUInt16BE(attempt, 5);
   // NaN would make the script fail after its first writes.
-  bytes.writeDoubleBE(Number.isFinite(delayMs) ? Math.max(0, Math.ceil(delayMs)) : 0, 5);
+  bytes.writeDoubleBE(Number.isFinite(delayMs) ? Math.max(0, Math.ceil(delayMs)) : 0, 7);
   bytes.write(data, HEAD_BYTES);
   return bytes;
 }

@@ -12,7 +12,7 @@
 --   attempts          HASH id -> last attempt: A u32 token, u16 attempt, u8 priority + flags, u16 most attempts, group while active; then
 --                     S succeeded, D dead, R back in its priority, H the same and it holds its group, C cancelled: f64 instant,
 --                     u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt
---   active            ZSET id -> end of the lease, ms
+--   active            ZSET u32 token · id -> end of the lease, ms
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
 --   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms; the lease is that of a task that the enqueue
@@ -35,7 +35,8 @@
 --   keepSucceeded     count
 --   keepDead          count
 --   count             number of acks, 500 at most
---   acks              for each, no id twice: u16 length · id; u32 length · verdict, u32 token, f64 delay in ms, result or error
+--   acks              for each, no id twice: u16 length · id; u32 length · verdict, u32 token, u16 attempt, f64 delay in ms, result or
+--                     error; attempt 0: the caller does not know it
 --                     verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;
 --                     B and L do not count as attempts)
 -- RETURNS
@@ -57,6 +58,7 @@ local priorityKeys = { unpack(KEYS, 9) }
 -- The element that exceeds this size is the last one of the reply.
 local MOST_BYTES = 4194304
 local PRIORITIES = 16
+local SUCCEEDED = string.byte('S')
 -- Redis keeps up to 128 members of a sorted set in a plain list and walks it for each new member: 1.5 µs at 100 members,
 -- 0.25 µs in a skip list. A member of more than 64 bytes forces a skip list.
 local MANY = 16
@@ -71,6 +73,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nowUs = time[1] * 1000000 + time[2]
 local token = nowUs % 4294967296
+local packedToken = struct.pack('>I', token)
 
 -- Creating a function costs 0.1 µs, more for each local that it uses, even if it is never called. So the code of nearly all
 -- calls is inline. A number as an argument of a command costs 0.3 µs, twice as much as a string.
@@ -101,19 +104,40 @@ local answers, left, finished, unsuccessful, hasDied = {}, {}, {}, {}, false
 local isKept = keepSucceeded > 0
 if count > 0 then
   local packed = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), acks) }
-  local ids = {}
-  for i = 1, count do
-    ids[i] = packed[2 * i - 1]
-  end
-  local lasts = redis.call('HMGET', attempts, unpack(ids))
   -- Neighbours often differ in their id only (fetched by one call, without a result); they are not unpacked again.
-  local ackBefore, lastBefore, verdict, given, delay, data
-  local state, held, attempt, flags, most, group, success
+  local ids, members, ackBefore, ackToken, success = {}, {}, nil, nil, nil
+  local packedNow = struct.pack('>d', now)
+  -- Whether all have succeeded, and their entries in attempts need nothing else.
+  local isSimple = not usesOptional
+  for i = 1, count do
+    local id, ack = packed[2 * i - 1], packed[2 * i]
+    if ack ~= ackBefore then
+      local attempt = string.sub(ack, 6, 7)
+      ackBefore, ackToken = ack, string.sub(ack, 2, 5)
+      isSimple = isSimple and string.byte(ack) == SUCCEEDED and attempt ~= '\0\0'
+      success = 'S' .. packedNow .. attempt .. string.sub(ack, 16)
+    end
+    ids[i], members[i] = id, ackToken .. id
+    if isKept then
+      changed[2 * i - 1], changed[2 * i] = id, success
+    end
+  end
+  -- Only a task that is active under its token is a member.
+  if isSimple and redis.call('ZREM', active, unpack(members)) == count then
+    answers[1] = string.rep('1', count)
+    finished, count = ids, 0
+  else
+    changed = {}
+  end
+  local lasts = count > 0 and redis.call('HMGET', attempts, unpack(ids))
+  ackBefore = nil
+  local lastBefore, verdict, given, delay, data
+  local state, held, attempt, flags, most, group
   for i = 1, count do
     local id, ack, last = ids[i], packed[2 * i], lasts[i]
     if ack ~= ackBefore or last ~= lastBefore then
-      local at
-      verdict, given, delay, at = struct.unpack('>c1Id', ack)
+      local at, _
+      verdict, given, _, delay, at = struct.unpack('>c1IHd', ack)
       data = string.sub(ack, at)
       state = string.sub(last or '', 1, 1)
       if state == 'A' then
@@ -125,7 +149,7 @@ if count > 0 then
     end
     if state == 'A' and held == given then
       answers[i] = '1'
-      left[#left + 1] = id
+      left[#left + 1] = members[i]
       if success then
         finished[#finished + 1] = id
         if isKept then
@@ -218,7 +242,7 @@ elseif hasWork then
           end
           local change, lease, at = #changed, 2 * fetched, #reply
           changed[change + 1], changed[change + 2] = id, mark
-          leases[lease + 1], leases[lease + 2] = leaseUntil, id
+          leases[lease + 1], leases[lease + 2] = leaseUntil, packedToken .. id
           reply[at + 1], reply[at + 2], reply[at + 3] = id, 1, record
           fetched = fetched + 1
           bytes = bytes + #record

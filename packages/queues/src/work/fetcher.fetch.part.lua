@@ -27,7 +27,7 @@ local function give(id, attempt, head, record)
   local mark = markOf(attempt, head)
   changed[#changed + 1] = id
   changed[#changed + 1] = mark
-  leases[size + 1], leases[size + 2] = leaseUntil, id
+  leases[size + 1], leases[size + 2] = leaseUntil, packedToken .. id
   reply[at + 1], reply[at + 2], reply[at + 3] = id, attempt, record
   fetched = fetched + 1
   bytes = bytes + #record

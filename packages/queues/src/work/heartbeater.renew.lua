@@ -3,7 +3,7 @@
 --
 -- KEYS
 --   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled
---   active       ZSET id -> end of the lease, ms
+--   active       ZSET u32 token · id -> end of the lease, ms
 -- ARGV
 --   leaseMs      ms from now
 --   leases...    two for each, 500 at most: id, token
@@ -25,7 +25,7 @@ for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
   end
   if state == 'A' and token == tonumber(ARGV[2 * i + 1]) then
     renewed[#renewed + 1] = leaseUntil
-    renewed[#renewed + 1] = ids[i]
+    renewed[#renewed + 1] = string.sub(last, 2, 5) .. ids[i]
     replies[i] = '1'
   else
     replies[i] = state == 'C' and 'C' or '0'

@@ -7,7 +7,7 @@
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt, see fetcher.fetch-and-ack.lua
---   active            ZSET id -> end of the lease, ms
+--   active            ZSET u32 token · id -> end of the lease, ms
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
 --   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
@@ -21,6 +21,7 @@
 --   keepSucceeded     count
 --   keepSucceededMs   ms
 --   keepDead          count
+--   compacts          1: compact records, unless a task is ready; 0
 -- RETURNS
 --   { putBack, maintenance }: how many leases had ended, up to 100; maintenance that is due: 1 a schedule + 2 the outbox
 --   error             SETTINGS <stored>: other settings are stored; nothing is written
@@ -28,6 +29,7 @@ local settings, tasks, attempts, active = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local succeeded, dead, idle = KEYS[5], KEYS[6], KEYS[7]
 local expectedSettings, publish, priorityCount, usesOptional = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local keepSucceeded, keepSucceededMs, keepDead = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local compacts = ARGV[8] == '1'
 local priorityKeys = { unpack(KEYS, 8) }
 local PRIORITIES = 16
 local MOST_RECOVERED = '100'
@@ -66,6 +68,9 @@ local changed, hasDied = {}, false
 local expired = redis.call('ZRANGEBYSCORE', active, '-inf', string.format('%.0f', now), 'LIMIT', '0', MOST_RECOVERED)
 if #expired > 0 then
   redis.call('ZREM', active, unpack(expired))
+  for i, member in ipairs(expired) do
+    expired[i] = string.sub(member, 5)
+  end
   for i, last in ipairs(redis.call('HMGET', attempts, unpack(expired))) do
     if last and string.sub(last, 1, 1) == 'A' then
       local attempt, flags, most, at = struct.unpack('>HBH', last, 6)
@@ -111,17 +116,17 @@ if #gone > 0 then
 end
 
 -- 3. Redis keeps up to 512 short fields of a hash in a plain list and walks it for each task: 10 µs instead of one. A long
--- field converts runnableGroups into a table for good.
+-- field converts the hash into a table for good.
 local LONG_FIELD = '-----------------------------------------------------------------'
 for _, key in ipairs({ attempts, tasks }) do
-  if redis.call('EXISTS', key) == 1 then
+  if redis.call('OBJECT', 'ENCODING', key) == 'listpack' then
     redis.call('HSET', key, '', LONG_FIELD)
     redis.call('HDEL', key, '')
   end
 end
 
--- 4. Compacting costs half of what running a task costs, and a busy queue soon removes most records. So it happens only
--- when nothing is ready.
+-- 4. Compacting costs half of what running a task costs, and a busy queue soon removes most records. So the caller asks for
+-- it in a quiet second.
 local PIECE = 20
 -- The default retention: 3 ms.
 local MOST_COMPACTED = 1000
@@ -170,7 +175,7 @@ local ready = {}
 for i = 1, 3 * priorityCount, 3 do
   ready[#ready + 1] = priorityKeys[i]
 end
-if redis.call('EXISTS', unpack(ready)) == 0 then
+if compacts and redis.call('EXISTS', unpack(ready)) == 0 then
   -- Backwards from the latest one to the first compact record.
   local upTo = -1
   while upTo >= -MOST_COMPACTED and compactAll(upTo - PIECE + 1, upTo) > 0 do

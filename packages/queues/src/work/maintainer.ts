@@ -29,6 +29,8 @@ const PLAIN_PERIOD_MS = 4_000;
 const MAX_IDLE_PERIOD_MS = 60_000;
 /** Limit of one call of the script. */
 const MOST_RECOVERED = 100;
+/** A queue that keeps more records than this compacts them also while it is busy. */
+const MOST_UNCOMPACTED = 1_000;
 
 type Retention = Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>;
 
@@ -85,7 +87,7 @@ export class Maintainer {
   async #end(): Promise<void> {
     await this.#running;
     // The next worker does what fails here.
-    if (this.#hasWork && !isClosed(this.#shard.redis)) await this.#maintain().catch(() => undefined);
+    if (this.#hasWork && !isClosed(this.#shard.redis)) await this.#maintain(true).catch(() => undefined);
   }
 
   /** The shard has work: tasks come and go, or the worker is full. */
@@ -160,10 +162,14 @@ export class Maintainer {
     return hasMore;
   }
 
-  #maintain(): Promise<Maintained> {
+  /** A quiet second compacts the records of the busy ones before it. */
+  #maintain(isLast = false): Promise<Maintained> {
+    const isQuiet = isLast || !this.#hasWork;
+    const compacts = isQuiet || this.#retention.keepSucceeded > MOST_UNCOMPACTED;
     this.#hasWork = false;
     this.#calledAt = performance.now();
-    return maintain(this.#shard, this.#retention);
+    if (!compacts) this.#callIn(BUSY_PERIOD_MS);
+    return maintain(this.#shard, this.#retention, compacts);
   }
 
   #runSchedules(): Promise<void> {
@@ -183,6 +189,7 @@ export class Maintainer {
 export async function maintain(
   { redis, keys, settings, publish }: Shard,
   { keepSucceeded, keepSucceededMs, keepDead }: Retention,
+  compacts: boolean,
 ): Promise<Maintained> {
   const { settings: stored, tasks, attempts, active, succeeded, dead, idle } = keys.of;
   const reply = await settings.run(() =>
@@ -197,6 +204,7 @@ export async function maintain(
         keepSucceeded,
         keepSucceededMs,
         keepDead,
+        compacts: compacts ? 1 : 0,
       },
     ),
   );
