@@ -1,16 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DynamicModule, INestApplicationContext, ModuleMetadata } from '@nestjs/common';
-import { Inject, Injectable, Module, SetMetadata } from '@nestjs/common';
+import { Injectable, Module, SetMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { requireName } from '../src/index.js';
 import {
   featureModule,
-  featureToken,
+  featureTokenOf,
   injectingDecorator,
+  injectorOf,
   rootModule,
-  rootToken,
+  rootTokenOf,
   withDefaults,
 } from '../src/nestjs/index.js';
+import type { FeatureShape } from '../src/nestjs/index.js';
 
 /** The module of a package of shelves, as a package writes it. */
 interface ShelvesOptions {
@@ -28,16 +30,55 @@ class Labels {
   constructor(readonly shelves: Shelves) {}
 }
 
-const getShelvesToken = (module?: string) => rootToken('Shelves', Shelves, module);
-const getShelfToken = (name: string, module?: string): string =>
-  featureToken('Shelves', 'shelf', name, module);
+const getShelvesToken = rootTokenOf('Shelves', Shelves);
+const getLabelsToken = rootTokenOf('Shelves', Labels);
+const getShelfToken = featureTokenOf('Shelves', 'shelf');
+const getBoxToken = featureTokenOf('Shelves', 'box');
+const InjectShelf = injectorOf(getShelfToken);
+const InjectShelves = injectorOf(getShelvesToken);
 
 class Shelf {
   constructor(
     readonly shelves: Shelves,
     readonly name: string,
+    readonly width: number,
   ) {}
 }
+
+class Box {
+  constructor(
+    readonly name: string,
+    readonly shelves: readonly Shelf[],
+  ) {}
+}
+
+interface ShelvesFeature {
+  readonly named?: Readonly<Record<string, { readonly width: number }>>;
+  readonly boxes?: Readonly<Record<string, { readonly on: readonly string[] }>>;
+}
+
+const feature: FeatureShape<ShelvesFeature, Shelves> = {
+  name: 'Shelves',
+  root: getShelvesToken,
+  kinds: {
+    named: {
+      token: getShelfToken,
+      make: (shelves, name, { width }) => new Shelf(shelves, requireName('shelf', name), width),
+    },
+    boxes: [
+      {
+        token: getBoxToken,
+        inject: ({ on }, module) => on.map((shelf) => getShelfToken(shelf, module)),
+        make: (_, name, _options, ...shelves: Shelf[]) => new Box(name, shelves),
+      },
+      {
+        token: (name, module) => `${getBoxToken(name, module)}, label`,
+        make: (_, name) => `label of ${name}`,
+        isInternal: true,
+      },
+    ],
+  },
+};
 
 @Module({})
 class ShelvesModule extends rootModule<ShelvesOptions, 'Shelves'>({
@@ -46,20 +87,15 @@ class ShelvesModule extends rootModule<ShelvesOptions, 'Shelves'>({
   provide: (module) => [
     { token: getShelvesToken(module), make: (options) => new Shelves(options) },
     {
-      token: rootToken('Shelves', Labels, module),
+      token: getLabelsToken(module),
       inject: [getShelvesToken(module)],
       make: (_, shelves: Shelves) => new Labels(shelves),
       isInternal: true,
     },
   ],
 }) {
-  static forFeature(names: readonly string[], module?: string): DynamicModule {
-    const provided = names.map((name) => ({
-      token: getShelfToken(name, module),
-      inject: [getShelvesToken(module)],
-      make: (shelves: Shelves) => new Shelf(shelves, requireName('shelf', name)),
-    }));
-    return featureModule(ShelvesModule, 'Shelves', provided, module);
+  static forFeature(named: ShelvesFeature, module?: string): DynamicModule {
+    return featureModule(ShelvesModule, feature, named, module);
   }
 }
 
@@ -97,7 +133,7 @@ describe('forRoot', () => {
     const app = await boot(
       ShelvesModule.forRoot({ prefix: 'a' }),
       ShelvesModule.forRoot({ prefix: 'b', name: 'other' }),
-      ShelvesModule.forFeature(['top'], 'other'),
+      ShelvesModule.forFeature({ named: { top: { width: 1 } } }, 'other'),
     );
     const [one, other] = [app.get(getShelvesToken()), app.get(getShelvesToken('other'))];
     expect([one.options.prefix, other.options.prefix]).toEqual(['a', 'b']);
@@ -162,21 +198,52 @@ describe('forRootAsync', () => {
 });
 
 describe('forFeature', () => {
+  const root = ShelvesModule.forRoot({ prefix: 'a' });
+
   test('provides things by name to the module that imports it', async () => {
     @Injectable()
     class Inner {
-      constructor(@Inject(getShelfToken('top')) readonly top: Shelf) {}
+      constructor(
+        @InjectShelf('top') readonly top: Shelf,
+        @InjectShelves() readonly shelves: Shelves,
+      ) {}
     }
-    @Module({ imports: [ShelvesModule.forFeature(['top', 'low'])], providers: [Inner] })
+    const named = { top: { width: 5 }, low: { width: 6 } };
+    @Module({ imports: [ShelvesModule.forFeature({ named })], providers: [Inner] })
     class InnerModule {}
-    const app = await boot(ShelvesModule.forRoot({ prefix: 'a' }), InnerModule);
-    const { top } = app.get(Inner, { strict: false });
-    expect(top).toMatchObject({ name: 'top', shelves: app.get(Shelves, { strict: false }) });
+    const app = await boot(root, InnerModule);
+    const { top, shelves } = app.get(Inner, { strict: false });
+    expect(top).toMatchObject({ name: 'top', width: 5, shelves });
+    expect(shelves).toBe(app.get(Shelves, { strict: false }));
+  });
+
+  test('makes things from things of the same feature, and several for one name', async () => {
+    const named = { top: { width: 1 }, low: { width: 2 } };
+    const app = await boot(root, ShelvesModule.forFeature({ named, boxes: { big: { on: ['low', 'top'] } } }));
+    const box = app.get<Box>(getBoxToken('big'));
+    expect(box.shelves.map(({ name }) => name)).toEqual(['low', 'top']);
+    expect(app.get(`${getBoxToken('big')}, label`)).toBe('label of big');
+  });
+
+  test('keeps an internal provider to itself', () => {
+    const { exports } = ShelvesModule.forFeature({ boxes: { big: { on: [] } } });
+    expect(exports).toEqual([getBoxToken('big')]);
   });
 
   test('lets the boot fail for a name that cannot be one', async () => {
-    const booting = boot(ShelvesModule.forRoot({ prefix: 'a' }), ShelvesModule.forFeature(['']));
+    const booting = boot(root, ShelvesModule.forFeature({ named: { '': { width: 1 } } }));
     await expect(booting).rejects.toThrow('ShelvesModule.forFeature: shelf must have 1 to 1024 bytes, got 0');
+  });
+
+  test.each([
+    [undefined, 'ShelvesModule "other".forFeature: feature must be an object, got undefined'],
+    [{ named: 5 }, 'ShelvesModule "other".forFeature: named must be an object, got number'],
+    [{ named: { a: null } }, 'ShelvesModule "other".forFeature: named["a"] must be an object, got null'],
+    [{ shelf: {} }, 'ShelvesModule "other".forFeature has no option "shelf"; there are named, boxes'],
+  ])('refuses %j', (named, message) => {
+    expect(() => ShelvesModule.forFeature(named as never, 'other')).toThrow(
+      expect.objectContaining({ code: 'ERR_INVALID_ARG', message }),
+    );
   });
 });
 

@@ -2,12 +2,16 @@
  * The one shape of all NestJS modules of Mortise: `forRoot` and `forRootAsync` take the client and the options once and provide
  * their classes to the whole application; `forFeature` provides things by name to one module of it. A package writes
  *
- *     const shape = { name: 'Locks', provide: (module) => [...] } as const;
+ *     const feature: FeatureShape<LocksFeature, Locks> = {
+ *       name: 'Locks',
+ *       root: getLocksToken,
+ *       kinds: { mutexes: { token: getMutexToken, make: (locks, name, options) => locks.mutex(name, options) } },
+ *     };
  *
  *     \@Module({})
- *     export class LocksModule extends rootModule<LocksModuleOptions, 'Locks'>(shape) {
- *       static forFeature(feature: LocksFeature, module?: string): DynamicModule {
- *         return featureModule(LocksModule, 'Locks', [...], module);
+ *     export class LocksModule extends rootModule<LocksModuleOptions, 'Locks'>({ name: 'Locks', provide: … }) {
+ *       static forFeature(named: LocksFeature, module?: string): DynamicModule {
+ *         return featureModule(LocksModule, feature, named, module);
  *       }
  *     }
  */
@@ -40,13 +44,38 @@ export interface RootProvider<Options> {
   readonly isInternal?: boolean;
 }
 
+/** The things of one field of a feature, by name. */
+export interface FeatureKind<Root, Options> {
+  readonly token: (name: string, module?: string) => InjectionToken;
+  /** Providers for `make` beside the root. */
+  readonly inject?: (options: Options, module?: string) => readonly InjectionToken[];
+  // oxlint-disable-next-line typescript/no-explicit-any -- the injected providers, in their order
+  readonly make: (root: Root, name: string, options: Options, ...injected: any[]) => unknown;
+  /** Other modules cannot inject it. */
+  readonly isInternal?: boolean;
+}
+
+type OptionsOf<Field> = NonNullable<Field> extends Readonly<Record<string, infer Options>> ? Options : never;
+
+export interface FeatureShape<Feature, Root> {
+  /** The name of the module's class without `Module`. */
+  readonly name: string;
+  /** The token of the provider of `forRoot` that makes the things. */
+  readonly root: (module?: string) => InjectionToken<Root>;
+  /** By the field of the feature; several kinds of one field make several providers for each name. */
+  readonly kinds: {
+    readonly [Field in keyof Feature]-?:
+      | FeatureKind<Root, OptionsOf<Feature[Field]>>
+      | readonly FeatureKind<Root, OptionsOf<Feature[Field]>>[];
+  };
+}
+
 /** A provider of `forFeature`, made from other providers. */
 export interface FeatureProvider {
   readonly token: InjectionToken;
   readonly inject: readonly InjectionToken[];
   // oxlint-disable-next-line typescript/no-explicit-any -- the injected providers, in their order
   readonly make: (...injected: any[]) => unknown;
-  /** Other modules cannot inject it. */
   readonly isInternal?: boolean;
 }
 
@@ -104,23 +133,68 @@ export function rootModule<Options extends object, Shape extends string>({
 }
 
 /**
- * The return value of `forFeature`. A provider that throws fails the boot, with the name of the module in the error.
+ * The return value of `forFeature`. Throws TypeError for a feature that is not an object and for an unknown field. A provider
+ * that throws fails the boot. Both errors name the module.
  *
- * @param shape The name of the module's class without `Module`.
+ * @param feature Options by name, in the fields of the shape.
  * @param module The name that `forRoot` was given.
  */
+export function featureModule<Feature extends object, Root>(
+  type: Type,
+  shape: FeatureShape<Feature, Root>,
+  feature: Feature,
+  module?: string,
+): DynamicModule;
+/** @deprecated Pass a FeatureShape. */
 export function featureModule(
   type: Type,
   shape: string,
   provided: readonly FeatureProvider[],
   module?: string,
+): DynamicModule;
+export function featureModule(
+  type: Type,
+  shape: FeatureShape<Named, unknown> | string,
+  feature: object,
+  module?: string,
 ): DynamicModule {
+  const label = `${moduleText(typeof shape === 'string' ? shape : shape.name, module)}.forFeature`;
+  const provided =
+    typeof shape === 'string'
+      ? (feature as readonly FeatureProvider[])
+      : providersOf(shape, label, feature as Named, module);
   const providers = provided.map(({ token, inject, make }): FactoryProvider => ({
     provide: token,
     inject: [...inject],
-    useFactory: naming(`${moduleText(shape, module)}.forFeature`, make),
+    useFactory: naming(label, make),
   }));
   return { module: type, providers, exports: exportsOf(provided) };
+}
+
+/** Any feature. */
+type Named = Readonly<Record<string, Readonly<Record<string, object>>>>;
+
+function providersOf(
+  { root, kinds }: Pick<FeatureShape<Named, unknown>, 'root' | 'kinds'>,
+  label: string,
+  feature: Named,
+  module: string | undefined,
+): FeatureProvider[] {
+  const byField = Object.entries(kinds);
+  const known = new Set(byField.map(([field]) => field));
+  requireKnown(label, requireObject(`${label}: feature`, feature), known);
+  return byField.flatMap(([field, kind]) => {
+    const { [field]: named = {} } = feature;
+    return Object.entries(requireObject(`${label}: ${field}`, named)).flatMap(([name, options]) => {
+      requireObject(`${label}: ${field}[${JSON.stringify(name)}]`, options);
+      return [kind].flat().map(({ token, inject, make, isInternal = false }): FeatureProvider => ({
+        token: token(name, module),
+        inject: [root(module), ...(inject?.(options, module) ?? [])],
+        make: (owner, ...injected) => make(owner, name, options, ...injected),
+        isInternal,
+      }));
+    });
+  });
 }
 
 function exportsOf(provided: readonly (RootProvider<never> | FeatureProvider)[]): InjectionToken[] {

@@ -1,5 +1,6 @@
 /** Injection tokens. Errors of NestJS show them, so they read as descriptions. */
 import type { InjectionToken, Type } from '@nestjs/common';
+import { Inject } from '@nestjs/common';
 
 /**
  * The token of a class of `forRoot`: the class itself, so its type is enough to inject it; a text for a module with a name.
@@ -18,6 +19,26 @@ export function rootToken<Provided>(
 /** The token of an item of `forFeature`, such as `mutex "invoices" of LocksModule`. */
 export function featureToken(shape: string, kind: string, name: string, module?: string): string {
   return `${kind} ${JSON.stringify(name)} of ${moduleText(shape, module)}`;
+}
+
+/** Makes the `get…Token` of a class of `forRoot`, see `rootToken`. */
+export function rootTokenOf<Provided>(
+  shape: string,
+  type: Type<Provided>,
+): (module?: string) => InjectionToken<Provided> {
+  return (module) => rootToken(shape, type, module);
+}
+
+/** Makes the `get…Token` of a kind of things of `forFeature`: `mutex "invoices" of LocksModule`. */
+export function featureTokenOf(shape: string, kind: string): (name: string, module?: string) => string {
+  return (name, module) => featureToken(shape, kind, name, module);
+}
+
+/** Makes the `Inject…` decorator of a `get…Token`; it takes the same arguments. */
+export function injectorOf<Args extends (string | undefined)[]>(
+  tokenOf: (...args: Args) => InjectionToken,
+): (...args: Args) => PropertyDecorator & ParameterDecorator {
+  return (...args) => Inject(tokenOf(...args));
 }
 
 /** `LocksModule`, or `LocksModule "billing"`. */
