@@ -139,6 +139,21 @@ describe('a message that is lost', () => {
   });
 });
 
+test('a message that comes twice runs its task once', async () => {
+  const place = newPlace();
+  const { prefix, queue, keys } = place;
+  const { message } = await handed(place, await deaf(place));
+  const runs: unknown[] = [];
+  const worker = await launch(redis, 'q', { t: (payload) => void runs.push(payload) }, { prefix });
+  await until(async () => (await redis.zcard(keys.of.idle)) === 1);
+  for (const one of [message, message]) await redis.publish(keys.wakeChannel(worker.id), one);
+  await until(async () => (await queue.counts()).succeeded === 1);
+  // The next task shows that both messages have come.
+  await queue.enqueue('t', 2);
+  await until(async () => (await queue.counts()).succeeded === 2);
+  expect(runs).toEqual([1, 2]);
+});
+
 test('a worker without a free slot gives it back', async () => {
   const { prefix, queue, keys } = newPlace();
   const release = gate();

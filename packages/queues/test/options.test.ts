@@ -233,6 +233,13 @@ describe('resolveHeaders', () => {
   });
 });
 
+test('prefetch is a whole number from 0 to 100', () => {
+  for (const prefetch of [-1, 101, 1.5]) {
+    expect(() => new Worker(redis, ['q'], { t: () => undefined }, { prefetch })).toThrow(RangeError);
+  }
+  for (const prefetch of [0, 100]) expect(resolveWorkerOptions({ prefetch })).toMatchObject({ prefetch });
+});
+
 test('attempts and names of tasks have their limits', () => {
   for (const attempts of [0, -1, 1.5, 65_536, Number.NaN, Infinity]) {
     expect(() => resolveAttempts(attempts)).toThrow(RangeError);

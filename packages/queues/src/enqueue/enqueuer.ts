@@ -36,7 +36,7 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 /** A stored task. */
 export interface Enqueued {
   readonly id: string;
-  /** Whether the id was stored before; that task is unchanged. */
+  /** Whether the caller's id was stored before; that task is unchanged. */
   readonly isDuplicate: boolean;
 }
 
@@ -269,7 +269,8 @@ export class Enqueuer {
   #outcome(answer: string | undefined, request: Enqueue, shard: Shard): Enqueued | Error {
     const id = request.id!;
     if (answer === STORED) return { id, isDuplicate: false };
-    if (answer === DUPLICATE) return { id, isDuplicate: true };
+    // Only a command that was sent twice stores an id of this call before.
+    if (answer === DUPLICATE) return { id, isDuplicate: request.storedId !== undefined };
     if (answer === CONFLICT) return new TaskConflictError(this.#queue, id);
     if (answer !== FULL) return LEFT_OUT;
     return new QueueFullError(this.#queue, shard.settings.values.maxTasks ?? DEFAULT_MAX_TASKS);

@@ -104,8 +104,10 @@ export class Flows {
       for (const { checking } of ofQueue) if (checking) await checking;
     }
     const isNew = await (root.children.length > 0 ? this.#open(flow) : this.#submit(flow));
-    if (!isNew && task.options?.id !== undefined) await this.#flows.requireTree(root, tree);
-    return { ...ids, isDuplicate: !isNew };
+    // Only a command that was sent twice stores an id of this call before.
+    const isDuplicate = !isNew && task.options?.id !== undefined;
+    if (isDuplicate) await this.#flows.requireTree(root, tree);
+    return { ...ids, isDuplicate };
   }
 
   async #open({ root, requests, named }: Flow): Promise<boolean> {

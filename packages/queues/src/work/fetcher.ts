@@ -24,6 +24,7 @@ import type { Completer } from './completer.js';
 import { GIVEN_BACK } from './completion.js';
 import type { FetchReply, FetchedTask } from './fetch-and-ack.js';
 import { fetchAndAck } from './fetch-and-ack.js';
+import type { HandOff } from './hand-off.js';
 import { decodeHandOff } from './hand-off.js';
 import { leaseEnd } from './lease-end.js';
 import type { Maintainer } from './maintainer.js';
@@ -108,7 +109,8 @@ export class Fetcher<Reserved extends Room = Room> {
   /** The settings of the shard at the last reply. */
   #settings = '';
   /** Hand-offs that came while all slots were reserved. */
-  readonly #handOffs: Buffer[] = [];
+  readonly #handOffs: HandOff[] = [];
+  #lastHandOff: number | undefined;
   /** A call has registered the worker as idle, then a hand-off filled it; the next call has to remove the registration. */
   #isOverRegistered = false;
   #recheck: NodeJS.Timeout | undefined;
@@ -190,10 +192,20 @@ export class Fetcher<Reserved extends Room = Room> {
     if (this.#state === 'fetching') this.schedule();
   }
 
-  /** Receives a task from a message. Without a free slot the task goes back, and the attempt does not count. */
+  /**
+   * Receives a task from a message. Without a free slot the task goes back, and the attempt does not count. A message that
+   * comes twice is dropped.
+   */
   handOff(body: Buffer): void {
+    const handOff = decodeHandOff(body);
+    if (handOff.task.token === this.#lastHandOff) return;
+    this.#lastHandOff = handOff.task.token;
+    this.#accept(handOff);
+  }
+
+  #accept(handOff: HandOff): void {
     if (this.#state === 'new' || this.#state === 'stopped') return;
-    const { task, nowMs } = decodeHandOff(body);
+    const { task, nowMs } = handOff;
     // From one reading of the clock: a pause between two of them would let the task outlive its lease.
     const handedAt = Math.min(performance.now(), this.#clock.earliestLocal(nowMs));
     const leaseEndsAt = leaseEnd(handedAt, this.#options.handOffMs);
@@ -203,7 +215,7 @@ export class Fetcher<Reserved extends Room = Room> {
       this.#options.demand.receive(this, { room, tasks: [task], leaseEndsAt, nowMs, hasMore: false });
     } else if (this.#inFlight > 0 && !this.#isAway) {
       // That call may have reserved all slots and bring nothing.
-      this.#handOffs.push(body);
+      this.#handOffs.push(handOff);
     } else this.#options.completer.add(task, GIVEN_BACK);
   }
 
@@ -278,7 +290,7 @@ export class Fetcher<Reserved extends Room = Room> {
       this.#isOverRegistered = true;
       this.wake();
     }
-    for (const body of handOffs) this.handOff(body);
+    for (const handOff of handOffs) this.#accept(handOff);
     this.schedule();
   }
 
