@@ -1,17 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { CodedError } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
+import { ClientClosedError, isTransient } from '@mortise/redis';
 
-/** Refusals that a new slot map, the end of a failover or of a restart, or a moment may cure. */
-const PASSING_REFUSAL =
-  /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY|BUSY|OOM|UNBLOCKED|NOREPLICAS)\b/;
 const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
-
-/** Whether trying again may help: a lost connection, a failover. Not so a refusal such as missing rights. */
-export function isTransient(error: unknown): boolean {
-  if (error instanceof CodedError || error instanceof TypeError || error instanceof RangeError) return false;
-  return !(error instanceof Error && error.name === 'ReplyError') || PASSING_REFUSAL.test(error.message);
-}
 
 /**
  * What `act` resolves to, as soon as that succeeds; undefined when nobody wants it any more. Rejects with an error that
@@ -30,4 +22,25 @@ export async function persist<Result>(
     await pause(Math.ceil(ceiling * (0.5 + Math.random() / 2)), undefined, { ref: false });
   }
   return undefined;
+}
+
+/**
+ * Resolves as `act` does, repeated by `persist` while `isWanted`. Rejects with the signal's reason, and with
+ * ERR_CLIENT_CLOSED when the client is closed.
+ */
+export async function persisted<Result>(
+  redis: RedisClient,
+  signal: AbortSignal | undefined,
+  act: () => Promise<Result>,
+  isWanted: () => boolean = () => true,
+): Promise<Result> {
+  let result: { readonly value: Result } | undefined;
+  await persist(
+    () => isWanted() && !signal?.aborted && redis.status !== 'end',
+    async () => {
+      result = { value: await act() };
+    },
+  );
+  if (result) return result.value;
+  throw signal?.aborted ? (signal.reason as Error) : new ClientClosedError();
 }

@@ -1,8 +1,15 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireOptions } from '@mortise/redis';
+import { filesContext } from './context.js';
 import { FileChannel } from './channel/file-channel.js';
 import type { FileChannelOptions, FileReceiverOptions, FileSenderOptions } from './options.js';
-import { CHANNEL_OPTIONS, RECEIVER_OPTIONS, SENDER_OPTIONS } from './options.js';
+import {
+  CHANNEL_OPTIONS,
+  RECEIVER_OPTIONS,
+  resolveFileChannelOptions,
+  resolveFileSenderOptions,
+  SENDER_OPTIONS,
+} from './options.js';
 import { FileReceiver } from './receive/file-receiver.js';
 import { FileSender } from './send/file-sender.js';
 
@@ -27,8 +34,9 @@ export class Files {
     const given = Object.entries({ ...options, prefix }).filter(([, value]) => value !== undefined);
     this.#options = Object.fromEntries(given);
     // Makes wrong options fail at boot.
-    this.sender('any', { receivers: ['any'] });
-    this.channel('any');
+    filesContext(redis, 'any', this.#options);
+    resolveFileSenderOptions({ receivers: ['any'], ...this.#of(SENDER_OPTIONS) });
+    resolveFileChannelOptions(this.#of(CHANNEL_OPTIONS));
   }
 
   /** Throws as `new FileSender`. */

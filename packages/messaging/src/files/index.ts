@@ -28,4 +28,4 @@ export { IncomingFile } from './receive/incoming-file.js';
 export type { ReceiverLease } from './receive/receiver-lease.js';
 export { FileSender } from './send/file-sender.js';
 export type { SentFile } from './send/sent-file.js';
-export { LeaseLostError } from '@mortise/redis';
+export { ClientClosedError, LeaseLostError } from '@mortise/redis';

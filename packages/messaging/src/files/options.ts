@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { Telemetry } from '@mortise/redis';
 import {
+  ArgumentRangeError,
+  ArgumentTypeError,
   requireBoolean,
   requireDuration,
   requireFunction,
@@ -224,7 +227,7 @@ export interface FileSenderLimits {
 
 export function resolveFileSenderOptions(options: FileSenderOptions): FileSenderLimits {
   requireOptions('FileSender', options, SENDER_OPTIONS);
-  if (!Array.isArray(options.receivers)) throw new TypeError('receivers must be an array of names');
+  if (!Array.isArray(options.receivers)) throw new ArgumentTypeError('receivers must be an array of names');
   const receivers = [...new Set(options.receivers.map((name) => requireName('receivers', name)))].toSorted();
   requireInteger('receivers.length', receivers.length, { min: 1, max: MAX_RECEIVERS });
   const windowBytes = requireInteger('windowBytes', options.windowBytes ?? FILE_DEFAULTS.windowBytes, {
@@ -236,10 +239,12 @@ export function resolveFileSenderOptions(options: FileSenderOptions): FileSender
     max: 8 * MIB,
   });
   if (!Number.isInteger(Math.log2(chunkBytes))) {
-    throw new RangeError(`chunkBytes must be a power of two, got ${chunkBytes}`);
+    throw new ArgumentRangeError(`chunkBytes must be a power of two, got ${chunkBytes}`);
   }
   if (windowBytes < 4 * chunkBytes) {
-    throw new RangeError(`windowBytes must hold four chunks of ${chunkBytes} bytes, got ${windowBytes}`);
+    throw new ArgumentRangeError(
+      `windowBytes must hold four chunks of ${chunkBytes} bytes, got ${windowBytes}`,
+    );
   }
   const budgetBytes = options.budgetBytes ?? Math.max(FILE_DEFAULTS.budgetBytes, windowBytes);
   const lingerMs = options.lingerMs ?? FILE_DEFAULTS.lingerMs;
@@ -262,9 +267,19 @@ export function resolveFileReceiverOptions(options: FileReceiverOptions): { leas
   return { leaseMs: leaseOf(options.leaseMs) };
 }
 
-export function resolveFileChannelOptions(options: FileChannelOptions): { leaseMs: number; keepMs: number } {
+export interface FileChannelSettings {
+  readonly holder: string;
+  readonly leaseMs: number;
+  readonly keepMs: number;
+}
+
+export function resolveFileChannelOptions(options: FileChannelOptions): FileChannelSettings {
   requireOptions('FileChannel', options, CHANNEL_OPTIONS);
-  return { leaseMs: leaseOf(options.leaseMs), keepMs: keepOf(options.keepMs) };
+  return {
+    holder: requireName('holder', options.holder ?? randomUUID()),
+    leaseMs: leaseOf(options.leaseMs),
+    keepMs: keepOf(options.keepMs),
+  };
 }
 
 export function checkSendOptions(options: SendFileOptions): void {

@@ -28,8 +28,8 @@ async function found(channel: Channel): Promise<string[]> {
   return texts;
 }
 
-describe('what was aborted is sent anew', () => {
-  test('by its id, before and after its receivers got the error', async () => {
+describe('an aborted file is sent again', () => {
+  test('by its id, before and after its receivers get the error', async () => {
     const channel = new Channel(redis);
     const options = { name: 'a', id: 'a' };
     for (let time = 0; time < 2; time += 1) {
@@ -85,7 +85,7 @@ describe('a stream that fails before it is read', () => {
     await expect(channel.sender().send(source, { name: 'a' })).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('also when it had failed before it was given', async () => {
+  test('also when it failed before send was called', async () => {
     const channel = new Channel(redis);
     const source = new PassThrough().on('error', () => undefined);
     source.destroy(new Error('broken pipe'));
@@ -120,7 +120,7 @@ describe('a stream that fails before it is read', () => {
 });
 
 describe('abort', () => {
-  test('ends a send of the same sender at once, whose lease it renews', async () => {
+  test('ends a running send of the same sender at once', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender({ leaseMs: 600_000, lingerMs: 0 });
     const source = new PassThrough();
@@ -134,7 +134,7 @@ describe('abort', () => {
     expect(await found(channel)).toEqual(['ERR_FILE_ABORTED']);
   });
 
-  test('also one that waits for the budget', async () => {
+  test('ends a send that waits for the budget', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender({ budgetBytes: 16_384 });
     await sender.send(Buffer.from(lines(600)), { name: 'full' });
@@ -146,7 +146,7 @@ describe('abort', () => {
 });
 
 describe('a file that all receivers give up before its end', () => {
-  test('is not taken for sent', async () => {
+  test('does not count as sent', async () => {
     const channel = new Channel(redis);
     const sending = channel.sender().send(Readable.from([lines(2_000)]), { name: 'a' });
     sending.catch(() => undefined);
@@ -158,7 +158,7 @@ describe('a file that all receivers give up before its end', () => {
     expect(await redis.keys(`${channel.prefix}:*%%*`)).toEqual([]);
   });
 
-  test('does not keep the others of its directory from being sent', async () => {
+  test('does not stop the other files of its directory', async () => {
     const channel = new Channel(redis);
     const [logs, removeLogs] = freshDirectory();
     writeFileSync(join(logs, 'a'), lines(2_000));
@@ -174,13 +174,13 @@ describe('a file that all receivers give up before its end', () => {
   });
 });
 
-test('a file that is waited for longer than it is kept ends with a message that says so', async () => {
+test('a wait for a file ends with ERR_FILE_EXPIRED after keepMs', async () => {
   const channel = new Channel(redis);
   const sending = channel.sender({ keepMs: 1_000 }).send(Readable.from([lines(2_000)]), { name: 'a' });
   await expect(sending).rejects.toThrow(/is lost: it expired, or another holder took it over/);
 });
 
-test('a sender that dies between aborting a file and freeing its id: the id can be sent again', async () => {
+test('a sender dies between aborting a file and freeing its id: the id can be sent again', async () => {
   const channel = new Channel(redis);
   const isDead = new AbortController();
   const client = stepwise(redis, async (_, send, [command]) => {

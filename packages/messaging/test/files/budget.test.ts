@@ -1,4 +1,4 @@
-/** What a file takes of the budget of its channel. */
+/** The share of a file in the budget of its channel. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -15,7 +15,7 @@ async function reserved({ prefix, name }: Channel): Promise<number> {
   return Number(await redis.hget(`${prefix}:messaging:{${name}}:file-channel`, 'reserved'));
 }
 
-test('a stream that has ended takes what is stored of it; with the defaults there is room for more than four', async () => {
+test('an ended stream reserves its stored bytes, so the default budget has room for more than four files', async () => {
   const channel = new Channel(redis);
   const { prefix } = channel;
   const sender = new FileSender(redis, channel.name, { receivers: ['r1'], prefix });
@@ -36,7 +36,7 @@ test('a stream that has ended takes what is stored of it; with the defaults ther
   expect(await reserved(channel)).toBe(0);
 });
 
-test('a file whose size is known takes no more than that from its beginning', async () => {
+test('a file of known size reserves no more than its size', async () => {
   const channel = new Channel(redis);
   const bytes = 10_000;
   // Chunks of 4,096 bytes less 64, headers included.
@@ -61,7 +61,7 @@ test('a file whose size is known takes no more than that from its beginning', as
   expect(await reserved(channel)).toBe(3 * stored);
 });
 
-test('a file that has grown since it was begun has the room that it needs', async () => {
+test('a file that has grown since its beginning gets the room that it needs', async () => {
   const channel = new Channel(redis);
   const path = join(directory, 'grown.log');
   writeFileSync(path, lines(10));

@@ -28,7 +28,7 @@ const keysOf = async ({ prefix }: Channel): Promise<string[]> => {
   return found.flat();
 };
 
-test('files of one channel lie in many slots, and come to all receivers', async () => {
+test('the files of a channel lie in many slots, and reach all receivers', async () => {
   const channel = new Channel(cluster);
   const sender = channel.sender({ receivers: ['r1', 'r2'] });
   const names = Array.from({ length: 12 }, (_, index) => `file ${String(index).padStart(2, '0')}`);
@@ -49,7 +49,7 @@ test('files of one channel lie in many slots, and come to all receivers', async 
   ]);
 });
 
-test('goes on while the slots of a channel and of a file move', async () => {
+test('sending continues while the slots of a channel and of a file move', async () => {
   const channel = new Channel(cluster);
   const sender = channel.sender();
   const source = new Readable({ read: () => undefined });

@@ -85,7 +85,7 @@ test('D3: a receiver that waits for a file, and one that waits for its next chun
   expect(await nextFile).toMatchObject({ done: true });
 });
 
-test('D3: what others free does not make a receiver that waits ack again', async () => {
+test('D3: a waiting receiver does not ack again when other receivers free chunks', async () => {
   const channel = await warm();
   const other = connect();
   const source = new Readable({ read: () => undefined });
@@ -113,7 +113,7 @@ test('D3: what others free does not make a receiver that waits ack again', async
   await Promise.all([leave(), leaveSkipped()]);
 });
 
-test('read: two for a file, a GET for each chunk and a script for each second one, four to be done', async () => {
+test('read: two for a file, a GET for each chunk and a script for each second one, four for done', async () => {
   const channel = await warm();
   await channel.sender().send(Readable.from([lines(300)]), { name: 'a' });
   const receiver = channel.receiver('r1', redis, 60_000);

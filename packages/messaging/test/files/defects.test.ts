@@ -29,9 +29,6 @@ const redis = connect();
 const [directory, removeDirectory] = freshDirectory();
 afterAll(removeDirectory);
 
-const keysOf = async ({ prefix }: Channel): Promise<string[]> =>
-  (await redis.keys(`${prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
-
 test('D1: with ten receivers nothing is freed before the last one is done', async () => {
   const channel = new Channel(redis);
   const names = Array.from({ length: 10 }, (_, index) => `${index}`);
@@ -39,7 +36,7 @@ test('D1: with ten receivers nothing is freed before the last one is done', asyn
   await sender.send(Readable.from([lines(100)]), { name: 'a' });
   await sender.end();
   for (const name of names) expect(await readAll(channel.receiver(name))).toEqual({ a: lines(100) });
-  expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+  expect(await channel.keys()).toEqual(['file-channel', 'files']);
 });
 
 test('D4: a file is read while it is written', async () => {
@@ -77,7 +74,7 @@ test('D7: a file that is larger than the window and the budget flows through, wi
   expect(Math.max(...stored)).toBeLessThanOrEqual(16_384);
 });
 
-test('D8: what was sent before is not sent again, whole or in part', async () => {
+test('D8: bytes that were sent before are not sent again', async () => {
   const channel = new Channel(redis);
   const path = join(directory, 'twice.log');
   writeFileSync(path, lines(600));
@@ -107,7 +104,7 @@ test('D8: what was sent before is not sent again, whole or in part', async () =>
   expect(await reading).toEqual({ 'twice.log': lines(600) });
 });
 
-test('D14: the end comes after all files, also for a receiver that comes late', async () => {
+test('D14: the end comes after all files, also for a late receiver', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender();
   for (const name of ['a', 'b', 'c']) await sender.send(Readable.from([name]), { name });
@@ -119,7 +116,7 @@ test('D14: the end comes after all files, also for a receiver that comes late', 
   });
 });
 
-test('D15: a receiver that dies gets again what it had not acked', async () => {
+test('D15: a restarted receiver gets its unacked bytes again', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender();
   await sender.send(Readable.from([lines(200)]), { name: 'a' });
@@ -130,7 +127,7 @@ test('D15: a receiver that dies gets again what it had not acked', async () => {
   expect(await readAll(channel.receiver())).toEqual({ a: lines(200) });
 });
 
-test('D16: one receiver that is done twice counts once', async () => {
+test('D16: a receiver that is done twice counts once', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender({ receivers: ['r1', 'r2'] });
   await sender.send(Readable.from(['x']), { name: 'a' });
@@ -143,7 +140,7 @@ test('D16: one receiver that is done twice counts once', async () => {
   expect(await readAll(channel.receiver('r2'))).toEqual({ a: 'x' });
 });
 
-test('D17: directories below are sent, sorted by their paths; a directory is no file', async () => {
+test('D17: subdirectories are sent, sorted by path; send refuses a directory', async () => {
   const channel = new Channel(redis);
   const root = join(directory, 'tree');
   mkdirSync(join(root, 'b', 'deep'), { recursive: true });
@@ -160,7 +157,7 @@ test('D17: directories below are sent, sorted by their paths; a directory is no 
   await expect(sender.send(root)).rejects.toThrow(TypeError);
 });
 
-test('D18: a file of no bytes is sent, read, and leaves nothing', async () => {
+test('D18: an empty file is sent and read, and leaves nothing', async () => {
   const channel = new Channel(redis);
   const path = join(directory, 'empty.log');
   writeFileSync(path, '');
@@ -181,7 +178,7 @@ test('D18: a file of no bytes is sent, read, and leaves nothing', async () => {
   }
   const sha256 = createHash('sha256').digest('hex');
   expect(found).toEqual(['empty.log', 'followed', 'stream'].map((name) => [name, [], 0, sha256]));
-  expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+  expect(await channel.keys()).toEqual(['file-channel', 'files']);
 });
 
 test('D19: a file that grows is followed until the signal', async () => {

@@ -72,7 +72,7 @@ test('the end of a path is lost: a sender that waits for the receivers sends it 
   expect(await leftOf(channel)).toEqual([]);
 });
 
-test('the end of a path is lost: a sender that waits for room with the next one sends it again beside', async () => {
+test('the end of a path is lost: a sender that waits for room for the next file sends it again in parallel', async () => {
   const channel = new Channel(redis);
   const options = { name: 'ends', id: 'ends' };
   const forget = await opened(channel, options);
@@ -87,7 +87,7 @@ test('the end of a path is lost: a sender that waits for room with the next one 
   expect(await leftOf(channel)).toEqual([]);
 });
 
-test('a file of a directory is forgotten while the next one is sent: it is sent again, and neither waits for the other', async () => {
+test('a file of a directory is lost during the next one: it is sent again, and neither waits for the other', async () => {
   const channel = new Channel(redis);
   await channel.sender().send(Readable.from(['0']), { name: 'zero' });
   const forget = await snapshot(redis, `${channel.prefix}:*`);
@@ -109,7 +109,7 @@ test('a file of a directory is forgotten while the next one is sent: it is sent 
   expect(await leftOf(channel)).toEqual([]);
 });
 
-test('a file is forgotten before the channel is ended: it is sent again first, and the sender of a stream gets an error', async () => {
+test('a file is lost before the end of the channel: a path is sent again first, the sender of a stream gets an error', async () => {
   const channel = new Channel(redis);
   await channel.sender().send(Readable.from(['0']), { name: 'zero' });
   const forget = await snapshot(redis, `${channel.prefix}:*`);
@@ -124,7 +124,7 @@ test('a file is forgotten before the channel is ended: it is sent again first, a
   expect(await readAll(channel.receiver())).toEqual({ zero: '0', last: TEXT, stream: TEXT });
 });
 
-test('the end of a stream is lost: its sender gets an error when it waits, keeps the current file open, and goes on when the stream is sent again', async () => {
+test('the end of a stream is lost: the waiting sender gets an error, keeps its file open, and continues after the stream is sent again', async () => {
   const channel = new Channel(redis);
   const options = { name: 'stream', id: 'stream' };
   const forget = await opened(channel, options);
@@ -159,11 +159,11 @@ test.each([
     cause: { code: 'ERR_SOURCE_CHANGED' },
   },
   {
-    what: 'is shorter than what was sent',
+    what: 'is shorter than its sent bytes',
     change: (path: string) => truncateSync(path, 5_000),
     cause: { code: 'ERR_SOURCE_CHANGED' },
   },
-])('a path that would have to be sent again $what: the sender gets the reason', async ({ change, cause }) => {
+])('a lost path $what: the sender gets the reason', async ({ change, cause }) => {
   const channel = new Channel(redis);
   const options = { name: 'gone', id: 'gone' };
   const forget = await opened(channel, options);
@@ -181,7 +181,7 @@ test.each([
   await sender.received();
 });
 
-test('all have given up a file whose sender was killed: nothing of it is left when it comes back', async () => {
+test('all receivers give up the file of a killed sender: nothing is left after its restart', async () => {
   const channel = new Channel(redis);
   const options = { name: 'given up', id: 'given up' };
   await opened(channel, options);
@@ -196,7 +196,7 @@ test('all have given up a file whose sender was killed: nothing of it is left wh
   expect(await leftOf(channel)).toEqual([]);
 });
 
-test('what all were done with is not looked for when the channel was forgotten in its time, and begins anew', async () => {
+test('a finished file is not sent again after its channel expired and was created again', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender({ keepMs: 1_000 });
   const readOne = async (): Promise<void> => {

@@ -13,9 +13,6 @@ const redis = connect();
 const [directory, removeDirectory] = freshDirectory();
 afterAll(removeDirectory);
 
-const keysOf = async ({ prefix }: Channel): Promise<string[]> =>
-  (await redis.keys(`${prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
-
 /** Dies at each step, before and after its execution, until it lives through. The process is really gone: it tries nothing again. */
 async function atEveryStep(
   live: (death: Death, isDead: AbortController) => Promise<boolean>,
@@ -45,13 +42,13 @@ function dying(death: Death, isDead: AbortController) {
   return stepwise(redis, async (step, send) => {
     if (step < death.step) return send();
     if (step === death.step && death.isExecuted) await send();
-    // Whoever is dead tries nothing again.
+    // A dead process tries nothing again.
     isDead.abort(new DeathError(`died at step ${death.step}`));
     throw isDead.signal.reason;
   });
 }
 
-test('a sender that dies at any step is taken up by the next one: nothing lost, doubled or left', async () => {
+test('a sender dies at any step: the next one continues, with nothing lost, doubled or left', async () => {
   const path = join(directory, 'sender.log');
   const text = lines(400);
   writeFileSync(path, text);
@@ -75,7 +72,7 @@ test('a sender that dies at any step is taken up by the next one: nothing lost, 
     await sender.received();
     await until('nothing to be left', async () => {
       // The SHA-256 is noted after the end: a sender that died between the two has left none.
-      const left = (await keysOf(channel)).filter((key) => key !== 'files-sent');
+      const left = (await channel.keys()).filter((key) => key !== 'files-sent');
       return left.join() === 'file-channel,files';
     });
     return isAlive;
@@ -83,14 +80,14 @@ test('a sender that dies at any step is taken up by the next one: nothing lost, 
   expect(steps).toBeGreaterThan(10);
 });
 
-test('a receiver that dies at any step is taken up by the next one, behind what it had acked', async () => {
+test('a receiver dies at any step: the next one continues after the last ack', async () => {
   const text = lines(400);
   const steps = await atEveryStep(async (death, isDead) => {
     const channel = new Channel(redis);
     const sender = channel.sender({ receivers: ['r1', 'r2'] });
     const other = readAll(channel.receiver('r2'));
     const sending = sender.send(Readable.from([text]), { name: 'a' }).then(() => sender.end());
-    // What was handled, by the offset behind it: what comes again overwrites what came before.
+    // The handled lines by the offset after them: a line that comes again overwrites its first copy.
     const handled = new Map<number, string>();
     const read = async (receiver = channel.receiver(), signal?: AbortSignal): Promise<void> => {
       for await (const file of receiver.files(signal ? { signal } : {})) {
@@ -108,13 +105,13 @@ test('a receiver that dies at any step is taken up by the next one, behind what 
         .map(([, line]) => `${line}\n`)
         .join(''),
     ).toBe(text);
-    await until('nothing to be left', async () => (await keysOf(channel)).join() === 'file-channel,files');
+    await until('nothing to be left', async () => (await channel.keys()).join() === 'file-channel,files');
     return isAlive;
   });
   expect(steps).toBeGreaterThan(10);
 });
 
-test('a sender that dies at any step, or while it gives a file up, is given up by another: receivers get an error, nothing is left', async () => {
+test('a sender dies at any step of send or abort: abort by another sender gives receivers an error and leaves nothing', async () => {
   const path = join(directory, 'aborted.log');
   writeFileSync(path, lines(300));
   const steps = await atEveryStep(async (death, isDead) => {
@@ -146,18 +143,18 @@ test('a sender that dies at any step, or while it gives a file up, is given up b
       );
       await file.fail();
     }
-    // What died before the file was listed has left nothing to be given up.
+    // A sender that died before the file was listed has left nothing to give up.
     expect([[], [['ERR_FILE_ABORTED', 'not wanted']]]).toContainEqual(found);
     expect(found.length).toBeGreaterThanOrEqual(Number(isAborted));
     await until('nothing to be left', async () =>
-      (await keysOf(channel)).every((key) => ['file-channel', 'files'].includes(key)),
+      (await channel.keys()).every((key) => ['file-channel', 'files'].includes(key)),
     );
     return isAlive;
   });
   expect(steps).toBeGreaterThan(8);
 });
 
-test('connections that are cut, and scripts that are forgotten, with chunks on their way: nothing is lost or doubled', async () => {
+test('connections are cut and scripts flushed while chunks travel: nothing is lost or doubled', async () => {
   const channel = new Channel(redis);
   const [sending, reading] = [connect(), connect()];
   let closes = 0;
@@ -190,7 +187,7 @@ test('connections that are cut, and scripts that are forgotten, with chunks on t
   });
   await channel.sender().end();
   expect((await found)['a'] === text).toBe(true);
-  await until('nothing to be left', async () => (await keysOf(channel)).join() === 'file-channel,files');
+  await until('nothing to be left', async () => (await channel.keys()).join() === 'file-channel,files');
 });
 
 describe('leases', () => {
@@ -213,7 +210,7 @@ describe('leases', () => {
     const source = new Readable({ read: () => undefined });
     const stuck = new AbortController();
     let silent = false;
-    // What it would renew its lease with doesn't get through.
+    // Its renewals don't reach the server.
     const paused = new Proxy(redis, {
       get: (target, name) => {
         const value = Reflect.get(target, name) as unknown;
@@ -244,10 +241,10 @@ describe('leases', () => {
     await file.done();
     await leave();
     await channel.sender().end();
-    expect(await keysOf(channel)).toEqual(['file-channel', 'files', 'files-sent']);
+    expect(await channel.keys()).toEqual(['file-channel', 'files', 'files-sent']);
   });
 
-  test('two processes of one receiver: the second waits, and what the first acks after a takeover is refused', async () => {
+  test('two processes of one receiver: the second waits, and acks of the first after a takeover are refused', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender();
     await sender.send(Readable.from([lines(300)]), { name: 'a' });
@@ -269,8 +266,8 @@ describe('leases', () => {
   });
 });
 
-describe('receivers that are gone', () => {
-  test('drop: the others go on, and the one that comes back gets an error', async () => {
+describe('dead receivers', () => {
+  test('drop: the others continue, and the returning receiver gets an error', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender({ receivers: ['r1', 'gone'], deadReceivers: 'drop' });
     const text = lines(2_000);
@@ -279,7 +276,7 @@ describe('receivers that are gone', () => {
     await sender.end();
     expect(await reading).toEqual({ a: text });
     await sender.received();
-    expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+    expect(await channel.keys()).toEqual(['file-channel', 'files']);
     expect(await readAll(channel.receiver('gone'))).toEqual({});
   });
 
@@ -303,7 +300,7 @@ describe('receivers that are gone', () => {
     expect(await reading).toMatchObject({ code: 'ERR_FILE_ABORTED' });
   });
 
-  test('wait: the sender waits, and goes on when it comes', async () => {
+  test('wait: the sender waits, and continues when the receiver comes', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender({ receivers: ['r1', 'late'] });
     const text = lines(2_000);
@@ -321,7 +318,7 @@ describe('receivers that are gone', () => {
   });
 });
 
-test('a chunk that was damaged or lost in Redis is reported, not passed on', async () => {
+test('a chunk that is damaged or missing in Redis is reported, not delivered', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender();
   const { fileId } = await sender.send(Readable.from([lines(400)]), { name: 'a' });

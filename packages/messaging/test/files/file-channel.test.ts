@@ -45,11 +45,8 @@ async function sendInPieces(channel: Channel, pieces: string[], receivers = ['r1
   return (await sending).number;
 }
 
-const left = async (channel: Channel): Promise<string[]> =>
-  (await redis.keys(`${channel.prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
-
 describe('join', () => {
-  test('makes a receiver, once, who gets what is listed from then on', async () => {
+  test('adds a receiver once, for files that are listed from then on', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     expect([await files.join('r1'), await files.join('r1')]).toEqual([true, false]);
@@ -73,7 +70,7 @@ describe('join', () => {
     expect(await files.list('r1')).toEqual({ files: [], isEnded: true });
   });
 
-  test('is refused beyond 1,000 receivers, those who have left a file included', async () => {
+  test('is refused beyond 1,000 receivers, counting those that left while a file was listed', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     for (let n = 0; n < 1_000; n += 100)
@@ -90,7 +87,7 @@ describe('join', () => {
 });
 
 describe('leave', () => {
-  test('frees what only that receiver had not read, and lets the sender go on', async () => {
+  test('frees the chunks that only that receiver had not read, and the sender continues', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     for (const name of ['r1', 'r2']) await files.join(name);
@@ -105,7 +102,7 @@ describe('leave', () => {
     await file.done();
     await end();
     expect(await files.receivers()).toMatchObject([{ receiver: 'r1' }]);
-    expect(await left(channel)).toEqual(['file-channel', 'file-receivers', 'files']);
+    expect(await channel.keys()).toEqual(['file-channel', 'file-receivers', 'files']);
     await expect(files.list('r2')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_RECEIVER' });
   });
 
@@ -114,13 +111,13 @@ describe('leave', () => {
     const files = channelOf(channel);
     await channel.sender().send(Readable.from(['one']), { name: 'one' });
     await files.leave('r1');
-    expect(await left(channel)).toEqual(['file-channel', 'files']);
+    expect(await channel.keys()).toEqual(['file-channel', 'files']);
     expect(await redis.hget(`${channel.prefix}:messaging:{${channel.name}}:file-channel`, 'reserved')).toBe(
       '0',
     );
   });
 
-  test('holds for a file that a sender opens just afterwards with who was there before', async () => {
+  test('applies to a file that a sender opens just afterwards with the old receivers', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     for (const name of ['r1', 'r2']) await files.join(name);
@@ -151,12 +148,12 @@ describe('leave', () => {
     expect((await textOf(file)).length).toBe((await sending).bytes);
     await file.done();
     await end();
-    expect(await left(channel)).toEqual(['file-channel', 'file-receivers', 'files']);
+    expect(await channel.keys()).toEqual(['file-channel', 'file-receivers', 'files']);
   });
 });
 
 describe('list', () => {
-  test('waits for a file behind the one that is known, and tells how far each is', async () => {
+  test('waits for a file after the known one, and returns the state of each', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     await files.join('r1');
@@ -181,7 +178,7 @@ describe('list', () => {
     await expect(stopped).rejects.toThrow('enough');
   });
 
-  test('is refused to those who are no receivers, and while another process is the receiver', async () => {
+  test('is refused to unknown receivers, and while another process holds the lease', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     await expect(files.list('r1')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_RECEIVER' });
@@ -201,7 +198,7 @@ describe('open', () => {
   const pieces = Array.from({ length: 90 }, (_, index) => lines((index % 7) + 1, index * 10));
   const text = pieces.join('');
 
-  test('gives every part of a file, whatever its chunks are', async () => {
+  test('reads from any byte of a file, whatever its chunks are', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     const number = await sendInPieces(channel, pieces);
@@ -217,7 +214,7 @@ describe('open', () => {
     });
   });
 
-  test('goes on behind what was acked, of which nothing is stored', async () => {
+  test('continues after the acked bytes, which are no longer stored', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     const number = await sendInPieces(channel, pieces);
@@ -236,7 +233,7 @@ describe('open', () => {
     expect(await files.ackedBytes('r1', number)).toBe(text.length);
     await files.done('r1', number);
     await files.done('r1', number);
-    expect(await left(channel)).toEqual(['file-channel', 'file-receivers', 'files']);
+    expect(await channel.keys()).toEqual(['file-channel', 'file-receivers', 'files']);
   });
 
   test('follows a file that is being written, and makes room for it by acks', async () => {
@@ -258,7 +255,7 @@ describe('open', () => {
   });
 });
 
-test('remove takes a file from all, and ends who writes it', async () => {
+test('remove takes a file from all receivers, and ends its writer', async () => {
   const channel = new Channel(redis);
   const files = channelOf(channel);
   for (const name of ['r1', 'r2']) await files.join(name);
@@ -273,11 +270,11 @@ test('remove takes a file from all, and ends who writes it', async () => {
   await files.remove(1);
   source.end('two');
   await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
-  expect(await left(channel)).toEqual(['file-channel', 'file-receivers']);
+  expect(await channel.keys()).toEqual(['file-channel', 'file-receivers']);
   await expect(files.remove(1)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_FILE' });
 });
 
-test('numberOf tells what was sent under an id, also when all are done with it', async () => {
+test('numberOf finds the file of an id, also when all receivers are done with it', async () => {
   const channel = new Channel(redis);
   const files = channelOf(channel);
   await files.join('r1');
@@ -298,20 +295,20 @@ describe('discard', () => {
     await expect(channel.sender().send(source, options)).rejects.toMatchObject({ name: 'AbortError' });
   }
 
-  test('leaves nothing of a file that nobody has begun to read, and its id is free', async () => {
+  test('deletes a file that no receiver has begun to read, and frees its id', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     await unfinished(channel);
     expect(await files.numberOf('a')).toEqual({ number: 1, isListed: true, name: 'a' });
     expect(await files.discard(1, 'lost')).toBe(true);
     expect(await files.numberOf('a')).toBeUndefined();
-    expect(await left(channel)).toEqual(['file-channel', 'file-receivers']);
+    expect(await channel.keys()).toEqual(['file-channel', 'file-receivers']);
     const again = await channel.sender().send(Readable.from(['x']), { name: 'a', id: 'a' });
     expect(again).toMatchObject({ number: 2, isDuplicate: false });
     expect(await files.discard(2, 'lost')).toBe(false);
   });
 
-  test('tells who has begun, until they are done', async () => {
+  test('gives receivers that have begun to read an error until they are done', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     await unfinished(channel);
@@ -321,10 +318,10 @@ describe('discard', () => {
     expect((await files.list('r1')).files).toMatchObject([{ number: 1, state: 'aborted', reason: 'lost' }]);
     await expect(readFrom(files, 1, 0)).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED', reason: 'lost' });
     await files.done('r1', 1);
-    expect(await left(channel)).toEqual(['file-channel', 'file-receivers']);
+    expect(await channel.keys()).toEqual(['file-channel', 'file-receivers']);
   });
 
-  test('is for files whose writers are silent, and takes all of these', async () => {
+  test('discardAbandoned discards all files with silent writers, and no others', async () => {
     const channel = new Channel(redis);
     const files = channelOf(channel);
     const source = new PassThrough();
@@ -344,7 +341,7 @@ describe('discard', () => {
   });
 });
 
-test('a file of a channel that was forgotten is not the one that has its number now', async () => {
+test('a file of a lost channel differs from the file that has its number now', async () => {
   const channel = new Channel(redis);
   const files = channelOf(channel);
   await channel.sender().send(Readable.from(['one']), { name: 'one' });

@@ -1,4 +1,4 @@
-/** A sender, receivers, and what they leave behind, for the tests of files. */
+/** A sender, receivers and their keys, for the tests of files. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import type { Redis } from 'ioredis';
 
 const KIB = 1_024;
 
-/** Small ones, so that a few KB go through every case. */
+/** Small limits, so that a few KB reach every case. */
 export const SMALL = {
   chunkBytes: 4 * KIB,
   windowBytes: 16 * KIB,
@@ -38,6 +38,12 @@ export class Channel {
   receiver(name = 'r1', redis = this.redis, leaseMs = 300, telemetry?: Telemetry): FileReceiver {
     const options = { prefix: this.prefix, leaseMs, ...(telemetry && { telemetry }) };
     return new FileReceiver(redis, this.name, name, options);
+  }
+
+  /** Its keys, sorted, without the prefix and the hash tag. */
+  async keys(): Promise<string[]> {
+    const found = (await this.redis.call('keys', [`${this.prefix}:*`])) as string[];
+    return found.map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
   }
 }
 
@@ -72,7 +78,7 @@ export function lines(count: number, from = 0): string {
   return Array.from({ length: count }, (_, index) => `line ${from + index} of a log\n`).join('');
 }
 
-/** Nobody comes in between. */
+/** One script, so no other command runs between its steps. */
 const RESTORE = `#!lua flags=allow-cross-slot-keys
 for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
   redis.call('DEL', key)
@@ -81,7 +87,7 @@ for i = 2, #ARGV, 2 do
   redis.call('RESTORE', ARGV[i], 0, ARGV[i + 1])
 end`;
 
-/** Notes what stands under keys of a pattern; the function brings it back, as a failover does with what was not replicated. */
+/** Saves the keys of a pattern. The function restores them, as a failover loses writes that were not replicated. */
 export async function snapshot(redis: Redis, pattern: string): Promise<() => Promise<void>> {
   const keys = await redis.keys(pattern);
   const values = await Promise.all(keys.map(async (key) => redis.dumpBuffer(key)));
@@ -91,7 +97,7 @@ export async function snapshot(redis: Redis, pattern: string): Promise<() => Pro
   };
 }
 
-/** A directory of its own; removed by the function. */
+/** A new directory, and a function that removes it. */
 export function freshDirectory(): [path: string, remove: () => void] {
   const path = mkdtempSync(join(tmpdir(), 'mortise-files-'));
   return [path, () => rmSync(path, { recursive: true })];

@@ -44,7 +44,7 @@ function writePath(name: string): string {
 }
 
 test.each(['channel', 'all'] as const)(
-  'a file is forgotten (%s), and another one gets its number: it is read whole, and nothing of the two is mixed up',
+  'a file is lost (%s), and another one gets its number: the two are not mixed up',
   async (what) => {
     const channel = await usedChannel();
     const forget = await snapshot(redis, keysOf(channel, what));
@@ -104,7 +104,7 @@ test.each(['channel', 'all'] as const)(
   },
 );
 
-test('a file is forgotten when all of it was stored: its end is not taken for delivered', async () => {
+test('a fully stored file is lost: its receivers do not count as done', async () => {
   const channel = await usedChannel();
   const forget = await snapshot(redis, keysOf(channel, 'channel'));
   const source = new Readable({ read: () => undefined });
@@ -121,7 +121,7 @@ test('a file is forgotten when all of it was stored: its end is not taken for de
   await leave();
 });
 
-test('a receiver learns that a file which it has read was forgotten, and does not note it for the file that has its number', async () => {
+test('done of a lost file fails, and does not mark the file that has its number now', async () => {
   const channel = await usedChannel();
   const forget = await snapshot(redis, keysOf(channel, 'all'));
   await channel.sender().send(Readable.from(['before']), { name: 'log' });
@@ -142,7 +142,7 @@ test('a receiver learns that a file which it has read was forgotten, and does no
 });
 
 test.each([4_096, 8_192])(
-  'chunks that were read are forgotten, and sent again in chunks of %d bytes: the reader goes on, and gets each byte once',
+  'read chunks are lost, and sent again in chunks of %d bytes: the reader gets each byte once',
   async (chunkBytes) => {
     const channel = await usedChannel();
     let sentBytes = 0;
@@ -181,7 +181,7 @@ test.each([4_096, 8_192])(
   },
 );
 
-test('all that was stored of a file is forgotten, and it is listed still: the reader waits until it is sent again', async () => {
+test('the stored bytes of a listed file are lost: the reader waits until it is sent again', async () => {
   const channel = await usedChannel();
   const options = { name: 'log', id: 'log' };
   const sending = channel.sender().send(Readable.from([TEXT]), options);
@@ -203,7 +203,7 @@ test('all that was stored of a file is forgotten, and it is listed still: the re
   await again;
 });
 
-test('a receiver whose successor has finished the file learns that its lease is lost, and not that the file is gone', async () => {
+test('a receiver whose successor has finished the file gets ERR_LEASE_LOST', async () => {
   const channel = await usedChannel();
   await channel.sender().send(Readable.from([lines(750)]), { name: 'log' });
   const [file, leave] = await first(channel.receiver('r1', redis, LONG_MS));

@@ -8,7 +8,7 @@ import { Channel, first, lines, readAll, textOf } from './fixture.js';
 
 const redis = connect();
 
-/** What a receiver makes of these bytes, sent in these pieces. */
+/** The text that a receiver reads from these pieces. */
 async function received(pieces: readonly Buffer[], options: object = {}): Promise<string> {
   const channel = new Channel(redis);
   const sender = channel.sender({ ...options, lingerMs: 0 });
@@ -65,18 +65,18 @@ describe('D5: gzip', () => {
     }
   });
 
-  test('that is followed by something else is corrupt', async () => {
+  test('with other bytes after its last member is corrupt', async () => {
     await expect(received([whole, Buffer.from('garbage')])).rejects.toMatchObject({
       code: 'ERR_FILE_CORRUPT',
     });
   });
 
-  test('of a file of no bytes, and of one that inflates to none, is nothing', async () => {
+  test('of an empty file, and of an empty text, is empty', async () => {
     expect(await received([gzipSync('')])).toBe('');
     expect(await received([])).toBe('');
   });
 
-  test('is left alone when that is asked for', async () => {
+  test('stays compressed with gunzip: false', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender();
     await sender.send(Readable.from([whole]), { name: 'a.gz' });
@@ -88,7 +88,7 @@ describe('D5: gzip', () => {
   });
 });
 
-/** What differs is not shown: it would be long. */
+/** Short, since a failed comparison shows both texts. */
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
@@ -104,7 +104,7 @@ function noise(bytes: number): string {
   return characters.join('');
 }
 
-test('a receiver of gzip that was stopped goes on behind the last line that it had acked', async () => {
+test('a restarted receiver of gzip continues after its last acked line', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender({ windowBytes: 1_048_576, budgetBytes: 4_194_304 });
   const text = noise(600_000);
@@ -170,7 +170,7 @@ describe('gzip that is larger than the window', () => {
     },
   );
 
-  test('in one member is refused before any of it is freed, not waited for', async () => {
+  test('in one member is refused before any of it is freed', async () => {
     const channel = new Channel(redis);
     const sending = channel.sender().send(Readable.from([gzipSync(noise(200_000))]), { name: 'a.gz' });
     for (let attempt = 0; attempt < 2; attempt += 1) {
@@ -189,7 +189,7 @@ describe('gzip that is larger than the window', () => {
     await sending;
   });
 
-  test('and was acked as bytes is not resumable as text, and says so', async () => {
+  test('and was acked as bytes fails with ERR_FILE_NOT_RESUMABLE as text', async () => {
     const channel = new Channel(redis);
     const sending = channel.sender().send(Readable.from([gzipSync(noise(50_000))]), { name: 'a.gz' });
     const [file, leave] = await first(channel.receiver());
@@ -206,7 +206,7 @@ describe('gzip that is larger than the window', () => {
     await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
   });
 
-  test('an older ack that arrives late does not part the cursor from the text', async () => {
+  test('a late older ack moves neither the cursor nor the acked text', async () => {
     const channel = new Channel(redis);
     const text = noise(12_000);
     const { fileId } = await channel
@@ -259,7 +259,7 @@ describe('the parts of a header', () => {
   check.writeUInt16LE(crc32(head) & 0xffff);
   const whole = Buffer.concat([head, check, body, head, check, body]);
 
-  test('may all be there, split anywhere', async () => {
+  test('may all be present, split anywhere', async () => {
     for (let at = 1; at < head.length + 12; at += 1) {
       const [text, twice] = [lines(5), [whole.subarray(0, at), whole.subarray(at)]];
       expect(await received(twice)).toBe(text + text);

@@ -6,7 +6,7 @@ import { Channel, first, lines, readAll, textOf } from './fixture.js';
 
 const redis = connect();
 
-/** What a channel is made of; keys of its files are not forgotten with it. */
+/** The keys of a channel, without those of its files. */
 async function channelKeys({ prefix, name }: Channel): Promise<string[]> {
   return redis.keys(`${prefix}:messaging:{${name}}:*`);
 }
@@ -16,7 +16,7 @@ async function forget(channel: Channel): Promise<void> {
   await redis.unlink(await channelKeys(channel));
 }
 
-test('the files of a channel have its epoch; when it was forgotten and is made anew, it has another one', async () => {
+test('the files of a channel have its epoch, and a channel that is created again has another one', async () => {
   const channel = new Channel(redis);
   const ids = new Set<string>();
   const epochs: string[] = [];
@@ -43,7 +43,7 @@ test('the files of a channel have its epoch; when it was forgotten and is made a
   expect(ids.size).toBe(6);
 });
 
-test('a file whose channel was forgotten is not taken for the first file of the next one', async () => {
+test('a file of a lost channel is not confused with the first file of the next one', async () => {
   const channel = new Channel(redis);
   await channel.sender().send(Readable.from(['before']), { name: 'a' });
   await forget(channel);
@@ -54,7 +54,7 @@ test('a file whose channel was forgotten is not taken for the first file of the 
   expect(await readAll(channel.receiver())).toEqual({ a: 'after' });
 });
 
-test('the parts of a channel expire together, so that who was done with a file is not taken to be done with one of the next channel', async () => {
+test('the keys of a channel expire together, so no receiver counts as done with a file of the next channel', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender({ receivers: ['r1', 'r2'], keepMs: 50_000 });
   await sender.send(Readable.from(['before']), { name: 'a' });
@@ -68,7 +68,7 @@ test('the parts of a channel expire together, so that who was done with a file i
   expect(new Set(left).size).toBe(1);
 });
 
-test('a receiver of a channel that was forgotten settles nothing of the next one', async () => {
+test('a receiver of a lost channel completes no file of the next one', async () => {
   const channel = new Channel(redis);
   await channel.sender().send(Readable.from([lines(10)]), { name: 'a' });
   const [stale, leave] = await first(channel.receiver());
@@ -85,7 +85,7 @@ test('a receiver of a channel that was forgotten settles nothing of the next one
   await leaveFile();
 });
 
-test('a channel lives on while a file of it is read or written', async () => {
+test('a channel stays while one of its files is read or written', async () => {
   const channel = new Channel(redis);
   const source = new Readable({ read: () => undefined });
   const sender = channel.sender({ keepMs: 1_000, lingerMs: 0 });

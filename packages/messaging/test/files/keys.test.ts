@@ -55,7 +55,7 @@ test('every key of files is in the table of keys.ts, and expires', async () => {
   ]);
 });
 
-test('an abandoned upload goes away, and its receivers get an error', async () => {
+test('an abandoned upload expires, and its receivers get an error', async () => {
   const channel = new Channel(redis);
   const stop = new AbortController();
   const left = channel.sender({ keepMs: 1_000 }).send(Readable.from([lines(400)]), {

@@ -8,7 +8,7 @@ import { wholeLines } from '../../src/files/receive/whole-lines.js';
 
 const MAX_LINE = 2_000;
 
-/** What a file does: behind each block before it is handed out. */
+/** As of a file: after each block, before it is delivered. */
 class Blocks {
   offset = 0;
   isClosed = false;
@@ -39,7 +39,7 @@ async function* each(parts: readonly Buffer[]): AsyncGenerator<Buffer> {
   for (const part of parts) yield part;
 }
 
-test('are those of the text, with the offsets behind them, whatever the blocks', async () => {
+test('are those of the text, with the offsets after them, whatever the blocks', async () => {
   const line = fc.oneof(
     fc.string({ maxLength: 30 }).map((text) => text.replaceAll('\n', '')),
     fc.string({ unit: 'grapheme', maxLength: 30 }).map((text) => text.replaceAll('\n', '')),
@@ -115,7 +115,7 @@ describe('calls side by side', () => {
     expect(blocks.offset).toBe(7);
   });
 
-  test('a return behind them ends the blocks, and nothing comes any more', async () => {
+  test('a return after them ends the blocks, and no line follows', async () => {
     const { lines, blocks } = linesOf('a\nb\nc\n', 'd\n');
     const [first, second, end, behind] = await Promise.all([
       lines.next(),
@@ -133,14 +133,14 @@ describe('calls side by side', () => {
   });
 });
 
-test('a loop that breaks off is behind the last line that it got', async () => {
+test('a loop that breaks off leaves the offset after its last line', async () => {
   const { lines, blocks } = linesOf('ab\ncd\nef\n', 'gh\n');
   for await (const line of lines) if (line === 'cd') break;
   expect(blocks).toMatchObject({ offset: 6, isClosed: true, taken: 1 });
   expect(await lines.next()).toEqual({ value: undefined, done: true });
 });
 
-test('a block is asked for when the lines before it were handed out, not sooner', async () => {
+test('a block is requested after the lines before it are delivered, not sooner', async () => {
   const { lines, blocks } = linesOf('a\nb\n', 'c\n');
   await lines.next();
   await lines.next();
@@ -149,7 +149,7 @@ test('a block is asked for when the lines before it were handed out, not sooner'
   expect(blocks.taken).toBe(2);
 });
 
-test('what the blocks fail with comes behind the lines before it, once', async () => {
+test('an error of the blocks comes once, after the lines before it', async () => {
   const blocks = new Blocks([Buffer.from('a\n')]);
   const failure = new Error('the file was aborted');
   const lines = new LineReader(blocks.all(failure), blocks);

@@ -25,7 +25,7 @@ const run = fc.record({
   senderStops: fc.array(fc.nat(60_000), { maxLength: 2 }),
 });
 
-test('every line comes to every receiver, in order, from what it had acked on', async () => {
+test('every line reaches every receiver in order, from its last ack on', async () => {
   await fc.assert(
     fc.asyncProperty(run, async (given) => {
       const texts = given.lines.map((length, index) => `${index}:${'é'.repeat(length / 2)}`);

@@ -10,11 +10,8 @@ const redis = connect();
 const [directory, removeDirectory] = freshDirectory();
 afterAll(removeDirectory);
 
-const keysOf = async ({ prefix }: Channel): Promise<string[]> =>
-  (await redis.keys(`${prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
-
 describe('a file', () => {
-  test('comes as it was sent, to each receiver, with its SHA-256, and leaves nothing', async () => {
+  test('reaches each receiver as it was sent, with its SHA-256, and leaves nothing', async () => {
     const channel = new Channel(redis);
     const text = lines(3_000);
     const path = join(directory, 'access.log');
@@ -33,7 +30,7 @@ describe('a file', () => {
     await sender.end();
     expect(await Promise.all(reading)).toEqual(Array.from({ length: 3 }, () => ({ 'access.log': text })));
     await sender.received();
-    expect(await keysOf(channel)).toEqual(['file-channel', 'files']);
+    expect(await channel.keys()).toEqual(['file-channel', 'files']);
     for (const key of await redis.keys(`${channel.prefix}:*`)) {
       expect(await redis.pttl(key)).toBeLessThanOrEqual(60_000);
     }
@@ -74,7 +71,7 @@ describe('a file', () => {
     expect(await reading).toBe(text);
   });
 
-  test('with a line of more than maxLineBytes is refused, and one of as many is read', async () => {
+  test('with a line of more than maxLineBytes is refused, and a line of exactly maxLineBytes is read', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender();
     await sender.send(Readable.from([`${'x'.repeat(5_000)}\ny`]), { name: 'a' });
@@ -118,6 +115,23 @@ test('a file that is neither done nor failed stops the iteration, and comes agai
   await expect(channel.receiver('r2').files().next()).resolves.toMatchObject({ done: true });
 });
 
+test('files and blocks end with their block of `await using`', async () => {
+  const channel = new Channel(redis);
+  await channel.sender().send(Readable.from([lines(300)]), { name: 'a' });
+  const receiver = channel.receiver();
+  {
+    await using files = receiver.files();
+    const { value: file } = await files.next();
+    expect(() => file!.blocks({ gunzip: 5 as never })).toThrow('gunzip must be true or false');
+    await using blocks = file!.blocks();
+    await blocks.next();
+  }
+  // The lease is released, so another process reads at once.
+  const [again, stop] = await first(channel.receiver());
+  expect(again.name).toBe('a');
+  await stop();
+});
+
 test('other receivers are refused on either side', async () => {
   const channel = new Channel(redis);
   await channel.sender().send(Readable.from(['x']), { name: 'a' });
@@ -129,7 +143,7 @@ test('other receivers are refused on either side', async () => {
   });
 });
 
-test('a budget that is used up lets the next file wait until there is room', async () => {
+test('the next file waits while the budget is used up', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender({ budgetBytes: 16_384 });
   await sender.send(Readable.from(['x']), { name: 'a' });
@@ -147,7 +161,7 @@ test('a budget that is used up lets the next file wait until there is room', asy
   expect(await readAll(channel.receiver())).toEqual({ b: 'y' });
 });
 
-test('a window that is full lets the sender wait for room, and be woken by it', async () => {
+test('the sender waits while the window is full, and a freed chunk wakes it', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender({ leaseMs: 60_000 });
   const text = lines(1_500);

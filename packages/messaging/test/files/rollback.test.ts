@@ -9,7 +9,7 @@ const redis = connect();
 /** In chunks of 4 KiB; a window has four. */
 const WINDOW_BYTES = 12_000;
 
-test('a sender that waits for room learns that Redis has forgotten more than its window', async () => {
+test('a sender that waits for room fails after Redis has lost more than its window', async () => {
   const channel = new Channel(redis);
   const text = lines(3_000);
   let sent = 0;

@@ -8,11 +8,11 @@ import { Channel, lines, readAll } from './fixture.js';
 import { DeathError, slowlyAfter, stepwise } from '../stepwise-client.js';
 
 const redis = connect();
-// Of its own, so that it is held up alone.
+// Its own connection, so that only its commands wait.
 const other = connect();
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-  'a sender that is held up behind its step %i finds the file sent, and leaves nothing',
+  'a sender that stops after step %i finds the file sent, and leaves nothing',
   async (steps) => {
     const channel = new Channel(redis);
     const text = lines(100);
@@ -27,16 +27,11 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
     await sender.received();
     release();
     await late.catch(() => undefined);
-    const left = await redis.keys(`${channel.prefix}:*`);
-    expect(left.map((key) => key.slice(key.indexOf('}:') + 2)).toSorted()).toEqual([
-      'file-channel',
-      'files',
-      'files-sent',
-    ]);
+    expect(await channel.keys()).toEqual(['file-channel', 'files', 'files-sent']);
   },
 );
 
-test('of two under one id, with other names, the one that has sent it gives it its name', async () => {
+test('two senders under one id with different names: the file has the name of the one that sent it', async () => {
   const channel = new Channel(redis);
   const source = new PassThrough();
   source.write('text');
@@ -57,7 +52,7 @@ test('of two under one id, with other names, the one that has sent it gives it i
   expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
 });
 
-test('that was sent by one which died before its name was kept, and is sent again with another name', async () => {
+test('a file whose sender died before its name was recorded is sent again with another name', async () => {
   const channel = new Channel(redis);
   const dying = stepwise(other, async (_, send, args) => {
     if (args.some((arg) => typeof arg === 'string' && /^[0-9a-f]{64} a$/.test(arg)))
@@ -74,7 +69,7 @@ test('that was sent by one which died before its name was kept, and is sent agai
   expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
 });
 
-test('that one has begun, and another one finishes under another name, keeps the name that receivers see', async () => {
+test('a file that another sender finishes under another name keeps the name that receivers see', async () => {
   const channel = new Channel(redis);
   const stop = new AbortController();
   const source = new PassThrough();

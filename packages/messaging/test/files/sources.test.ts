@@ -10,11 +10,8 @@ const redis = connect();
 const [directory, removeDirectory] = freshDirectory();
 afterAll(removeDirectory);
 
-const keysOf = async ({ prefix }: Channel): Promise<string[]> =>
-  (await redis.keys(`${prefix}:*`)).map((key) => key.slice(key.indexOf('}:') + 2)).toSorted();
-
 describe('sources that change', () => {
-  test('a sender follows the log that it has opened, through a rename, until the caller ends it', async () => {
+  test('a sender follows its opened log through a rename, until the caller ends it', async () => {
     const channel = new Channel(redis);
     const path = join(directory, 'rotated.log');
     writeFileSync(path, 'one\n');
@@ -25,7 +22,7 @@ describe('sources that change', () => {
     const { value: file } = await files.next();
     const reading = file!.lines()[Symbol.asyncIterator]();
     expect(await reading.next()).toMatchObject({ value: 'one' });
-    // Whoever writes the log has it open still, and writes its last line after it was renamed.
+    // The writer of the log still has it open, and writes its last line after the rename.
     renameSync(path, `${path}.1`);
     writeFileSync(path, 'three\n');
     appendFileSync(`${path}.1`, 'two\n');
@@ -42,7 +39,7 @@ describe('sources that change', () => {
     await files.return();
   });
 
-  test('a path without an id is another file each time', async () => {
+  test('a path without an id is a new file each time', async () => {
     const channel = new Channel(redis);
     const path = join(directory, 'twice.log');
     writeFileSync(path, 'text');
@@ -53,7 +50,7 @@ describe('sources that change', () => {
     ]);
   });
 
-  test('a name that is not UTF-8 is replaced for receivers, and is not mixed up with another one', async () => {
+  test('a name that is not UTF-8 is replaced for receivers, and its file has an id of its own', async () => {
     const channel = new Channel(redis);
     const [logs, removeLogs] = freshDirectory();
     for (const byte of [0xfe, 0xff]) {
@@ -71,7 +68,7 @@ describe('sources that change', () => {
     removeLogs();
   });
 
-  test('a log that is truncated while it is followed is whole as far as it was sent', async () => {
+  test('a log that is truncated while it is followed ends at its last sent byte', async () => {
     const channel = new Channel(redis);
     const path = join(directory, 'copytruncated.log');
     writeFileSync(path, 'one\ntwo\n');
@@ -107,10 +104,10 @@ describe('sources that change', () => {
     await file.fail();
     await leave();
     await channel.sender().end();
-    expect(await keysOf(channel)).toEqual(['file-channel']);
+    expect(await channel.keys()).toEqual(['file-channel']);
   });
 
-  test('a source that is not what was sent before is aborted', async () => {
+  test('a source that differs from the sent bytes aborts its file', async () => {
     const channel = new Channel(redis);
     const stop = new AbortController();
     const source = Readable.from([lines(400)]);
@@ -129,7 +126,7 @@ describe('sources that change', () => {
     await leave();
   });
 
-  test('a source that throws aborts its file; abort() gives one up that was left', async () => {
+  test('a source that throws aborts its file, and abort() gives up an abandoned file', async () => {
     const channel = new Channel(redis);
     const broken = (async function* () {
       yield 'some';
@@ -154,6 +151,6 @@ describe('sources that change', () => {
       await file.fail();
     }
     expect(reasons).toEqual(['the disk is gone', 'not wanted']);
-    expect(await keysOf(channel)).toEqual(['file-channel']);
+    expect(await channel.keys()).toEqual(['file-channel']);
   });
 });

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { FileChannel, FileReceiver, Files, FileSender } from '@mortise/messaging/files';
+import { ClientClosedError, FileChannel, FileReceiver, Files, FileSender } from '@mortise/messaging/files';
 import type { IncomingFile, SentFile } from '@mortise/messaging/files';
 import { connect } from '@mortise/test-kit';
 
@@ -30,10 +31,11 @@ test('results are typed', () => {
 });
 
 test('misuse is refused at construction', () => {
+  const invalid = expect.objectContaining({ code: 'ERR_INVALID_ARG' });
   // @ts-expect-error -- the receivers have to be named
   expect(() => new FileSender(redis, 'logs')).toThrow(TypeError);
   // @ts-expect-error -- as an array
-  expect(() => new FileSender(redis, 'logs', { receivers: 'r1' })).toThrow(TypeError);
+  expect(() => new FileSender(redis, 'logs', { receivers: 'r1' })).toThrow(invalid);
   // @ts-expect-error -- of strings
   expect(() => new FileSender(redis, 'logs', { receivers: [1] })).toThrow(TypeError);
   expect(() => new FileSender(redis, '', { receivers })).toThrow(RangeError);
@@ -68,7 +70,9 @@ test('misuse is refused at construction', () => {
     ['deadReceivers', { deadReceivers: 'kill' }],
   ];
   for (const [option, options] of wrong) {
-    expect(() => new FileSender(redis, 'logs', { receivers, ...options })).toThrow(option);
+    const create = (): FileSender => new FileSender(redis, 'logs', { receivers, ...options });
+    expect(create).toThrow(option);
+    expect(create).toThrow(invalid);
   }
 });
 
@@ -76,6 +80,10 @@ test('misuse of a file is refused', async () => {
   const sender = new FileSender(redis, 'logs', { receivers });
   // @ts-expect-error -- a Readable or a path
   await expect(sender.send(5, { name: 'a' })).rejects.toThrow(TypeError);
+  await expect(sender.send(import.meta.dirname)).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
+  // The call fails, not the first step of the iteration.
+  const receiver = new FileReceiver(redis, 'logs', 'r1');
+  expect(() => receiver.files({ ms: 1 } as object)).toThrow('files has no option "ms"');
   const follow: object = { host: 'a' };
   await expect(sender.send('/nowhere', follow)).rejects.toThrow('send has no option "host"');
   await expect(sender.sendDirectory('/nowhere', { id: 'a' } as object)).rejects.toThrow('has no option');
@@ -83,4 +91,13 @@ test('misuse of a file is refused', async () => {
   const channel = new FileChannel(redis, 'logs');
   await expect(channel.list('r1', { wait: 1 } as object)).rejects.toThrow('list has no option "wait"');
   await expect(sender.send('/nowhere/at/all')).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('a sender whose client is closed fails with the exported ClientClosedError', async () => {
+  const own = connect();
+  const sender = new FileSender(own, `closed ${randomUUID()}`, { receivers });
+  await sender.send(Buffer.from('x'), { name: 'a' });
+  const waiting = sender.received();
+  own.disconnect();
+  await expect(waiting).rejects.toBeInstanceOf(ClientClosedError);
 });

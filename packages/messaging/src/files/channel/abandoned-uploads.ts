@@ -2,7 +2,6 @@
  * Files that were not sent to their end, and will not be. A receiver that has begun to read one must learn that it is
  * incomplete, even after a restart, so the file stays listed until that receiver is done. Other receivers never see it.
  */
-import { randomUUID } from 'node:crypto';
 import { decodeName } from '@mortise/redis';
 import { readHead } from '../file-head.js';
 import { FileWriter } from '../send/file-writer.js';
@@ -71,7 +70,6 @@ export class AbandonedUploads {
       fileId,
       receivers: [],
       windowBytes: limits.windowBytes,
-      holder: randomUUID(),
     };
     const writer = await FileWriter.open(
       this.#context,

@@ -9,14 +9,14 @@
 -- ARGV
 --   receiver     encoded
 -- RETURNS
---   the numbers of the listed files, to complete; nil: no such receiver
+--   { 1 when it was a receiver, else 0, the numbers of the listed files, to complete... }
 local head, listed, done, receivers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local receiver = ARGV[1]
 
-if redis.call('ZREM', receivers, receiver) == 0 then
-  return false
-end
 local numbers = redis.call('HKEYS', listed)
+if redis.call('ZREM', receivers, receiver) == 0 then
+  return { 0, unpack(numbers) }
+end
 local oldest
 for i = 1, #numbers do
   redis.call('SREM', done, numbers[i] .. ':' .. receiver)
@@ -39,4 +39,4 @@ if kept ~= '' then
 elseif left then
   redis.call('HDEL', head, 'left')
 end
-return numbers
+return { 1, unpack(numbers) }

@@ -3,7 +3,6 @@
  * may reach another process. So a receiver is a name here, not an object: processes with the same `holder` share its lease,
  * and each call renews it. A separate call acks the bytes that were read.
  */
-import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
 import { decodeName, encodeName, requireInteger, requireName } from '@mortise/redis';
 import { ChannelRefusedError, FileAbortedError, FileUnreadableError, ReceiverBusyError } from '../errors.js';
@@ -38,8 +37,8 @@ export class FileChannel {
   /** Sends nothing. Throws TypeError or RangeError for options out of range. */
   constructor(redis: RedisClient, channel: string, options: FileChannelOptions = {}) {
     this.#context = filesContext(redis, channel, options);
-    this.#holder = requireName('holder', options.holder ?? randomUUID());
-    const { leaseMs, keepMs } = resolveFileChannelOptions(options);
+    const { holder, leaseMs, keepMs } = resolveFileChannelOptions(options);
+    this.#holder = holder;
     this.#leaseMs = leaseMs;
     this.#keepMs = keepMs;
     this.#completion = new Completion(this.#context, this.#keepMs);
@@ -47,8 +46,8 @@ export class FileChannel {
   }
 
   /**
-   * Adds a receiver for files that are listed from now on. Returns false if it exists already. Senders must name the same
-   * receivers from then on (`receivers`). Repeating it is safe. One script, O(listed files). Throws ERR_CHANNEL_ENDED,
+   * Adds a receiver for files that are listed from now on. Returns false if it exists already, also when a lost reply made
+   * the client repeat the call. Senders must name the same receivers from then on (`receivers`). Repeating it is safe. One script, O(listed files). Throws ERR_CHANNEL_ENDED,
    * ERR_TOO_MANY_RECEIVERS.
    */
   async join(receiver: string): Promise<boolean> {
@@ -65,17 +64,20 @@ export class FileChannel {
   }
 
   /**
-   * Removes a receiver: nothing waits for it any longer. Returns whether it existed. Repeating it is safe. One script, and
-   * three or four round trips for each listed file.
+   * Removes a receiver: nothing waits for it any longer. Returns whether it existed: false also when a lost reply made the
+   * client repeat the call. Repeating it is safe. One script, and three or four round trips for each listed file.
    */
   async leave(receiver: string): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
     const name = encodeName(requireName('receiver', receiver));
-    const numbers = (await channelLeave.run(redis, channelKeys, { receiver: name })) as string[] | null;
-    for (const number of numbers ?? []) {
+    const [existed, ...numbers] = (await channelLeave.run(redis, channelKeys, { receiver: name })) as [
+      number,
+      ...string[],
+    ];
+    for (const number of numbers) {
       await this.#completion.finish(await this.#requireKnown(Number(number)), [], '');
     }
-    return numbers !== null;
+    return existed === 1;
   }
 
   /** The receivers of the channel, sorted by name. Two commands in one round trip. */
@@ -218,7 +220,8 @@ export class FileChannel {
   }
 
   /**
-   * Removes a file for all receivers, with its stored bytes. A sender that still writes it stops. Throws ERR_UNKNOWN_FILE.
+   * Removes a file for all receivers, with its stored bytes. A sender that still writes it stops. Throws ERR_UNKNOWN_FILE,
+   * also for a file that was removed before.
    */
   async remove(file: FileRef): Promise<void> {
     const entry = await this.#entry(file);

@@ -8,6 +8,7 @@
  */
 import { encodeName, LeaseLostError } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, FileUnreadableError } from '../errors.js';
+import { persisted } from '../../persist.js';
 import type { FileKeys } from '../keys.js';
 import { fileAck, fileJoin } from '../../scripts.gen.js';
 import { FILE_BYTES, FILE_CHUNKS } from '../metrics.js';
@@ -20,7 +21,7 @@ import type { FilesContext } from '../context.js';
 import { RECHECK_MS } from '../context.js';
 import { ReadChunks } from './read-chunks.js';
 import type { Reading } from './reading.js';
-import { persisted, requireExpected } from './reading.js';
+import { requireExpected } from './reading.js';
 
 /** Chunks read in advance. */
 const AHEAD = 2;

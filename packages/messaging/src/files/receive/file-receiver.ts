@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { ClientClosedError, encodeName, LeaseLostError, Loop, requireName } from '@mortise/redis';
+import { encodeName, LeaseLostError, Loop, requireName } from '@mortise/redis';
 import { ChannelRefusedError } from '../errors.js';
-import { persist } from '../../persist.js';
+import { persisted } from '../../persist.js';
 import { channelReceive } from '../../scripts.gen.js';
+import { disposable } from '../disposable.js';
 import { FileUpdates } from '../file-updates.js';
 import type { FilesContext } from '../context.js';
 import { filesContext, RECHECK_MS } from '../context.js';
@@ -50,9 +51,12 @@ export class FileReceiver {
    * file without either, because the process died or left the iteration, comes again from the last ack on. One script for
    * each file, and one each third of the lease. Throws the signal's reason, ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
    */
-  async *files(options: FilesOptions = {}): AsyncGenerator<IncomingFile, void, void> {
+  files(options: FilesOptions = {}): AsyncGenerator<IncomingFile, void, void> {
     checkSignalOption('files', options);
-    const { signal } = options;
+    return disposable(this.#files(options.signal));
+  }
+
+  async *#files(signal: AbortSignal | undefined): AsyncGenerator<IncomingFile, void, void> {
     if (this.#isRunning) throw new TypeError(`receiver "${this.#receiver}" is running`);
     this.#isRunning = true;
     const lost = new AbortController();
@@ -88,7 +92,7 @@ export class FileReceiver {
       signal?.throwIfAborted();
       updates = await FileUpdates.open(this.#context.hub, this.#context.channelKeys.events);
       for (;;) {
-        const look = await this.#persistLook(token, ending);
+        const look = await persisted(this.#context.redis, ending, () => this.#look(token, this.#leaseMs));
         if (look.answer === 'ended') return;
         if (look.answer === 'lost') throw this.#lostError();
         if (look.answer === 'unknown') {
@@ -141,16 +145,6 @@ export class FileReceiver {
   async #finishPassed(numbers: readonly number[], epoch: string): Promise<void> {
     const completion = new Completion(this.#context, 0);
     for (const number of numbers) await completion.finish({ number, epoch }, [], '');
-  }
-
-  async #persistLook(token: number, signal: AbortSignal): Promise<Look> {
-    const { redis } = this.#context;
-    const look = await persist(
-      () => !signal.aborted && redis.status !== 'end',
-      () => this.#look(token, this.#leaseMs),
-    );
-    if (look) return look;
-    throw signal.aborted ? (signal.reason as Error) : new ClientClosedError();
   }
 
   async #look(token: number, leaseMs: number): Promise<Look> {

@@ -4,6 +4,7 @@ import { LeaseLostError } from '@mortise/redis';
 import { FileForgottenError, FileUnreadableError } from '../errors.js';
 import { ChunkReader } from './chunk-reader.js';
 import type { FilesContext } from '../context.js';
+import { disposable } from '../disposable.js';
 import { gunzip } from './gunzip.js';
 import { LineReader } from './line-reader.js';
 import { MemberEnds } from './member-ends.js';
@@ -81,8 +82,11 @@ export class IncomingFile {
    * for gzip also ERR_GZIP_MEMBER_TOO_LARGE and, if plain bytes were acked before, ERR_FILE_NOT_RESUMABLE; with
    * `wholeLines` also ERR_LINE_TOO_LONG.
    */
-  async *blocks(options: ReadOptions = {}): AsyncGenerator<Buffer> {
-    const limits = resolveReadOptions(this.name, options);
+  blocks(options: ReadOptions = {}): AsyncGenerator<Buffer, void, void> {
+    return disposable(this.#blocks(resolveReadOptions(this.name, options)));
+  }
+
+  async *#blocks(limits: ReadLimits): AsyncGenerator<Buffer, void, void> {
     if (this.#isRead) throw new TypeError(`file "${this.name}" is being read, or was`);
     this.#isRead = true;
     const reader = await ChunkReader.open(this.#context, this.#reading);

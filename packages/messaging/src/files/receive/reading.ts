@@ -1,7 +1,5 @@
-import type { RedisClient } from '@mortise/redis';
-import { ClientClosedError, LeaseLostError } from '@mortise/redis';
+import { LeaseLostError } from '@mortise/redis';
 import { FileForgottenError, FileUnreadableError } from '../errors.js';
-import { persist } from '../../persist.js';
 import type { Position } from '../chunk.js';
 import type { FileId, FilesContext } from '../context.js';
 import { statusOf } from '../file-status.js';
@@ -34,21 +32,4 @@ export async function requireExpected(
   if (status === 'lost') throw new LeaseLostError(`receiver "${receiver}" of channel "${context.channel}"`);
   if (status === 'forgotten') throw new FileForgottenError(name);
   if (status === 'over') throw new FileUnreadableError('ERR_FILE_EXPIRED', name, { offset });
-}
-
-/** Resolves as `act` does, repeated by `persist`. Rejects with the signal's reason, and when the client is closed. */
-export async function persisted<Result>(
-  redis: RedisClient,
-  signal: AbortSignal,
-  act: () => Promise<Result>,
-): Promise<Result> {
-  let result: { value: Result } | undefined;
-  await persist(
-    () => !signal.aborted && redis.status !== 'end',
-    async () => {
-      result = { value: await act() };
-    },
-  );
-  if (result) return result.value;
-  throw signal.aborted ? (signal.reason as Error) : new ClientClosedError();
 }

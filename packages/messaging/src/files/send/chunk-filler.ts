@@ -2,7 +2,7 @@
  * Cuts the bytes of a source into chunks, with room for their headers. A chunk ends when it is full, or when the source was
  * silent for `lingerMs`, so that receivers soon see slowly written data.
  */
-import { TIMED_OUT, waitFor } from '@mortise/redis';
+import { ArgumentTypeError, TIMED_OUT, waitFor } from '@mortise/redis';
 import { CHUNK_HEADER_BYTES } from '../chunk.js';
 
 export class ChunkFiller {
@@ -91,6 +91,6 @@ export class ChunkFiller {
 /** A piece of a source as a Buffer, without a copy. */
 export function pieceOf(value: Uint8Array | string): Buffer {
   if (typeof value === 'string') return Buffer.from(value);
-  if (!(value instanceof Uint8Array)) throw new TypeError('the source must give bytes or strings');
+  if (!(value instanceof Uint8Array)) throw new ArgumentTypeError('the source must give bytes or strings');
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }

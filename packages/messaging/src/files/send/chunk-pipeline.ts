@@ -4,7 +4,7 @@
  * script that the server doesn't know yet), it refuses the chunks after the first failed one, and each is sent again after
  * the one before.
  */
-import { isTransient } from '../../persist.js';
+import { isTransient } from '@mortise/redis';
 
 /** One that travels, one that is filled, and a spare one. */
 const AT_ONCE = 3;

@@ -62,7 +62,6 @@ export class FileSender {
   readonly #list: ChannelList;
   readonly #transfer: Transfer;
   readonly #running = new RunningSends();
-  readonly #holder = randomUUID();
 
   /** Sends nothing. Throws TypeError or RangeError for options out of range. */
   constructor(redis: RedisClient, channel: string, options: FileSenderOptions) {
@@ -73,7 +72,7 @@ export class FileSender {
     this.#completion = new Completion(context, limits.keepMs);
     this.#sent = new SentFiles(context, this.#completion, limits.keepMs);
     this.#list = new ChannelList(context, limits, this.#completion, this.#sent);
-    this.#transfer = new Transfer(context, limits, this.#list, this.#completion, this.#sent, this.#holder);
+    this.#transfer = new Transfer(context, limits, this.#list, this.#completion, this.#sent);
   }
 
   /**
@@ -258,7 +257,6 @@ export class FileSender {
       fileId: entryOf(Number(number), entry).fileId,
       receivers: this.#limits.receivers,
       windowBytes: this.#limits.windowBytes,
-      holder: this.#holder,
     };
     const writer = await FileWriter.open(this.#context, this.#limits, file, signal);
     if (!writer) return false;

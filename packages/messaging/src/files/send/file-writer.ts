@@ -5,9 +5,10 @@
  * The key of a chunk contains the writer's fencing token, and XX stores it only where the previous script has created an
  * empty key. A takeover deletes that key, so a writer that was silent for too long stores nothing and overwrites nothing.
  */
-import { ClientClosedError, encodeName, LeaseLostError, Loop } from '@mortise/redis';
+import { randomUUID } from 'node:crypto';
+import { encodeName, LeaseLostError, Loop } from '@mortise/redis';
 import { FileForgottenError } from '../errors.js';
-import { persist } from '../../persist.js';
+import { persisted } from '../../persist.js';
 import { ChunkPipeline } from './chunk-pipeline.js';
 import type { SealedChunk } from './chunk-pipeline.js';
 import type { FileKeys } from '../keys.js';
@@ -30,7 +31,6 @@ interface WrittenFile extends FileId {
   readonly name: string;
   readonly windowBytes: number;
   readonly receivers: readonly string[];
-  readonly holder: string;
   /** Whether a failover has lost the file's entry. Undefined: not checked. */
   readonly isForgotten?: (() => Promise<boolean>) | undefined;
 }
@@ -57,6 +57,8 @@ export class FileWriter {
   readonly #signal: AbortSignal | undefined;
   readonly #isForgotten: WrittenFile['isForgotten'];
   readonly #ending = new AbortController();
+  /** Each writer has another one, so that a repeated `file.open` is not refused as another writer's. */
+  readonly #holder = randomUUID();
   #token = 0;
   #windowBytes = 0;
   #stored = 0;
@@ -116,7 +118,7 @@ export class FileWriter {
     }
   }
 
-  async #open({ receivers, holder, windowBytes }: WrittenFile, signal?: AbortSignal): Promise<boolean> {
+  async #open({ receivers, windowBytes }: WrittenFile, signal?: AbortSignal): Promise<boolean> {
     const { redis } = this.#context;
     for (;;) {
       // Set before the read, so that messages during it count.
@@ -134,7 +136,7 @@ export class FileWriter {
           before: this.#keys.chunk(token, chunks),
         },
         {
-          holder,
+          holder: this.#holder,
           leaseMs: this.#limits.leaseMs,
           keepMs: this.#limits.keepMs,
           chunks,
@@ -248,16 +250,11 @@ export class FileWriter {
   }
 
   async #resend(chunk: SealedChunk): Promise<number> {
-    const reply = await persist(
-      () => this.#isWanted(),
-      () => this.#send(chunk),
-    );
-    if (reply === undefined) throw stoppedBy(this.#signal);
-    return reply;
+    return this.#persist(() => this.#send(chunk));
   }
 
-  #isWanted(): boolean {
-    return !this.#isReleased && !this.#signal?.aborted && this.#context.redis.status !== 'end';
+  #persist<Result>(act: () => Promise<Result>): Promise<Result> {
+    return persisted(this.#context.redis, this.#signal, act, () => !this.#isReleased);
   }
 
   async #send(chunk: SealedChunk): Promise<number> {
@@ -302,24 +299,20 @@ export class FileWriter {
     const check = state === 'closed' ? this.#isForgotten?.() : undefined;
     // Without an answer, the file counts as listed.
     const forgotten = check?.catch(() => false);
-    const reply = await persist(
-      () => this.#isWanted(),
-      async () => {
-        const head = state === 'aborted' ? await readHead(redis, this.#keys) : undefined;
-        const stored = head ? chunkKeys(this.#keys, head.writers, head.freed, head.chunks) : [];
-        return (await fileClose.run(
-          redis,
-          {
-            file: this.#keys.file,
-            cursors: this.#keys.cursors,
-            events: this.#keys.events,
-            chunks: [this.#keys.chunk(this.#token, head?.chunks ?? this.chunks), ...stored],
-          },
-          { publish: hub.publishCommand, token: this.#token, state, detail, keepMs: this.#limits.keepMs },
-        )) as number;
-      },
-    );
-    if (reply === undefined) throw stoppedBy(this.#signal);
+    const reply = await this.#persist(async () => {
+      const head = state === 'aborted' ? await readHead(redis, this.#keys) : undefined;
+      const stored = head ? chunkKeys(this.#keys, head.writers, head.freed, head.chunks) : [];
+      return (await fileClose.run(
+        redis,
+        {
+          file: this.#keys.file,
+          cursors: this.#keys.cursors,
+          events: this.#keys.events,
+          chunks: [this.#keys.chunk(this.#token, head?.chunks ?? this.chunks), ...stored],
+        },
+        { publish: hub.publishCommand, token: this.#token, state, detail, keepMs: this.#limits.keepMs },
+      )) as number;
+    });
     if (reply === LOST && !this.isUnread) this.#throwRefused(LOST);
     this.#isEnded = true;
     if (await forgotten) this.#fail(new FileForgottenError(this.#name));
@@ -390,9 +383,4 @@ export class FileWriter {
     this.#ending.abort(failure);
     throw failure;
   }
-}
-
-/** The reason that ended the attempts: the signal's, or a closed client. */
-function stoppedBy(signal: AbortSignal | undefined): Error {
-  return signal?.aborted ? (signal.reason as Error) : new ClientClosedError();
 }

@@ -13,7 +13,7 @@
 --   detail       the SHA-256 in hex, or the reason
 --   keepMs        ms
 -- RETURNS
---   1; 0 when it had ended before; -1: another writer has the file
+--   1, also when this writer has ended it so before; 0 when it had ended otherwise; -1: another writer has the file
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, token, state, detail, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -21,7 +21,7 @@ local n, held, present, freedBytes, stored = unpack(redis.call('HMGET', file, 'n
 if held ~= token then
   return -1
 elseif present ~= 'open' then
-  return 0
+  return present == state and 1 or 0
 end
 for i = 4, #KEYS do
   redis.call('UNLINK', KEYS[i])

@@ -1,6 +1,6 @@
 #!lua
 -- Acquires the writer's lease of a file under a new fencing token, and creates the empty key of the next chunk; deletes
--- that of the previous writer, which can then store nothing.
+-- that of the previous writer, which can then store nothing. A repeated call returns what the first one has returned.
 --
 -- KEYS
 --   file         HASH, see src/files/keys.ts
@@ -8,7 +8,7 @@
 --   next         STRING: the next chunk, under the new token
 --   before       STRING: the next chunk, under the old token
 -- ARGV
---   holder       the process that wants the lease
+--   holder       the writer that wants the lease; each writer has another one
 --   leaseMs      ms
 --   keepMs        ms
 --   chunks       committed, as read by the caller
@@ -24,12 +24,14 @@ local chunkBytes, windowBytes = ARGV[6], ARGV[7]
 
 local n, held, heldBy, leaseEnd, state, writers =
   unpack(redis.call('HMGET', file, 'n', 'token', 'holder', 'lease', 'state', 'writers'))
-if (n or '0') ~= chunks or (held or '0') ~= token or (state and state ~= 'open') then
+if state == 'open' and heldBy == holder and held == string.format('%d', token + 1) and n == chunks then
+  return { 'held', tonumber(held) }
+elseif (n or '0') ~= chunks or (held or '0') ~= token or (state and state ~= 'open') then
   return { 'changed' }
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if held and heldBy ~= holder and tonumber(leaseEnd) > now then
+if held and tonumber(leaseEnd) > now then
   return { 'busy', leaseEnd - now }
 end
 local mine = string.format('%d', token + 1)

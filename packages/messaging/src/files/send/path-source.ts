@@ -4,6 +4,7 @@
  */
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
+import { ArgumentTypeError } from '@mortise/redis';
 import { SourceChangedError } from '../errors.js';
 import { changeOf } from './path-change.js';
 
@@ -42,7 +43,8 @@ export class PathSource {
     const handle = await open(path, 'r');
     try {
       const stats = await handle.stat({ bigint: true });
-      if (stats.isDirectory()) throw new TypeError(`${String(path)} is a directory: use sendDirectory`);
+      if (stats.isDirectory())
+        throw new ArgumentTypeError(`${String(path)} is a directory: use sendDirectory`);
       const identity = [stats.dev, stats.ino, stats.birthtimeMs].join('-');
       return new PathSource(path, handle, identity, Number(stats.size));
     } catch (error) {

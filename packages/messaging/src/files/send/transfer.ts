@@ -1,5 +1,5 @@
 /** Sends one file: lists it, writes its chunks under a lease, and ends it. */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { encodeName, LeaseLostError } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
@@ -39,7 +39,6 @@ export class Transfer {
   readonly #list: ChannelList;
   readonly #completion: Completion;
   readonly #sent: SentFiles;
-  readonly #holder: string;
 
   constructor(
     context: FilesContext,
@@ -47,14 +46,12 @@ export class Transfer {
     list: ChannelList,
     completion: Completion,
     sent: SentFiles,
-    holder: string,
   ) {
     this.#context = context;
     this.#limits = limits;
     this.#list = list;
     this.#completion = completion;
     this.#sent = sent;
-    this.#holder = holder;
   }
 
   /**
@@ -79,7 +76,6 @@ export class Transfer {
       ...file,
       receivers,
       windowBytes: Math.min(windowBytes, reserved + SPARE_CHUNKS * chunkBytes),
-      holder: `${this.#holder}:${randomUUID()}`,
       isForgotten: hasLost,
     };
     const writer = await FileWriter.open(this.#context, this.#limits, written, signal, stop);
