@@ -7,7 +7,7 @@
  */
 import { afterMicrotasks } from './after-microtasks.js';
 import { BatchReplyError } from './coded-error.js';
-import { requireInteger } from './require.js';
+import { requireFunction, requireInteger, requireOptions } from './require.js';
 
 export interface CoalescerOptions<Request> {
   /** The most requests in one call; more are split in order. It bounds the time for which one script blocks the server. */
@@ -16,6 +16,12 @@ export interface CoalescerOptions<Request> {
   readonly maxBytes?: number;
   readonly bytesOf?: (request: Request) => number;
 }
+
+const KNOWN: ReadonlySet<string> = new Set<keyof CoalescerOptions<never>>([
+  'maxBatch',
+  'maxBytes',
+  'bytesOf',
+]);
 
 /** Sends one batch. Resolves to one result for each request, in order. An Error among them rejects only its caller. */
 export type SendBatch<Group, Request, Result> = (
@@ -56,13 +62,13 @@ export class Coalescer<Group, Request, Result> {
   #pending = new Map<Group, Pending<Request, Result>[]>();
   #isScheduled = false;
 
-  /** Throws TypeError or RangeError for a limit that is not a positive whole number. */
+  /** Throws TypeError or RangeError for an unknown option and for a limit that is not a positive whole number. */
   constructor(send: SendBatch<Group, Request, Result>, options: CoalescerOptions<Request>) {
-    const { maxBatch, maxBytes = Infinity, bytesOf = () => 0 } = options;
+    const { maxBatch, maxBytes = Infinity, bytesOf = () => 0 } = requireOptions('Coalescer', options, KNOWN);
     this.#send = send;
     this.#maxBatch = requireInteger('maxBatch', maxBatch, { min: 1 });
     this.#maxBytes = maxBytes === Infinity ? maxBytes : requireInteger('maxBytes', maxBytes, { min: 1 });
-    this.#bytesOf = bytesOf;
+    this.#bytesOf = requireFunction('bytesOf', bytesOf);
   }
 
   /**

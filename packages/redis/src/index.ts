@@ -11,6 +11,7 @@ export { Coalescer } from './coalescer.js';
 export type { LeaseEnd, LeaseLostOptions } from './coded-error.js';
 export { BatchReplyError, ClientClosedError, CodedError, LeaseLostError } from './coded-error.js';
 export { describeError } from './describe-error.js';
+export { disposable } from './disposable.js';
 export type { OnError } from './error-reporter.js';
 export { ErrorReporter } from './error-reporter.js';
 export { isTransient } from './is-transient.js';

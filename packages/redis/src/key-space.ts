@@ -7,6 +7,7 @@
  * tag early: ioredis and Redis then hash the same key to different slots, and NUL or a newline break every tool
  * that prints keys. The encoding is injective, hence distinct names never share a key.
  */
+import { ArgumentTypeError } from './argument-error.js';
 import { requireName } from './require.js';
 
 const UNSAFE =
@@ -47,7 +48,8 @@ export class EntityKeys {
    * @param detail Any string, also a user's. The caller limits its length.
    */
   key(part: string, detail?: string): string {
-    if (part.includes(':')) throw new TypeError(`a part must not contain ":", got ${JSON.stringify(part)}`);
+    if (part.includes(':'))
+      throw new ArgumentTypeError(`a part must not contain ":", got ${JSON.stringify(part)}`);
     return detail === undefined ? this.#stem + part : `${this.#stem}${part}:${encodeName(detail)}`;
   }
 }
@@ -62,7 +64,7 @@ export class KeySpace {
    */
   constructor(packageName: string, prefix = DEFAULT_PREFIX) {
     if (!/^[a-z][a-z-]*$/.test(packageName)) {
-      throw new TypeError(
+      throw new ArgumentTypeError(
         `packageName must be lower-case letters and "-", got ${JSON.stringify(packageName)}`,
       );
     }

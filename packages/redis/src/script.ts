@@ -6,6 +6,7 @@
  * The CPU per call is equal (7.7 against 8.0 µs).
  */
 import { createHash } from 'node:crypto';
+import { ArgumentTypeError } from './argument-error.js';
 import type { CommandArgument, RedisConnection } from './client.js';
 
 /** The content of a `.lua` file and of its header. */
@@ -130,7 +131,8 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   #operand(operands: object, name: string): CommandArgument {
     const value = (operands as Record<string, CommandArgument | undefined>)[name];
     // ioredis would send an empty string, which is a different key or number.
-    if (value === undefined) throw new TypeError(`script ${this.definition.name}: ${name} is missing`);
+    if (value === undefined)
+      throw new ArgumentTypeError(`script ${this.definition.name}: ${name} is missing`);
     return value;
   }
 

@@ -8,6 +8,7 @@
  * bounded time. Rejected: BLPOP. It costs 15.7 µs of Redis per wake-up and a connection per waiter or slot, PUBLISH 12.7 µs
  * and none.
  */
+import { ArgumentTypeError } from './argument-error.js';
 import type { RedisClient } from './client.js';
 import { requireClient } from './client.js';
 import { isClosed, onClosed } from './closure.js';
@@ -84,11 +85,13 @@ export class WaiterHub {
    */
   async waiter(channel: string, id: string): Promise<Waiter> {
     if (id === '' || id.includes(':') || id === EVERYONE) {
-      throw new TypeError(`a waiter's id must not be empty, "*" or contain ":", got ${JSON.stringify(id)}`);
+      throw new ArgumentTypeError(
+        `a waiter's id must not be empty, "*" or contain ":", got ${JSON.stringify(id)}`,
+      );
     }
     if (isClosed(this.#client)) throw new ClientClosedError();
     const entry = this.#channel(channel);
-    if (entry.waiters.has(id)) throw new TypeError(`waiter ${id} is already on channel ${channel}`);
+    if (entry.waiters.has(id)) throw new ArgumentTypeError(`waiter ${id} is already on channel ${channel}`);
     const waiter = new Waiter(channel, id, (closed) => this.#leave(closed));
     entry.waiters.set(id, waiter);
     try {
@@ -108,7 +111,8 @@ export class WaiterHub {
   async listen(channel: string, listener: Listener): Promise<() => void> {
     if (isClosed(this.#client)) throw new ClientClosedError();
     const entry = this.#channel(channel);
-    if (entry.listeners.has(listener)) throw new TypeError(`the listener is already on channel ${channel}`);
+    if (entry.listeners.has(listener))
+      throw new ArgumentTypeError(`the listener is already on channel ${channel}`);
     entry.listeners.add(listener);
     const stop = (): void => {
       if (entry.listeners.delete(listener)) this.#linger(channel, entry);

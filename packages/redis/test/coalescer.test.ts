@@ -333,4 +333,16 @@ describe('errors', () => {
       /^maxBytes must be a (whole )?number/,
     );
   });
+
+  test.each([
+    [
+      { maxBatch: 1, maxBatches: 2 },
+      'Coalescer has no option "maxBatches"; there are maxBatch, maxBytes, bytesOf',
+    ],
+    [{ maxBatch: 1, bytesOf: 5 }, 'bytesOf must be a function, got number'],
+    [undefined, 'options must be an object, got undefined'],
+  ])('refuses %j', (options, message) => {
+    const coalescer = () => new Coalescer(async () => [], options as never);
+    expect(coalescer).toThrow(expect.objectContaining({ code: 'ERR_INVALID_ARG', message }));
+  });
 });

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import type { Cluster, Redis } from 'ioredis';
 import type { EntityKeys, Listener, Waiter, Wake } from '../src/index.js';
-import { KeySpace, UNDELIVERED, WaiterHub } from '../src/index.js';
+import { ArgumentTypeError, KeySpace, UNDELIVERED, WaiterHub } from '../src/index.js';
 import { eventually } from './eventually.js';
 import { subscribersOf } from './observe.js';
 import { publish } from './scripts.js';
@@ -204,7 +204,7 @@ export function waitingCases({ connect, servers }: Topology): void {
       const [first, second] = await Promise.allSettled([channel.waiter('w'), channel.waiter('w')]);
       expect(second).toEqual({
         status: 'rejected',
-        reason: new TypeError(`waiter w is already on channel ${channel.name}`),
+        reason: new ArgumentTypeError(`waiter w is already on channel ${channel.name}`),
       });
       expect(first.status).toBe('fulfilled');
       if (first.status === 'fulfilled') first.value.close();
@@ -213,9 +213,10 @@ export function waitingCases({ connect, servers }: Topology): void {
 
     test.each([[''], ['*'], ['a:b']])('refuses the id %j', async (id) => {
       const channel = new TestChannel(connect());
-      await expect(channel.waiter(id)).rejects.toThrow(
-        new TypeError(`a waiter's id must not be empty, "*" or contain ":", got ${JSON.stringify(id)}`),
-      );
+      await expect(channel.waiter(id)).rejects.toMatchObject({
+        code: 'ERR_INVALID_ARG',
+        message: `a waiter's id must not be empty, "*" or contain ":", got ${JSON.stringify(id)}`,
+      });
     });
   });
 
@@ -261,9 +262,10 @@ export function waitingCases({ connect, servers }: Topology): void {
       const channel = new TestChannel(connect());
       const listener = new TestListener();
       const stop = await channel.listen(listener);
-      await expect(channel.listen(listener)).rejects.toThrow(
-        new TypeError(`the listener is already on channel ${channel.name}`),
-      );
+      await expect(channel.listen(listener)).rejects.toMatchObject({
+        code: 'ERR_INVALID_ARG',
+        message: `the listener is already on channel ${channel.name}`,
+      });
       stop();
       await channel.listen(listener);
       await channel.publish('*:once');
