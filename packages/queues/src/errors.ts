@@ -2,7 +2,7 @@
  * Every refusal of this package. A class of its own exists where a caller acts differently; its `code` tells cases apart. The
  * README lists the codes, and a test compares the two.
  */
-import { CodedError, describeError, LeaseLostError, requireDuration } from '@mortise/redis';
+import { CodedError, describeError, LeaseLostError, requireDuration, requireOptions } from '@mortise/redis';
 import { MAX_DELAY_MS } from './limits.js';
 
 /** Why a payload does not fit its schema. */
@@ -285,6 +285,8 @@ export class Discard extends CodedError {
   readonly code = 'ERR_DISCARDED';
 }
 
+const RETRY_LATER_OPTIONS = new Set(['delayMs', 'reason']);
+
 /**
  * Thrown by a handler to run the task again after `delayMs` (0 to 10 years), without counting the attempt. Another delay
  * throws a RangeError, which fails the attempt.
@@ -294,8 +296,13 @@ export class RetryLater extends CodedError {
   readonly delayMs: number;
 
   constructor(options: { readonly delayMs: number; readonly reason?: string }) {
-    super(options?.reason ?? 'the handler asked for a later try');
-    this.delayMs = requireDuration('delayMs', options?.delayMs, { min: 0, max: MAX_DELAY_MS });
+    const { delayMs, reason = 'the handler asked for a later try' } = requireOptions(
+      'RetryLater',
+      options,
+      RETRY_LATER_OPTIONS,
+    );
+    super(reason);
+    this.delayMs = requireDuration('delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
   }
 }
 

@@ -161,8 +161,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * For a flow, pass the value of `enqueueFlow`: all its tasks that have not ended are cancelled, parents before children, level
    * by level and not in one step. Resolves to true when one was cancelled. Given one task alone, its children go on.
    *
-   * Atomic for one task: when it resolves, counts are right and no worker fetches the task any more. A lost reply may mean
-   * that it was done: a second call answers false. One round trip, shared by calls of one tick; one for each shard when the
+   * Atomic for one task: when it resolves, counts are right and no worker fetches the task any more. A resent command, after a lost
+   * reply, answers false though the first one was done. One round trip, shared by calls of one tick; one for each shard when the
    * id is not in its own shard; one more for the first use of optional features. O(log n); of a ready list up to 200 entries
    * are read. `reason` has up to 1,024 bytes and becomes the task's `error`. Rejects with ERR_INVALID_ARG for the reason.
    */
@@ -172,7 +172,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Deletes a task and its id, also one that `dedupMs` still refuses. Resolves to false for an unknown id. A pending `result`
-   * of the task rejects with ERR_TASK_NOT_FOUND. Rejects with ERR_TASK_ACTIVE while the task runs: cancel it first. Costs
+   * of the task rejects with ERR_TASK_NOT_FOUND. Rejects with ERR_TASK_ACTIVE while the task runs: cancel it first. A resent
+   * command answers false. Costs
    * what `cancel` does; a succeeded task is searched in the list of those, O(keepSucceeded).
    */
   async remove(id: string): Promise<boolean> {
@@ -181,7 +182,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Makes a dead or cancelled task due now, with all its attempts before it and `expiresInMs` from now. A retrying task is due
-   * now, and its attempts stay counted. Resolves to false in any other state: of two concurrent calls one resolves to true.
+   * now, and its attempts stay counted. Resolves to false in any other state: of two concurrent calls one resolves to true. A
+   * resent command answers false.
    * Costs what `cancel` does.
    */
   async retry(id: string): Promise<boolean> {
@@ -189,8 +191,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Makes a scheduled or retrying task due now. Resolves to false in any other state, and when the task was due already. Costs
-   * what `cancel` does.
+   * Makes a scheduled or retrying task due now. Resolves to false in any other state, and when the task was due already. A
+   * resent command answers false. Costs what `cancel` does.
    */
   async promote(id: string): Promise<boolean> {
     return this.#operator.promote(id);
@@ -199,7 +201,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /**
    * Retries all dead tasks, or all cancelled ones, or those of a name. Tasks that die during the call are left. The latest go
    * first. Resolves to their number. Two round trips for each 500 tasks, one after the other; not atomic. After a failure of
-   * Redis some are retried: a second call retries the others.
+   * Redis some are retried: a second call retries the others. The number lacks the tasks of a command that was resent.
    */
   async retryAll(options: RetryAllOptions = {}): Promise<number> {
     return retryAll(this.#shards, this.#operator, options);
@@ -207,15 +209,16 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Deletes all ready tasks; with `scheduled` also scheduled and retrying ones. Running tasks and tasks that come during the
-   * call stay. Resolves to the number of deleted tasks. A round trip for each 500 tasks and shard, not atomic.
+   * call stay. Resolves to the number of deleted tasks, without those of a command that was resent. A round trip for each 500
+   * tasks and shard, not atomic.
    */
   async drain(options: DrainOptions = {}): Promise<number> {
     return drain(this.#shards, options);
   }
 
   /**
-   * Deletes succeeded, dead or cancelled tasks, the oldest first. Resolves to their number. A round trip for each 500 tasks and
-   * shard, not atomic.
+   * Deletes succeeded, dead or cancelled tasks, the oldest first. Resolves to their number, without those of a command that
+   * was resent. A round trip for each 500 tasks and shard, not atomic.
    */
   async clean(state: EndedState, options: CleanOptions = {}): Promise<number> {
     return clean(this.#shards, state, options);
@@ -275,7 +278,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    *
    * A different schedule of the same key is replaced, an equal one is left alone: every process may make this call at its
    * start. While cron, time zone, `everyMs` and `startAt` stay, so do the next instant and the count of runs. An ended schedule
-   * (`limit`, `until`) is remembered for 30 days.
+   * (`maxRuns`, `until`) is remembered for 30 days. A resent command reports `isChanged: false`.
    *
    * One round trip without a change, else two; O(log n). Rejects with ERR_INVALID_SCHEDULE, ERR_TOO_MANY_SCHEDULES (10,000), or
    * as `enqueue` does. Then nothing is stored.
@@ -297,7 +300,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Removes a schedule. Resolves to false for an unknown key. Its tasks stay, and a worker that runs the schedule right now may
-   * still enqueue one. One round trip, O(log n).
+   * still enqueue one. A resent command answers false. One round trip, O(log n).
    */
   async unschedule(key: string): Promise<boolean> {
     return this.#schedules.remove(key);
@@ -321,8 +324,9 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * were trimmed before they were read are reported as a `gap`. Events of one task, and those of one shard, are in order. An idle
    * reader sends one command every 3 s and shard.
    *
-   * Reading begins with the first `next()`. Throws the reason of the signal, ERR_INVALID_ARG for a cursor of another kind of
-   * queue, and errors of Redis: continue after the last event then.
+   * Options are checked now; reading begins with the first `next()`. That rejects with the reason of the signal,
+   * ERR_INVALID_ARG for a cursor of a queue with other shards, and errors of Redis: continue after the last event then. The
+   * end of an `await using` block ends the reading.
    */
   events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void> {
     return readEvents(this.#shards, options);

@@ -33,6 +33,11 @@ async function read(
   return events;
 }
 
+async function newest(queue: Queue<Tasks>): Promise<QueueEvent> {
+  await queue.enqueue('t', 1);
+  return (await read(queue, { after: 'oldest' }, () => true))[0]!;
+}
+
 const short = ({ type, id, name, attempt, error }: QueueEvent): string =>
   [type, id, name, attempt, error?.split('\n', 1)[0]].filter((part) => part !== undefined).join(' ');
 
@@ -186,10 +191,13 @@ describe('events', () => {
     expect(oldest).toEqual([next]);
   });
 
-  test.each(['zzz', 'newest', '$', '-', '', (9e15).toString(36), 5])('%j is no cursor', async (after) => {
-    const { queue } = newQueue();
-    await expect(queue.events({ after: after as string }).next()).rejects.toThrow(RangeError);
-  });
+  test.each(['zzz', 'newest', '$', '-', '', 'x y', 'A', 'zzzzzzzzzzzz', (9e15).toString(36), 5])(
+    'the cursor %j is refused',
+    (after) => {
+      const { queue } = newQueue();
+      expect(() => queue.events({ after: after as string })).toThrow(RangeError);
+    },
+  );
 
   test('a stream that was lost is a gap, and is read on', async () => {
     const { queue, keys } = newQueue();
@@ -250,7 +258,7 @@ describe('events', () => {
     }
   });
 
-  test('ends with the signal, and refuses what is no cursor', async () => {
+  test('the signal ends the iteration; a cursor of another number of shards is refused', async () => {
     const { queue } = newQueue();
     const controller = new AbortController();
     const reason = new Error('enough');
@@ -263,9 +271,19 @@ describe('events', () => {
     await queue.configure({ keepEvents: 5 });
     waiting.abort(reason);
     await expect(first).rejects.toBe(reason);
-    for (const after of ['', '-', 'x y', '1-2', 'A', 'zzzzzzzzzzzz']) {
-      await expect(queue.events({ after }).next()).rejects.toThrow(RangeError);
+    const ofTwoShards = `${(await newest(queue)).cursor}-0`;
+    await expect(queue.events({ after: ofTwoShards }).next()).rejects.toThrow(RangeError);
+  });
+
+  test('the end of an await using block ends the iteration, and a next that waits', async () => {
+    const { queue } = newQueue();
+    let next;
+    {
+      await using events = queue.events();
+      next = events.next();
+      await until(async () => (await queue.settings()).keepEvents > 0);
     }
+    expect(await next).toEqual({ done: true, value: undefined });
   });
 
   describe('that do not come', () => {

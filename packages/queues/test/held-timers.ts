@@ -28,7 +28,16 @@ function set<Args extends unknown[]>(
 ): NodeJS.Timeout {
   const holder = [...holding].find(({ min, max }) => ms !== undefined && ms >= min && ms <= max);
   if (!holder) return setTimeout(callback, ms, ...args);
-  const goOff = (): void => callback(...args);
+  // A timer of `callAfter` checks the clock.
+  const goOff = (): void => {
+    const { now } = performance;
+    performance.now = () => now.call(performance) + ms!;
+    try {
+      callback(...args);
+    } finally {
+      performance.now = now;
+    }
+  };
   const timer = setTimeout(goOff, NEVER_MS).unref();
   holder.timers.set(timer, goOff);
   return timer;

@@ -33,5 +33,7 @@ test('the payload of a schedule belongs to the name of its task', async () => {
   for (const rule of [both, zone, some]) {
     await expect(queue.schedule('d', rule, 'mail.expired', { itemId: '' })).rejects.toThrow(/schedule "d"/);
   }
-  await expect(queue.schedule('d', every, 'mail.expired', { itemId: '' }, id)).rejects.toThrow(/schedule has no option "id"; there are priority, attempts/);
+  await expect(queue.schedule('d', every, 'mail.expired', { itemId: '' }, id)).rejects.toThrow(
+    /schedule has no option "id"; there are priority,/,
+  );
 });

@@ -5,7 +5,7 @@
  * reported as a `gap`. Rejected: XREAD BLOCK, a connection for each reader and shard.
  */
 import type { Waiter } from '@mortise/redis';
-import { ArgumentRangeError, requireOptions, requireSignal, WaiterHub } from '@mortise/redis';
+import { ArgumentRangeError, requireOptions, requireSignal, WaiterHub, WakeUp } from '@mortise/redis';
 import type { Shards } from '../shard/shards.js';
 import type { Shard } from '../shard/shard.js';
 import type { QueueEvent } from './event.js';
@@ -41,15 +41,33 @@ interface Source {
   hasNews: boolean;
 }
 
-/** Iterates over the events of all shards: in order within a shard, merged by time within a page. */
-export async function* readEvents(shards: Shards, options: EventsOptions): AsyncGenerator<QueueEvent, void> {
+/**
+ * Iterates over the events of all shards: in order within a shard, merged by time within a page. Checks the options now. The
+ * end of an `await using` block ends the iteration, also a `next` that waits.
+ */
+export function readEvents(shards: Shards, options: EventsOptions): AsyncGenerator<QueueEvent, void> {
   requireOptions('events', options, OPTIONS);
   const { after, signal } = options;
-  requireSignal(signal);
+  const positions = after === undefined || after === OLDEST ? undefined : parseCursor(after);
+  const notifier = new Notifier(requireSignal(signal));
+  const events = iterate(shards, after === OLDEST, positions, notifier);
+  const dispose = async (): Promise<void> => {
+    notifier.close();
+    await events.return();
+  };
+  return Object.assign(events, { [Symbol.asyncDispose]: dispose });
+}
+
+async function* iterate(
+  shards: Shards,
+  isFromOldest: boolean,
+  positions: readonly number[] | undefined,
+  notifier: Notifier,
+): AsyncGenerator<QueueEvent, void> {
+  const { signal } = notifier;
   signal?.throwIfAborted();
   const all = await shards.open();
-  const positions = after === undefined || after === OLDEST ? undefined : parseCursor(after, all.length);
-  const notifier = new Notifier(signal);
+  if (positions && positions.length !== all.length) throw refusalOfCursor(cursorOf(positions));
   try {
     const sources = await Promise.all(
       all.map(async (shard, index) => {
@@ -57,11 +75,11 @@ export async function* readEvents(shards: Shards, options: EventsOptions): Async
         const source: Source = { shard, reader: new EventReader(shard), position: 0, hasNews: true };
         await notifier.listen(source);
         if (positions) source.position = positions[index]!;
-        else source.position = await (after === OLDEST ? source.reader.oldest() : source.reader.newest());
+        else source.position = await (isFromOldest ? source.reader.oldest() : source.reader.newest());
         return source;
       }),
     );
-    for (;;) {
+    while (!notifier.isClosed) {
       const changed = sources.filter((source) => source.hasNews);
       const pages = await Promise.all(
         changed.map(async (source) => {
@@ -94,7 +112,7 @@ function* merge(
   sources: readonly Source[],
   pages: readonly { readonly source: Source; readonly page: Page }[],
 ): Generator<QueueEvent> {
-  const cursor = (): string => sources.map(({ position }) => position.toString(36)).join('-');
+  const cursor = (): string => cursorOf(sources.map(({ position }) => position));
   for (const { source, page } of pages) {
     if (page.missed === 0) continue;
     const first = page.events[0];
@@ -113,8 +131,12 @@ function* merge(
   for (const { source, page } of pages) source.position = page.last;
 }
 
-function parseCursor(after: string, shards: number): number[] {
-  const parts = typeof after === 'string' ? after.split('-') : [];
+function cursorOf(positions: readonly number[]): string {
+  return positions.map((position) => position.toString(36)).join('-');
+}
+
+function parseCursor(after: string): number[] {
+  const parts = typeof after === 'string' ? after.split('-') : [''];
   const positions = parts.map((part) =>
     /^[0-9a-z]{1,11}$/.test(part) ? Number.parseInt(part, 36) : Number.NaN,
   );
@@ -122,22 +144,29 @@ function parseCursor(after: string, shards: number): number[] {
   const newest = (Date.now() + MOST_AHEAD_MS) * 1_000;
   const isPosition = (position: number): boolean =>
     position === 0 || (position >= OLDEST_POSITION && position <= newest);
-  if (positions.length === shards && positions.every(isPosition)) return positions;
-  throw new ArgumentRangeError(
+  if (positions.every(isPosition)) return positions;
+  throw refusalOfCursor(after);
+}
+
+function refusalOfCursor(after: unknown): Error {
+  return new ArgumentRangeError(
     `after must be "oldest" or the cursor of an event, got ${JSON.stringify(after)}`,
   );
 }
 
 /** Learns from messages which shards have new events. */
 class Notifier {
-  readonly #signal: AbortSignal | undefined;
+  readonly signal: AbortSignal | undefined;
   readonly #waiters: Waiter[] = [];
+  readonly #arrival = new WakeUp();
   #isClosed = false;
-  #failure: { readonly error: unknown } | undefined;
-  #onMessage: (() => void) | undefined;
 
   constructor(signal: AbortSignal | undefined) {
-    this.#signal = signal;
+    this.signal = signal;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   async listen(source: Source): Promise<void> {
@@ -149,33 +178,15 @@ class Notifier {
     else void this.#receive(waiter, source);
   }
 
-  /** Waits for a message of any source, or for the recheck of all. */
+  /** Waits for a message of any source, for the recheck of all, or for `close`. */
   async wait(sources: readonly Source[]): Promise<void> {
-    const signal = this.#signal;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(
-        () => {
-          for (const source of sources) source.hasNews = true;
-          end();
-        },
-        RECHECK_MS + Math.random() * JITTER_MS,
-      );
-      const end = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', end);
-        this.#onMessage = undefined;
-        resolve();
-      };
-      this.#onMessage = end;
-      signal?.addEventListener('abort', end, { once: true });
-      if (this.#failure || signal?.aborted || sources.some((source) => source.hasNews)) end();
-    });
-    if (this.#failure) throw this.#failure.error;
-    signal?.throwIfAborted();
+    const isWoken = await this.#arrival.wait(RECHECK_MS + Math.random() * JITTER_MS, this.signal);
+    if (!isWoken) for (const source of sources) source.hasNews = true;
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#arrival.close();
     for (const waiter of this.#waiters) waiter.close();
   }
 
@@ -184,12 +195,10 @@ class Notifier {
       while (!this.#isClosed) {
         await waiter.next();
         source.hasNews = true;
-        this.#onMessage?.();
+        this.#arrival.wake();
       }
     } catch (error) {
-      if (this.#isClosed) return;
-      this.#failure = { error };
-      this.#onMessage?.();
+      if (!this.#isClosed) this.#arrival.close(error as Error);
     }
   }
 }

@@ -8,7 +8,7 @@
  */
 import { randomInt } from 'node:crypto';
 import type { Waiter } from '@mortise/redis';
-import { Coalescer, WaiterHub } from '@mortise/redis';
+import { Coalescer, TIMED_OUT, waitFor, WaiterHub } from '@mortise/redis';
 import { ResultTimeoutError } from '../errors.js';
 import { resultWait } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
@@ -30,7 +30,6 @@ const REGISTERED_S = 12;
 const MAX_BATCH = 1_000;
 /** As in result.wait.lua: 0 stands for several processes. */
 const PROCESSES = 2 ** 20;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 let waiters = 0;
 
@@ -61,45 +60,28 @@ export class ResultWaiter {
    *
    * @param deadlineAt On the clock of `performance.now()`, `waitMs` after the caller began.
    */
-  wait(
+  async wait(
     storedId: Buffer,
     { waitMs, deadlineAt, signal }: { waitMs: number; deadlineAt: number; signal: AbortSignal | undefined },
   ): Promise<End> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason as Error);
-        return;
-      }
-      const key = storedId.toString('latin1');
-      let timer: NodeJS.Timeout | undefined;
-      const leave = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-        this.#leave(key, wait);
-      };
-      const wait: Wait = {
-        end: (end) => {
-          leave();
-          resolve(end);
-        },
-        fail: (error) => {
-          leave();
-          reject(error);
-        },
-      };
-      const onAbort = (): void => wait.fail(signal?.reason);
-      const arm = (): void => {
-        const left = deadlineAt - performance.now();
-        if (left > 0) timer = setTimeout(arm, Math.min(Math.ceil(left), MAX_TIMER_MS));
-        else wait.fail(this.#timeout(storedId, waitMs));
-      };
-      this.#join(key, wait);
-      signal?.addEventListener('abort', onAbort, { once: true });
+    signal?.throwIfAborted();
+    const key = storedId.toString('latin1');
+    let wait!: Wait;
+    const outcome = new Promise<End>((resolve, reject) => {
+      wait = { end: resolve, fail: reject };
+    });
+    this.#join(key, wait);
+    try {
       const looking = this.#begin(storedId, wait);
       // 0 returns the present state.
-      if (waitMs === 0) void looking.then(() => this.#isIn(key, wait) && arm());
-      else if (waitMs < Infinity) arm();
-    });
+      const end = await (waitMs === 0
+        ? waitFor(Promise.race([outcome, looking]), { signal })
+        : waitFor(outcome, { waitMs: deadlineAt - performance.now(), signal }));
+      if (end === TIMED_OUT) throw this.#timeout(storedId, waitMs);
+      return end;
+    } finally {
+      this.#leave(key, wait);
+    }
   }
 
   #join(key: string, wait: Wait): void {
@@ -108,17 +90,14 @@ export class ResultWaiter {
     else this.#waits.set(key, new Set([wait]));
   }
 
-  #isIn(key: string, wait: Wait): boolean {
-    return this.#waits.get(key)?.has(wait) ?? false;
-  }
-
   #leave(key: string, wait: Wait): void {
     const waits = this.#waits.get(key);
     waits?.delete(wait);
     if (waits?.size === 0) this.#waits.delete(key);
   }
 
-  async #begin(storedId: Buffer, wait: Wait): Promise<void> {
+  /** Subscribes and looks once. Never rejects. */
+  async #begin(storedId: Buffer, wait: Wait): Promise<typeof TIMED_OUT> {
     try {
       await this.#isSubscribed;
       const end = await this.#looks.submit(this, storedId);
@@ -126,6 +105,7 @@ export class ResultWaiter {
     } catch (error) {
       wait.fail(error);
     }
+    return TIMED_OUT;
   }
 
   async #lookAt(ids: readonly Buffer[]): Promise<(End | null)[]> {

@@ -1,0 +1,212 @@
+/** ioredis resends a command whose reply was lost: the answers of each write after that, and the stored state. */
+import { expect, test } from '@jest/globals';
+import { Claims, Queue } from '@mortise/queues';
+import type { ClaimedTask } from '@mortise/queues';
+import { connect, freshPrefix, resending } from '@mortise/test-kit';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+interface Bench {
+  /** Sends each command once. */
+  readonly queue: Queue<Tasks>;
+  readonly claims: Claims<Tasks>;
+  /** Sends each command twice, and gets the second reply. */
+  readonly twice: { readonly queue: Queue<Tasks>; readonly claims: Claims<Tasks> };
+}
+
+interface Write {
+  /** Stores the task `a`. Default: as a ready one. */
+  readonly before?: (bench: Bench) => Promise<unknown>;
+  readonly act: (bench: Bench, claimed: ClaimedTask<Tasks>) => Promise<unknown>;
+  /** The code of an error, or the result. */
+  readonly answer: unknown;
+  readonly look?: (bench: Bench) => Promise<unknown>;
+  /** Matches the task `a`, or what `look` sees. */
+  readonly stored: unknown;
+}
+
+const HOUR_MS = 3_600_000;
+const DAILY = { cron: '0 0 * * *' } as const;
+const redis = connect();
+const resent = resending(redis);
+
+const enqueued = ({ queue }: Bench) => queue.enqueue('t', 1, { id: 'a' });
+const nothing = async () => undefined;
+
+async function claimed(bench: Bench): Promise<ClaimedTask<Tasks>> {
+  await enqueued(bench);
+  const [task] = await bench.claims.claim({ leaseMs: HOUR_MS });
+  return task!;
+}
+
+async function dead(bench: Bench): Promise<void> {
+  const { lease } = await claimed(bench);
+  await bench.claims.fail('a', lease, { error: 'no', retry: false });
+}
+
+const writes: Readonly<Record<string, Write>> = {
+  'enqueue with an id': {
+    before: nothing,
+    act: ({ twice }) => twice.queue.enqueue('t', 1, { id: 'a' }),
+    answer: { id: 'a', isDuplicate: true },
+    stored: { state: 'ready' },
+  },
+  'enqueueMany with ids': {
+    before: nothing,
+    act: ({ twice }) => twice.queue.enqueueMany([{ name: 't', payload: 1, options: { id: 'a' } }]),
+    answer: [{ id: 'a', isDuplicate: true }],
+    stored: { state: 'ready' },
+  },
+  'enqueueFlow with an id': {
+    before: nothing,
+    act: ({ twice }) =>
+      twice.queue.enqueueFlow({
+        name: 't',
+        payload: 1,
+        options: { id: 'a' },
+        children: [{ name: 't', payload: 2 }],
+      }),
+    answer: expect.objectContaining({ id: 'a', isDuplicate: true }),
+    // A worker stores the child.
+    look: ({ queue }) => queue.counts(),
+    stored: { waiting: 1 },
+  },
+  cancel: {
+    act: ({ twice }) => twice.queue.cancel('a'),
+    answer: false,
+    stored: { state: 'cancelled' },
+  },
+  remove: {
+    act: ({ twice }) => twice.queue.remove('a'),
+    answer: false,
+    stored: null,
+  },
+  retry: {
+    before: dead,
+    act: ({ twice }) => twice.queue.retry('a'),
+    answer: false,
+    stored: { state: 'ready', attempt: 0 },
+  },
+  promote: {
+    before: ({ queue }) => queue.enqueue('t', 1, { id: 'a', delayMs: HOUR_MS }),
+    act: ({ twice }) => twice.queue.promote('a'),
+    answer: false,
+    stored: { state: 'ready' },
+  },
+  retryAll: {
+    before: dead,
+    act: ({ twice }) => twice.queue.retryAll(),
+    answer: 0,
+    stored: { state: 'ready' },
+  },
+  drain: {
+    act: ({ twice }) => twice.queue.drain(),
+    answer: 0,
+    stored: null,
+  },
+  clean: {
+    before: dead,
+    act: ({ twice }) => twice.queue.clean('dead'),
+    answer: 0,
+    stored: null,
+  },
+  pause: {
+    act: ({ twice }) => twice.queue.pause(),
+    answer: undefined,
+    look: ({ queue }) => queue.settings(),
+    stored: { isPaused: true },
+  },
+  resume: {
+    before: ({ queue }) => queue.pause(),
+    act: ({ twice }) => twice.queue.resume(),
+    answer: undefined,
+    look: ({ queue }) => queue.settings(),
+    stored: { isPaused: false },
+  },
+  configure: {
+    act: ({ twice }) => twice.queue.configure({ concurrency: 5, groups: { concurrency: 1 } }),
+    answer: undefined,
+    look: ({ queue }) => queue.settings(),
+    stored: { concurrency: 5, groupConcurrency: 1 },
+  },
+  schedule: {
+    before: nothing,
+    act: ({ twice }) => twice.queue.schedule('k', DAILY, 't', 1),
+    answer: { key: 'k', nextAt: expect.any(Number), isChanged: false },
+    look: ({ queue }) => queue.schedules(),
+    stored: [{ key: 'k', runs: 0 }],
+  },
+  'schedule with another rule': {
+    before: ({ queue }) => queue.schedule('k', DAILY, 't', 1),
+    act: ({ twice }) => twice.queue.schedule('k', { everyMs: HOUR_MS }, 't', 1),
+    answer: { key: 'k', nextAt: expect.any(Number), isChanged: false },
+    look: ({ queue }) => queue.schedules(),
+    stored: [{ rule: { everyMs: HOUR_MS } }],
+  },
+  unschedule: {
+    before: ({ queue }) => queue.schedule('k', DAILY, 't', 1),
+    act: ({ twice }) => twice.queue.unschedule('k'),
+    answer: false,
+    look: ({ queue }) => queue.schedules(),
+    stored: [],
+  },
+  claim: {
+    act: ({ twice }) => twice.claims.claim({ leaseMs: HOUR_MS }),
+    answer: [],
+    stored: { state: 'active', attempt: 1 },
+  },
+  complete: {
+    before: claimed,
+    act: ({ twice }, { lease }) => twice.claims.complete('a', lease, 'done'),
+    answer: 'ERR_LEASE_LOST',
+    stored: { state: 'succeeded', result: 'done' },
+  },
+  fail: {
+    before: claimed,
+    act: ({ twice }, { lease }) => twice.claims.fail('a', lease, { error: 'no', delayMs: HOUR_MS }),
+    answer: 'ERR_LEASE_LOST',
+    stored: { state: 'retrying', attempt: 1, error: 'no' },
+  },
+  giveBack: {
+    before: claimed,
+    act: ({ twice }, { lease }) => twice.claims.giveBack('a', lease),
+    answer: 'ERR_LEASE_LOST',
+    stored: { state: 'ready', attempt: 0 },
+  },
+  heartbeat: {
+    before: claimed,
+    act: ({ twice }, { lease }) => twice.claims.heartbeat('a', lease, HOUR_MS),
+    answer: undefined,
+    stored: { state: 'active' },
+  },
+  progress: {
+    before: claimed,
+    act: ({ twice }, { lease }) => twice.claims.progress('a', lease, 5),
+    answer: undefined,
+    stored: { progress: 5 },
+  },
+  log: {
+    before: claimed,
+    act: ({ twice }, { lease }) => twice.claims.log('a', lease, 'line'),
+    answer: undefined,
+    stored: { logs: [{ text: 'line' }, { text: 'line' }] },
+  },
+};
+
+test.each(Object.entries(writes))('%s, sent twice', async (_, write) => {
+  const prefix = freshPrefix();
+  const on = (client: typeof redis) => ({
+    queue: new Queue<Tasks>(client, 'q', { prefix }),
+    claims: new Claims<Tasks>(client, 'q', { prefix }),
+  });
+  const bench: Bench = { ...on(redis), twice: on(resent) };
+  const { before = enqueued, act, answer, look = () => bench.queue.get('a'), stored } = write;
+  const given = (await before(bench)) as ClaimedTask<Tasks>;
+  const outcome = await act(bench, given).catch((error: unknown) => (error as { code?: string }).code);
+  expect(outcome).toEqual(answer);
+  const found = await look(bench);
+  if (stored === null) expect(found).toBeNull();
+  else expect(found).toMatchObject(stored as object);
+  await Promise.all([bench.claims.stop(), bench.twice.claims.stop()]);
+});
