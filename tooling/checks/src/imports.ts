@@ -10,7 +10,7 @@ export const SOURCES = [...new Set(files('packages/*/package.json', 'apps/*/pack
 const STATIC = /^(?:import (?:[^;'"]* from )?|export [^;'"=()]* from )'([^'\n]+)'/gm;
 
 /** The modules that a file imports, of types too. */
-export function importsOf(file: string): string[] {
+function importsOf(file: string): string[] {
   return Array.from(
     read(file).matchAll(new RegExp(`${STATIC.source}|\\bimport\\('([^'\\n]+)'\\)`, 'gm')),
     ([, target, lazy]) => target ?? lazy!,
@@ -18,7 +18,7 @@ export function importsOf(file: string): string[] {
 }
 
 /** The file that a relative import means. */
-export function fileOf(importing: string, target: string): string | undefined {
+function fileOf(importing: string, target: string): string | undefined {
   if (!target.startsWith('.')) return undefined;
   const path = join(dirname(importing), target);
   return [path, path.replace(/\.js$/, '.ts'), path.replace(/\.mjs$/, '.mts')].find((file) =>

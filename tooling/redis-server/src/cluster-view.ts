@@ -72,7 +72,7 @@ export async function announceReplica(
  * Throws unless all nodes that can answer see the same owners and replicas and no failure among themselves, are in
  * `cluster_state:ok`, and, where they are replicas, have their link to the master up. The error says what isn't so.
  */
-export async function assertSettled(nodes: RedisServer[]): Promise<void> {
+async function assertSettled(nodes: RedisServer[]): Promise<void> {
   const able = nodes.filter((node) => node.isAnswering);
   const ports = new Set(able.map((node) => node.port));
   const pictures = new Set<string>();

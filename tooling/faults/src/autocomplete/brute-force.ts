@@ -124,7 +124,7 @@ function isCloseMatch(tokens: readonly string[], words: readonly string[]): bool
  * Whether a text begins with what one edit makes of the typed one, by code points. The last one stands: what
  * another one finds is what the text without it does, and stands behind all else.
  */
-export function isEdited(typed: string, text: string): boolean {
+function isEdited(typed: string, text: string): boolean {
   const from = Array.from(typed);
   const to = Array.from(text);
   const begins = (made: readonly string[]): boolean => made.every((point, index) => point === to[index]);

@@ -1,7 +1,7 @@
 import type { RedisAddress } from '../locks/config.js';
 
 /** What a process does with the book: changes the entries that belong to it, without end; or loads many, then ends. */
-export type Role = 'write' | 'load';
+type Role = 'write' | 'load';
 
 /** The settings of a process, as JSON in its only argument. */
 export interface ActorConfig {

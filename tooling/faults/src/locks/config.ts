@@ -36,7 +36,7 @@ export interface WorkerConfig {
   readonly sabotage?: Sabotage;
 }
 
-export type LockKind = 'mutex' | 'semaphore' | 'read-write';
+type LockKind = 'mutex' | 'semaphore' | 'read-write';
 
 /** The broken line in the scripts of this process; see sabotage.ts. */
 export type Sabotage = 'release ignores the owner' | 'grant is not recorded' | 'token does not rise';

@@ -3,7 +3,7 @@ import { Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
 import type { RedisClient } from '@mortise/redis';
 import type { WorkerConfig } from './config.js';
 
-export interface AskOptions {
+interface AskOptions {
   readonly mode: 'read' | 'write';
   readonly permits: number;
   readonly waitMs: number;

@@ -23,7 +23,7 @@ export type Rule =
   /** A gap, a reset or a refusal that nothing explains. */
   | 'noted';
 
-export interface Violation {
+interface Violation {
   readonly rule: Rule;
   readonly details: string;
 }

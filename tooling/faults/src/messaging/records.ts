@@ -28,7 +28,7 @@ export interface Delivered {
 }
 
 /** An ack was answered: nothing up to this id comes again. */
-export interface Acked {
+interface Acked {
   readonly type: 'acked';
   readonly at: number;
   readonly chat: string;
@@ -44,7 +44,7 @@ export interface Governed {
 }
 
 /** What should not happen, or only at a fault: a gap, a reset, a refusal. */
-export interface Noted {
+interface Noted {
   readonly type: 'noted';
   readonly at: number;
   readonly what: string;

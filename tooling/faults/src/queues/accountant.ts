@@ -9,7 +9,7 @@ import { isOpen } from './executions.js';
 import type { Outcome } from './records.js';
 import type { StoredTasks } from './stored.js';
 
-export type Rule =
+type Rule =
   /** Accepted, and neither there nor removed by retention. */
   | 'lost'
   /** In more than one state, or twice in one. */
@@ -44,7 +44,7 @@ export interface Violation {
 }
 
 /** Why a task ran again. */
-export type Reason =
+type Reason =
   | 'retry'
   | 'later'
   | 'timed out'

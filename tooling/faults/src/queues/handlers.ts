@@ -6,7 +6,7 @@ import { Discard, RetryLater } from '@mortise/queues';
 type Behaviour = (payload: unknown, ctx: TaskContext) => unknown;
 
 /** What the first attempt does after `ms`; later ones take `laterMs` and succeed. */
-export interface OutlivedPlan {
+interface OutlivedPlan {
   readonly ms: number;
   readonly does: 'return' | 'fail' | 'renew';
   readonly laterMs: number;

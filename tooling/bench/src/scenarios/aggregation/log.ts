@@ -1,7 +1,7 @@
 /** Log lines of two days, from addresses all over the made-up internet: about 50 bytes each. */
 import { randomNumbers } from './random.js';
 
-export const DAYS = ['2026-11-19', '2026-11-20'];
+const DAYS = ['2026-11-19', '2026-11-20'];
 
 const two = (value: number): string => String(value).padStart(2, '0');
 

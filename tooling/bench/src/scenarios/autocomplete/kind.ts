@@ -1,6 +1,6 @@
 import type { Named } from './data.js';
 
-export type Verb = 'complete' | 'completeFuzzy' | 'boost';
+type Verb = 'complete' | 'completeFuzzy' | 'boost';
 
 /** Names with popularity, and a way to complete them: a library, or commands of Redis. */
 export interface BookKind {

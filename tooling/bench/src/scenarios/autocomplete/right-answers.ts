@@ -84,7 +84,7 @@ function isOfWords(tokens: readonly string[], words: readonly string[]): boolean
 }
 
 /** One letter too many, too few, another one or two exchanged make the text a beginning of the name. */
-export function isWithinOneEdit(text: string, name: string): boolean {
+function isWithinOneEdit(text: string, name: string): boolean {
   let at = 0;
   while (at < text.length && text[at] === name[at]) at += 1;
   const rest = text.slice(at + 1);

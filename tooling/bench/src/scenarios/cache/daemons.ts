@@ -8,7 +8,7 @@ import { versionOf } from '../../version-of.js';
 import type { Inventory, InventoryRow } from './inventory.js';
 
 /** One daemon in a process of its own; it lives as long as that. */
-export interface DaemonPlan {
+interface DaemonPlan {
   readonly url: string;
   readonly databaseUrl: string;
   /** Hears which rows a query is about to ask for, which waits for it. */

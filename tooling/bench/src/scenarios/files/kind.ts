@@ -9,7 +9,7 @@ export interface FileKind {
 }
 
 /** What a receiver does with a file: it takes blocks of any size, or lines one by one. */
-export interface Reader {
+interface Reader {
   readonly block?: (block: Buffer) => void;
   readonly line?: (line: string | Buffer) => void;
 }

@@ -11,7 +11,7 @@ export interface Hold {
 }
 
 /** A wait that the end of the window cut. */
-export interface Wait {
+interface Wait {
   readonly contender: number;
   readonly waitedMs: number;
 }

@@ -4,7 +4,7 @@ import type { Payload } from './payload.js';
 export const QUEUE = 'bench';
 
 /** Stores tasks. */
-export interface Producer {
+interface Producer {
   /** Resolves when Redis has accepted the task. */
   enqueue(payload: Payload): Promise<unknown>;
   enqueueMany(payloads: readonly Payload[]): Promise<unknown>;
@@ -12,7 +12,7 @@ export interface Producer {
   enqueueDelayed?(payload: Payload, delayMs: number): Promise<unknown>;
 }
 
-export interface WorkerSettings {
+interface WorkerSettings {
   readonly url: string;
   readonly concurrency: number;
 }

@@ -4,7 +4,7 @@ export interface Payload {
   readonly data: string;
 }
 
-export const PAYLOAD_BYTES = 100;
+const PAYLOAD_BYTES = 100;
 
 /** Of eight digits, so that all payloads are of one size. */
 const FIRST = 10_000_000;

@@ -109,11 +109,11 @@ async function attend(url: string, members: readonly string[]): Promise<Audience
   return receipts;
 }
 
-export function streamOf(chat: string): string {
+function streamOf(chat: string): string {
   return `stream:${chat}`;
 }
 
-export function chatsOf(member: string): string {
+function chatsOf(member: string): string {
   return `chats:${member}`;
 }
 

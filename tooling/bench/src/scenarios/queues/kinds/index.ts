@@ -4,7 +4,7 @@ import { BULLMQ, BULLMQ_LEAN } from './bullmq.js';
 import { FLOOR } from './floor.js';
 import { MORTISE, MORTISE_FETCHED } from './mortise.js';
 
-export { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, BULLMQ_LEAN, FLOOR, MORTISE, MORTISE_FETCHED };
+export { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, FLOOR, MORTISE, MORTISE_FETCHED };
 
 export const ALL: readonly QueueKind[] = [MORTISE, BULLMQ, BULLMQ_LEAN, BEE_QUEUE, BEE_QUEUE_LEAN, FLOOR];
 
