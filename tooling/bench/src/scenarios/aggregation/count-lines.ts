@@ -1,10 +1,10 @@
 import { startRemote } from '../../remote.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import { versionOf } from '../../version-of.js';
-import type { CountActions, Way } from './count.part.js';
+import type { CountActions, Way } from './count.process.js';
 import { CITIES } from './networks.js';
 
-const MODULE = new URL('count.part.js', import.meta.url);
+const MODULE = new URL('count.process.js', import.meta.url);
 const LINES = 1_000_000;
 const SPEED = 'M lines/s of a core';
 

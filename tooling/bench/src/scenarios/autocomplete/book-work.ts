@@ -3,13 +3,13 @@ import type { Redis } from 'ioredis';
 import type { Remote } from '../../remote.js';
 import { startRemote } from '../../remote.js';
 import type { Competitor, Outcome } from '../../scenario.js';
-import type { BookActions, Calls, Report } from './book.part.js';
+import type { BookActions, Calls, Report } from './book.process.js';
 import type { DataKind } from './data.js';
 import type { BookKind } from './kind.js';
 import { restoreSnapshot } from './snapshots.js';
 import { storedBytes } from './stored-bytes.js';
 
-const MODULE = new URL('book.part.js', import.meta.url);
+const MODULE = new URL('book.process.js', import.meta.url);
 const SECONDS = 1;
 const WARM_UP_SECONDS = 0.3;
 /** One after the other. */

@@ -1,6 +1,6 @@
 import { crewWork } from '../../crew.js';
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
-import type { RecentReport, RecentSettings } from './recent.part.js';
+import type { RecentReport, RecentSettings } from './recent.process.js';
 import type { RecentKind } from './recent-kinds.js';
 import { CAPACITY, RECENT, RECENT_BOOK, RECENT_LIMIT, RECENT_ZSET } from './recent-kinds.js';
 
@@ -21,7 +21,7 @@ function competitor(kind: RecentKind, verb: RecentSettings['verb']): Competitor 
     version: kind.version,
     prepare: (_redis, { url, seconds = SECONDS, scale }) =>
       crewWork<RecentReport>({
-        module: new URL('recent.part.js', import.meta.url),
+        module: new URL('recent.process.js', import.meta.url),
         settings: [
           {
             url,

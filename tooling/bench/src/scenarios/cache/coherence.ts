@@ -5,12 +5,12 @@ import { percentile } from '../../percentile.js';
 import { startRemote } from '../../remote.js';
 import type { Remote } from '../../remote.js';
 import type { Competitor, Outcome, Scenario } from '../../scenario.js';
-import type { CoherenceActions, Watched, Written } from './coherence.part.js';
+import type { CoherenceActions, Watched, Written } from './coherence.process.js';
 import type { CacheKind, Life } from './kind.js';
 import { BENTOCACHE, CACHE_MANAGER, CACHEABLE, MORTISE_NEAR } from './kinds/index.js';
 import { now } from './now.js';
 
-const MODULE = new URL('coherence.part.js', import.meta.url);
+const MODULE = new URL('coherence.process.js', import.meta.url);
 const ROUNDS = 300;
 const WARM_UP_ROUNDS = 5;
 const CUTS = 3;

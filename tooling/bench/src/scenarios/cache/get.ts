@@ -1,6 +1,6 @@
 import { crewWork } from '../../crew.js';
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
-import type { GetReport, GetSettings } from './get.part.js';
+import type { GetReport, GetSettings } from './get.process.js';
 import type { CacheKind } from './kind.js';
 import {
   ASYNC_CACHE_DEDUPE,
@@ -33,7 +33,7 @@ function competitor(kind: CacheKind, reading: Reading, name = kind.name): Compet
     version: kind.version,
     prepare: (_redis, { url, seconds = SECONDS, scale }) =>
       crewWork<GetReport>({
-        module: new URL('get.part.js', import.meta.url),
+        module: new URL('get.process.js', import.meta.url),
         settings: [{ url, kind: kind.name, keys: Math.ceil(KEYS * scale), ...reading } satisfies GetSettings],
         warmUpSeconds: WARM_UP_SECONDS,
         seconds,

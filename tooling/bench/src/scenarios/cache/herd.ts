@@ -1,8 +1,8 @@
 import { startRemote } from '../../remote.js';
 import type { Done, Remote } from '../../remote.js';
 import type { Competitor, Outcome, Scenario, Work } from '../../scenario.js';
-import { WAIT_STEPS } from './herd.part.js';
-import type { HerdActions, HerdReport, Joining, Reading } from './herd.part.js';
+import { WAIT_STEPS } from './herd.process.js';
+import type { HerdActions, HerdReport, Joining, Reading } from './herd.process.js';
 import type { CacheKind } from './kind.js';
 import {
   ASYNC_CACHE_DEDUPE,
@@ -15,7 +15,7 @@ import {
 } from './kinds/index.js';
 import { now } from './now.js';
 
-const MODULE = new URL('herd.part.js', import.meta.url);
+const MODULE = new URL('herd.process.js', import.meta.url);
 const PROCESSES = 4;
 const READERS = 125;
 const LOAD_MS = 100;

@@ -5,7 +5,7 @@ import type { Bar, Competitor, Outcome, Scenario, Spent } from '../../scenario.j
 import type { DaemonKind } from './daemons.js';
 import { BOOK, EVERY_MS, MORTISE, MORTISE_ALONE, MORTISE_LARGE, MORTISE_UNCHANGED } from './daemons.js';
 import { idsOf, startInventory } from './inventory.js';
-import type { RowsReport, RowsSettings } from './rows.part.js';
+import type { RowsReport, RowsSettings } from './rows.process.js';
 
 const WARM_UP_SECONDS = 3;
 const SECONDS = 6;
@@ -39,7 +39,7 @@ function competitor(kind: DaemonKind, load: Load): Competitor {
         await kind.schedule(redis, ids);
         const settings = { url, databaseUrl: database.url, kind: kind.name } satisfies RowsSettings;
         const work = await crewWork<RowsReport>({
-          module: new URL('rows.part.js', import.meta.url),
+          module: new URL('rows.process.js', import.meta.url),
           settings: Array.from({ length: load.daemons }, () => settings),
           warmUpSeconds: WARM_UP_SECONDS,
           seconds,

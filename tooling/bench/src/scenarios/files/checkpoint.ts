@@ -1,9 +1,9 @@
 import { startRemote } from '../../remote.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import { CITIES } from '../aggregation/networks.js';
-import type { CheckpointActions, Way } from './checkpoint.part.js';
+import type { CheckpointActions, Way } from './checkpoint.process.js';
 
-const MODULE = new URL('checkpoint.part.js', import.meta.url);
+const MODULE = new URL('checkpoint.process.js', import.meta.url);
 const NEW = 'ms, none of them known';
 const KNOWN = 'ms, all of them known';
 const SCRIPT = 'longest script, ms';

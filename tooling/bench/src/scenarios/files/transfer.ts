@@ -6,7 +6,7 @@ import { ALL, BOOK, MORTISE } from './kinds/index.js';
 import { logDirectory, MIB } from './log-directory.js';
 import { peakBytes } from './memory-peak.js';
 import { wholeCpuMs } from './redis-cpu.js';
-import type { Reading } from './transfer.part.js';
+import type { Reading } from './transfer.process.js';
 import { Transport } from './transport.js';
 
 const MEGABYTES = 200;

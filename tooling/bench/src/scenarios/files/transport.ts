@@ -4,9 +4,9 @@ import { startRemote } from '../../remote.js';
 import type { Spent } from '../../scenario.js';
 import type { FileKind } from './kind.js';
 import type { LogDirectory } from './log-directory.js';
-import type { Reading, TransferActions } from './transfer.part.js';
+import type { Reading, TransferActions } from './transfer.process.js';
 
-const MODULE = new URL('transfer.part.js', import.meta.url);
+const MODULE = new URL('transfer.process.js', import.meta.url);
 /** Receivers are connected and wait. */
 const SETTLING_MS = 500;
 

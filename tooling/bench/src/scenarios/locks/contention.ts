@@ -1,6 +1,6 @@
 import { crewWork } from '../../crew.js';
 import type { Competitor } from '../../scenario.js';
-import type { ContendersSettings } from './contenders.part.js';
+import type { ContendersSettings } from './contenders.process.js';
 import { contention } from './holds.js';
 import type { ContendersReport } from './holds.js';
 
@@ -24,7 +24,7 @@ export function contending(kind: { name: string; version: string }, plan: Conten
     version: kind.version,
     prepare: (_redis, { url, seconds = plan.seconds }) =>
       crewWork<ContendersReport>({
-        module: new URL('contenders.part.js', import.meta.url),
+        module: new URL('contenders.process.js', import.meta.url),
         settings: Array.from({ length: processes }, (_, index): ContendersSettings => ({
           url,
           type,

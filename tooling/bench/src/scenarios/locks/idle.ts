@@ -1,6 +1,6 @@
 import { crewWork } from '../../crew.js';
 import type { Competitor, Scenario } from '../../scenario.js';
-import type { IdleSettings } from './idle.part.js';
+import type { IdleSettings } from './idle.process.js';
 import { MINE, mutexKind, PEERS } from './mutexes.js';
 import type { MutexKind } from './mutexes.js';
 
@@ -19,7 +19,7 @@ function competitor({ name, version }: MutexKind, processes: number): Competitor
       const acquire = await mutexKind(name).prepare(redis, LOCK);
       const release = await acquire();
       const work = await crewWork<object>({
-        module: new URL('idle.part.js', import.meta.url),
+        module: new URL('idle.process.js', import.meta.url),
         settings: Array.from({ length: processes }, (): IdleSettings => ({
           url,
           kind: name,

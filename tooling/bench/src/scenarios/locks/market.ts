@@ -3,7 +3,7 @@ import { number } from '../../report.js';
 import type { Competitor, Printed, Scenario } from '../../scenario.js';
 import { versionOf } from '../../version-of.js';
 import type { Strategy } from './market-strategies.js';
-import type { MarketReport, MarketSettings } from './market.part.js';
+import type { MarketReport, MarketSettings } from './market.process.js';
 
 const SECONDS = 1.25;
 const WARM_UP_SECONDS = 0.3;
@@ -44,7 +44,7 @@ function competitor(
     version,
     prepare: (_redis, { url, seconds = SECONDS }) =>
       crewWork<MarketReport>({
-        module: new URL('market.part.js', import.meta.url),
+        module: new URL('market.process.js', import.meta.url),
         settings: [
           ...actors('lister', listers).map((actor) => ({ url, strategy, ...actor })),
           ...actors('buyer', buyers).map((actor) => ({ url, strategy, ...actor })),

@@ -3,7 +3,7 @@ import { comparison } from '../../run.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import { FLOOR, MINE, MINE_WITHOUT_TOKEN, PEERS } from './mutexes.js';
 import type { MutexKind } from './mutexes.js';
-import type { UncontendedReport, UncontendedSettings } from './uncontended.part.js';
+import type { UncontendedReport, UncontendedSettings } from './uncontended.process.js';
 
 const SECONDS = 1;
 const WARM_UP_SECONDS = 0.3;
@@ -15,7 +15,7 @@ function competitor({ name, version }: MutexKind, keys: number): Competitor {
     version,
     prepare: (_redis, { url, seconds = SECONDS }) =>
       crewWork<UncontendedReport>({
-        module: new URL('uncontended.part.js', import.meta.url),
+        module: new URL('uncontended.process.js', import.meta.url),
         settings: [{ url, kind: name, keys } satisfies UncontendedSettings],
         warmUpSeconds: WARM_UP_SECONDS,
         seconds,

@@ -2,8 +2,8 @@ import { crewWork } from '../../crew.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import { UNREAD } from './kind.js';
 import { BOOK, MORTISE, STREAM_GROUPS } from './kinds/index.js';
-import { MAILBOXES } from './mailbox.part.js';
-import type { MailboxReport, MailboxSettings } from './mailbox.part.js';
+import { MAILBOXES } from './mailbox.process.js';
+import type { MailboxReport, MailboxSettings } from './mailbox.process.js';
 
 const SECONDS = 1;
 const WARM_UP_SECONDS = 0.5;
@@ -14,7 +14,7 @@ function competitor(name: string, version: string, settings: Omit<MailboxSetting
     version,
     prepare: (_redis, { url, seconds = SECONDS }) =>
       crewWork<MailboxReport>({
-        module: new URL('mailbox.part.js', import.meta.url),
+        module: new URL('mailbox.process.js', import.meta.url),
         settings: [{ url, ...settings } satisfies MailboxSettings],
         warmUpSeconds: WARM_UP_SECONDS,
         seconds,

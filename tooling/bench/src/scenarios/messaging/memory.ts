@@ -3,11 +3,11 @@ import { startRemote } from '../../remote.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import type { ChatKind } from './kind.js';
 import { BOOK, MORTISE, STREAM_GROUPS, STREAMS } from './kinds/index.js';
-import type { MemoryActions } from './memory.part.js';
+import type { MemoryActions } from './memory.process.js';
 import { JSON_BYTES } from './message.js';
 import { dataBytes } from './used-bytes.js';
 
-const MODULE = new URL('memory.part.js', import.meta.url);
+const MODULE = new URL('memory.process.js', import.meta.url);
 const LONG = 100_000;
 const CHATS = 2_000;
 const SHORT = 20;

@@ -4,7 +4,7 @@ import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import type { ChatKind } from './kind.js';
 import { BOOK, MORTISE, STREAMS } from './kinds/index.js';
 import { chatOf } from './message.js';
-import type { PostReport, PostSettings } from './post.part.js';
+import type { PostReport, PostSettings } from './post.process.js';
 
 const SECONDS = 1;
 const WARM_UP_SECONDS = 0.5;
@@ -29,7 +29,7 @@ function competitor(kind: ChatKind, load: Load, isFollowed = false): Competitor 
       if (isFollowed) settings.push({ ...common, role: 'follow' });
       let posted = 0;
       const work = await crewWork<PostReport>({
-        module: new URL('post.part.js', import.meta.url),
+        module: new URL('post.process.js', import.meta.url),
         settings,
         warmUpSeconds: WARM_UP_SECONDS,
         seconds,

@@ -4,10 +4,10 @@ import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import type { ChatKind } from './kind.js';
 import { UNREAD } from './kind.js';
 import { BOOK, MORTISE, MORTISE_AUTO_ACK, STREAM_GROUPS, STREAMS } from './kinds/index.js';
-import type { PullActions, Pulling } from './pull.part.js';
+import type { PullActions, Pulling } from './pull.process.js';
 import { redisCpuMs } from './redis-cpu.js';
 
-const MODULE = new URL('pull.part.js', import.meta.url);
+const MODULE = new URL('pull.process.js', import.meta.url);
 const CPU = 'Redis CPU ms';
 const IDLE_CPU = 'idle: Redis CPU ms';
 const WARM_UP_SHARE = 0.25;

@@ -10,12 +10,12 @@ import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import type { ChatKind } from './kind.js';
 import { BOOK, MORTISE, STREAMS } from './kinds/index.js';
 import { chatOf, memberOf, TEXT } from './message.js';
-import type { PostActions } from './poster.part.js';
-import type { PushActions } from './push.part.js';
+import type { PostActions } from './poster.process.js';
+import type { PushActions } from './push.process.js';
 import { redisCpuMs } from './redis-cpu.js';
 
-const AUDIENCE = new URL('push.part.js', import.meta.url);
-const POSTER = new URL('poster.part.js', import.meta.url);
+const AUDIENCE = new URL('push.process.js', import.meta.url);
+const POSTER = new URL('poster.process.js', import.meta.url);
 const CPU = 'Redis CPU ms';
 const CPU_ALONE = 'alone: Redis CPU ms';
 const MESSAGES = 20;

@@ -4,9 +4,9 @@ import { startRemote } from '../../remote.js';
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import { MORTISE } from './kinds/index.js';
 import { usedBytes } from './used-bytes.js';
-import type { WaitingActions, WaitKind } from './waiting.part.js';
+import type { WaitingActions, WaitKind } from './waiting.process.js';
 
-const MODULE = new URL('waiting.part.js', import.meta.url);
+const MODULE = new URL('waiting.process.js', import.meta.url);
 const WAITERS = 1_000;
 const WARM_UP_WAITERS = 10;
 const BYTES = 'bytes of Redis a waiter';

@@ -3,9 +3,9 @@ import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import { serverCounters } from '../../server-counters.js';
 import type { QueueKind } from './kind.js';
 import { ALL, BULLMQ, MORTISE } from './kinds/index.js';
-import type { TaskActions } from './tasks.part.js';
+import type { TaskActions } from './tasks.process.js';
 
-const MODULE = new URL('tasks.part.js', import.meta.url);
+const MODULE = new URL('tasks.process.js', import.meta.url);
 const CALLERS = 100;
 const WARM_UP_SHARE = 0.25;
 const BOTH = 'Redis CPU µs, enqueue + drain';

@@ -1,6 +1,6 @@
 import { crewWork } from '../../crew.js';
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
-import type { EnqueueReport, EnqueueSettings } from './enqueue.part.js';
+import type { EnqueueReport, EnqueueSettings } from './enqueue.process.js';
 import type { QueueKind } from './kind.js';
 import { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, FLOOR, MORTISE } from './kinds/index.js';
 
@@ -16,7 +16,7 @@ function competitor(kind: QueueKind, callers: Callers): Competitor {
     prepare: async (redis, { url, seconds = SECONDS }) => {
       let reported = 0;
       const work = await crewWork<EnqueueReport>({
-        module: new URL('enqueue.part.js', import.meta.url),
+        module: new URL('enqueue.process.js', import.meta.url),
         settings: [{ url, kind: kind.name, ...callers } satisfies EnqueueSettings],
         warmUpSeconds: WARM_UP_SECONDS,
         seconds,

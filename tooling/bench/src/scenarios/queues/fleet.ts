@@ -3,11 +3,11 @@ import { startRemote } from '../../remote.js';
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import type { QueueKind } from './kind.js';
 import { BEE_QUEUE, BULLMQ, MORTISE } from './kinds/index.js';
-import type { TaskActions } from './tasks.part.js';
-import type { WorkerActions } from './worker.part.js';
+import type { TaskActions } from './tasks.process.js';
+import type { WorkerActions } from './worker.process.js';
 
-const WORKERS = new URL('worker.part.js', import.meta.url);
-const PRODUCER = new URL('tasks.part.js', import.meta.url);
+const WORKERS = new URL('worker.process.js', import.meta.url);
+const PRODUCER = new URL('tasks.process.js', import.meta.url);
 /** Twice the time that BullMQ blocks for. */
 const SECONDS = 10;
 const SETTLING_MS = 5_000;

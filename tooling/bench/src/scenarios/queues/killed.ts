@@ -3,11 +3,11 @@ import { startRemote } from '../../remote.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import type { QueueKind } from './kind.js';
 import { BEE_QUEUE, BULLMQ, MORTISE } from './kinds/index.js';
-import type { TaskActions } from './tasks.part.js';
-import type { WorkerActions } from './worker.part.js';
+import type { TaskActions } from './tasks.process.js';
+import type { WorkerActions } from './worker.process.js';
 
-const WORKER = new URL('worker.part.js', import.meta.url);
-const PRODUCER = new URL('tasks.part.js', import.meta.url);
+const WORKER = new URL('worker.process.js', import.meta.url);
+const PRODUCER = new URL('tasks.process.js', import.meta.url);
 const SECONDS = 'seconds until it runs again';
 /** The second worker is idle, and the first in the middle of its task. */
 const SETTLING_MS = 1_000;

@@ -3,9 +3,9 @@ import { startRemote } from '../../remote.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import type { QueueKind } from './kind.js';
 import { ALL, MORTISE } from './kinds/index.js';
-import type { TaskActions } from './tasks.part.js';
+import type { TaskActions } from './tasks.process.js';
 
-const MODULE = new URL('tasks.part.js', import.meta.url);
+const MODULE = new URL('tasks.process.js', import.meta.url);
 const TASKS = 100_000;
 const WARM_UP_TASKS = 100;
 const CONCURRENCY = 100;

@@ -4,9 +4,9 @@ import type { Done } from '../../remote.js';
 import type { Bar, Competitor, Place, Scenario } from '../../scenario.js';
 import type { QueueKind } from './kind.js';
 import { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, FLOOR, MORTISE, MORTISE_FETCHED } from './kinds/index.js';
-import type { TimingActions } from './timing.part.js';
+import type { TimingActions } from './timing.process.js';
 
-const MODULE = new URL('timing.part.js', import.meta.url);
+const MODULE = new URL('timing.process.js', import.meta.url);
 const PER_SECOND = 100;
 const SECONDS = 5;
 const WARM_UP_SECONDS = 0.5;
