@@ -6,7 +6,7 @@ import type { Cluster } from 'ioredis';
 
 const redis = connect();
 
-test('forRoot takes a client and options of both, forRootAsync what makes them', () => {
+test('forRoot takes a client and options, forRootAsync a factory of them', () => {
   const options: MessagingModuleOptions = {
     redis,
     prefix: undefined,
@@ -33,7 +33,7 @@ test('forRoot takes a client and options of both, forRootAsync what makes them',
   MessagingModule.forRootAsync({ useFactory: () => ({ prefix: 'app' }) });
 });
 
-test('decorators fit what they decorate', () => {
+test('decorators take the names of modules', () => {
   class Decorated {
     @InjectMailboxes() declare readonly mailboxes: unknown;
 

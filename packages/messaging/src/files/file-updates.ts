@@ -1,6 +1,6 @@
 /** Messages about a file or a channel of files. Only the newest state counts, so there is no queue. */
 import type { Listener, WaiterHub } from '@mortise/redis';
-import { ClientClosedError } from '@mortise/redis';
+import { ClientClosedError, WakeUp } from '@mortise/redis';
 
 export class FileUpdates implements Listener {
   /** Number of committed chunks according to messages. */
@@ -8,11 +8,8 @@ export class FileUpdates implements Listener {
   freedBytes = 0;
   /** Something else may have changed: read it from Redis. */
   isStale = true;
+  readonly #wakeUp = new WakeUp();
   #stop: () => void = () => undefined;
-  #isClosed = false;
-  #isOver = false;
-  #isAwake = false;
-  #wake: (() => void) | undefined;
 
   /** Subscribes. Receives all messages that are published after this resolves. */
   static async open(hub: WaiterHub, channel: string): Promise<FileUpdates> {
@@ -38,14 +35,12 @@ export class FileUpdates implements Listener {
   }
 
   onClosed(): void {
-    this.#isClosed = true;
-    this.wake();
+    this.#wakeUp.close(new ClientClosedError());
   }
 
   /** Ends the present `wait` or the next one. */
   wake(): void {
-    this.#isAwake = true;
-    this.#wake?.();
+    this.#wakeUp.wake();
   }
 
   /**
@@ -53,30 +48,12 @@ export class FileUpdates implements Listener {
    * client is closed.
    */
   async wait(ms: number, signal?: AbortSignal): Promise<void> {
-    signal?.throwIfAborted();
-    if (!this.#isAwake) {
-      await new Promise<void>((resolve) => {
-        const end = (): void => {
-          clearTimeout(timer);
-          signal?.removeEventListener('abort', end);
-          this.#wake = undefined;
-          resolve();
-        };
-        const timer = setTimeout(end, Math.min(ms, 2 ** 31 - 1));
-        signal?.addEventListener('abort', end, { once: true });
-        this.#wake = end;
-      });
-    }
-    this.#isAwake = false;
-    signal?.throwIfAborted();
-    if (this.#isClosed) throw new ClientClosedError();
-    if (this.#isOver) throw new TypeError('the reading of the file was ended');
+    await this.#wakeUp.wait(ms, signal);
   }
 
   /** Unsubscribes. A pending `wait` rejects. */
   close(): void {
     this.#stop();
-    this.#isOver = true;
-    this.wake();
+    this.#wakeUp.close(new TypeError('the reading of the file was ended'));
   }
 }

@@ -1,24 +1,16 @@
-import type { Metric } from '@mortise/redis';
+import { metricsOf } from '@mortise/redis';
 
-const PREFIX = 'mortise.messaging.';
+const metric = metricsOf('messaging');
 
 /** With `mortise.messaging.direction`: `sent` or `read`. */
-export const FILE_BYTES: Metric = {
-  name: `${PREFIX}file_bytes`,
-  unit: 'By',
-  description: 'Bytes of files that were sent, or read by a receiver',
-};
+export const FILE_BYTES = metric('file_bytes', 'By', 'Bytes of files that were sent, or read by a receiver');
 /** With `mortise.messaging.direction`: `sent` or `read`. */
-export const FILE_CHUNKS: Metric = {
-  name: `${PREFIX}file_chunks`,
-  unit: '{chunk}',
-  description: 'Chunks of files that were sent, or read by a receiver',
-};
+export const FILE_CHUNKS = metric(
+  'file_chunks',
+  '{chunk}',
+  'Chunks of files that were sent, or read by a receiver',
+);
 /** A histogram, with `mortise.messaging.room`: `window` of a file, or `budget` of a channel. */
-export const FILE_WAITS: Metric = {
-  name: `${PREFIX}file_waits`,
-  unit: 's',
-  description: 'Waits of senders of files for room',
-};
+export const FILE_WAITS = metric('file_waits', 's', 'Waits of senders of files for room');
 
-export const FILE_METRICS: readonly Metric[] = [FILE_BYTES, FILE_CHUNKS, FILE_WAITS];
+export const FILE_METRICS = [FILE_BYTES, FILE_CHUNKS, FILE_WAITS];

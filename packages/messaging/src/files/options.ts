@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Telemetry } from '@mortise/redis';
 import {
   ArgumentRangeError,
-  ArgumentTypeError,
+  requireArray,
   requireBoolean,
   requireDuration,
   requireFunction,
@@ -227,8 +227,8 @@ export interface FileSenderLimits {
 
 export function resolveFileSenderOptions(options: FileSenderOptions): FileSenderLimits {
   requireOptions('FileSender', options, SENDER_OPTIONS);
-  if (!Array.isArray(options.receivers)) throw new ArgumentTypeError('receivers must be an array of names');
-  const receivers = [...new Set(options.receivers.map((name) => requireName('receivers', name)))].toSorted();
+  const named = requireArray('receivers', options.receivers);
+  const receivers = [...new Set(named.map((name) => requireName('receivers', name)))].toSorted();
   requireInteger('receivers.length', receivers.length, { min: 1, max: MAX_RECEIVERS });
   const windowBytes = requireInteger('windowBytes', options.windowBytes ?? FILE_DEFAULTS.windowBytes, {
     min: 4 * MIN_CHUNK_BYTES,

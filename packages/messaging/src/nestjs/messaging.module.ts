@@ -1,22 +1,27 @@
 /**
- * The module takes the client and the options once. One object serves all mailboxes, one all chats, and one creates senders
- * and receivers of files: none is registered by name.
+ * The module takes the client and the options once. One object serves all mailboxes and one all chats. `Files` makes senders,
+ * receivers and channels of files where they are needed; `forFeature` is for those of fixed channels.
  */
-import type { RedisClient } from '@mortise/redis';
-import { rootModule, withDefaults } from '@mortise/redis/nestjs';
+import type { RedisClient, Telemetry } from '@mortise/redis';
+import type { FeatureShape } from '@mortise/redis/nestjs';
+import { featureModule, rootModule, withDefaults } from '@mortise/redis/nestjs';
+import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { Chats } from '../chats.js';
 import type { FilesModuleOptions } from '../files/files.js';
 import { Files } from '../files/files.js';
+import type { FileChannelOptions, FileReceiverOptions, FileSenderOptions } from '../files/options.js';
 import { Mailboxes } from '../mailboxes.js';
 import type { ChatsOptions, MailboxesOptions } from '../options.js';
-import { getChatsToken, getFilesToken, getMailboxesToken } from './tokens.js';
+import * as tokens from './tokens.js';
 
 /** The client, which the module uses and never closes, and the options of its providers. */
 export interface MessagingModuleOptions {
   readonly redis: RedisClient;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
+  /** Of mailboxes, chats and files, unless their options have another one. Default: none. */
+  readonly telemetry?: Telemetry | undefined;
   readonly mailboxes?: Omit<MailboxesOptions, 'prefix'> | undefined;
   readonly chats?: Omit<ChatsOptions, 'prefix'> | undefined;
   readonly files?: FilesModuleOptions | undefined;
@@ -27,21 +32,59 @@ export interface MessagingOptionsFactory {
   createMessagingOptions(): MessagingModuleOptions | Promise<MessagingModuleOptions>;
 }
 
-const Root = rootModule<MessagingModuleOptions, 'Messaging'>({
-  name: 'Messaging',
-  known: new Set(['redis', 'prefix', 'mailboxes', 'chats', 'files']),
+/** The name of a receiver, and its options. */
+export interface NamedReceiverOptions extends Omit<FileReceiverOptions, 'prefix'> {
+  readonly receiver: string;
+}
+
+type Named<Options> = Readonly<Record<string, Options>>;
+
+/** Senders, receivers and channels of files by the name of the channel, with options over those of the module. */
+export interface MessagingFeature {
+  readonly senders?: Named<Omit<FileSenderOptions, 'prefix'>>;
+  readonly receivers?: Named<NamedReceiverOptions>;
+  readonly channels?: Named<Omit<FileChannelOptions, 'prefix'>>;
+}
+
+const NAME = 'Messaging';
+
+const FEATURE: FeatureShape<MessagingFeature, Files> = {
+  name: NAME,
+  root: tokens.getFilesToken,
+  kinds: {
+    senders: {
+      token: tokens.getFileSenderToken,
+      make: (files, channel, options) => files.sender(channel, options),
+    },
+    receivers: {
+      token: tokens.getFileReceiverToken,
+      make: (files, channel, { receiver, ...options }) => files.receiver(channel, receiver, options),
+    },
+    channels: {
+      token: tokens.getFileChannelToken,
+      make: (files, channel, options) => files.channel(channel, options),
+    },
+  },
+};
+
+const Root = rootModule<MessagingModuleOptions, typeof NAME>({
+  name: NAME,
+  known: new Set(['redis', 'prefix', 'telemetry', 'mailboxes', 'chats', 'files']),
   provide: (module) => [
     {
-      token: getMailboxesToken(module),
-      make: ({ redis, prefix, mailboxes }) => new Mailboxes(redis, withDefaults({ prefix }, mailboxes)),
+      token: tokens.getMailboxesToken(module),
+      make: ({ redis, prefix, telemetry, mailboxes }) =>
+        new Mailboxes(redis, withDefaults({ prefix, telemetry }, mailboxes)),
     },
     {
-      token: getChatsToken(module),
-      make: ({ redis, prefix, chats }) => new Chats(redis, withDefaults({ prefix }, chats)),
+      token: tokens.getChatsToken(module),
+      make: ({ redis, prefix, telemetry, chats }) =>
+        new Chats(redis, withDefaults({ prefix, telemetry }, chats)),
     },
     {
-      token: getFilesToken(module),
-      make: ({ redis, prefix, files }) => new Files(redis, prefix, files),
+      token: tokens.getFilesToken(module),
+      make: ({ redis, prefix, telemetry, files }) =>
+        new Files(redis, prefix, withDefaults({ telemetry }, files)),
     },
   ],
 });
@@ -52,4 +95,14 @@ const Root = rootModule<MessagingModuleOptions, 'Messaging'>({
  * Sends nothing at boot, and never closes the client.
  */
 @Module({})
-export class MessagingModule extends Root {}
+export class MessagingModule extends Root {
+  /**
+   * Provides senders, receivers and channels of files to one module of the application, for `InjectFileSender(channel)` and
+   * so on. An invalid option fails the boot.
+   *
+   * @param module The `name` of the module that `forRoot` made. Default: the one without a name.
+   */
+  static forFeature(feature: MessagingFeature, module?: string): DynamicModule {
+    return featureModule(MessagingModule, FEATURE, feature, module);
+  }
+}

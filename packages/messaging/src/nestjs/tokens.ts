@@ -1,36 +1,40 @@
-import { rootToken } from '@mortise/redis/nestjs';
-import type { InjectionToken } from '@nestjs/common';
-import { Inject } from '@nestjs/common';
+import { featureTokenOf, injectorOf, rootTokenOf } from '@mortise/redis/nestjs';
 import { Chats } from '../chats.js';
 import { Files } from '../files/files.js';
 import { Mailboxes } from '../mailboxes.js';
 
 /** The token of a module's `Mailboxes`: the class itself, unless the module has a name. */
-export function getMailboxesToken(module?: string): InjectionToken<Mailboxes> {
-  return rootToken('Messaging', Mailboxes, module);
-}
+export const getMailboxesToken = rootTokenOf('Messaging', Mailboxes);
 
 /** The token of a module's `Chats`: the class itself, unless the module has a name. */
-export function getChatsToken(module?: string): InjectionToken<Chats> {
-  return rootToken('Messaging', Chats, module);
-}
+export const getChatsToken = rootTokenOf('Messaging', Chats);
 
 /** The token of a module's `Files`: the class itself, unless the module has a name. */
-export function getFilesToken(module?: string): InjectionToken<Files> {
-  return rootToken('Messaging', Files, module);
-}
+export const getFilesToken = rootTokenOf('Messaging', Files);
+
+/** The token of a sender of `forFeature`, by the name of its channel. */
+export const getFileSenderToken = featureTokenOf('Messaging', 'file sender');
+
+/** The token of a receiver of `forFeature`, by the name of its channel. */
+export const getFileReceiverToken = featureTokenOf('Messaging', 'file receiver');
+
+/** The token of a channel of `forFeature`, by its name. */
+export const getFileChannelToken = featureTokenOf('Messaging', 'file channel');
 
 /** Injects the `Mailboxes` of a module. Without a name, the type alone also injects them. */
-export function InjectMailboxes(module?: string): PropertyDecorator & ParameterDecorator {
-  return Inject(getMailboxesToken(module));
-}
+export const InjectMailboxes = injectorOf(getMailboxesToken);
 
 /** Injects the `Chats` of a module. Without a name, the type alone also injects them. */
-export function InjectChats(module?: string): PropertyDecorator & ParameterDecorator {
-  return Inject(getChatsToken(module));
-}
+export const InjectChats = injectorOf(getChatsToken);
 
 /** Injects the `Files` of a module. Without a name, the type alone also injects them. */
-export function InjectFiles(module?: string): PropertyDecorator & ParameterDecorator {
-  return Inject(getFilesToken(module));
-}
+export const InjectFiles = injectorOf(getFilesToken);
+
+/** Injects a sender of `forFeature`. */
+export const InjectFileSender = injectorOf(getFileSenderToken);
+
+/** Injects a receiver of `forFeature`. */
+export const InjectFileReceiver = injectorOf(getFileReceiverToken);
+
+/** Injects a channel of `forFeature`. */
+export const InjectFileChannel = injectorOf(getFileChannelToken);

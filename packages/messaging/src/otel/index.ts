@@ -1,13 +1,7 @@
-import { otelTelemetry as sharedTelemetry } from '@mortise/redis/otel';
-import type { OtelApi, OtelOptions } from '@mortise/redis/otel';
-import type { Telemetry } from '@mortise/redis';
+import type { OtelTelemetry } from '@mortise/redis/otel';
+import { otelTelemetryOf } from '@mortise/redis/otel';
 
-export type { OtelApi, OtelOptions };
+export type { OtelApi, OtelOptions } from '@mortise/redis/otel';
 
-/**
- * The option `telemetry` of mailboxes, chats and files for OpenTelemetry: `otelTelemetry(await import('@opentelemetry/api'))`.
- * The scope is `@mortise/messaging`, unless `options` say otherwise.
- */
-export function otelTelemetry(api: OtelApi, options: OtelOptions = {}): Telemetry {
-  return sharedTelemetry(api, { scope: '@mortise/messaging', ...options });
-}
+/** For the option `telemetry` of mailboxes, chats and files: `otelTelemetry(await import('@opentelemetry/api'))`. */
+export const otelTelemetry: OtelTelemetry = /* @__PURE__ */ otelTelemetryOf('messaging');

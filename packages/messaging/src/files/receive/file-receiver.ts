@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { encodeName, LeaseLostError, Loop, requireName } from '@mortise/redis';
+import { disposable, encodeName, LeaseLostError, Loop, requireName } from '@mortise/redis';
 import { ChannelRefusedError } from '../errors.js';
 import { persisted } from '../../persist.js';
 import { channelReceive } from '../../scripts.gen.js';
-import { disposable } from '../disposable.js';
 import { FileUpdates } from '../file-updates.js';
 import type { FilesContext } from '../context.js';
 import { filesContext, RECHECK_MS } from '../context.js';

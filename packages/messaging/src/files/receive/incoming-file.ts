@@ -1,10 +1,9 @@
 /** A file read by one receiver, perhaps while it is still written. */
 import { Readable } from 'node:stream';
-import { LeaseLostError } from '@mortise/redis';
+import { disposable, LeaseLostError } from '@mortise/redis';
 import { FileForgottenError, FileUnreadableError } from '../errors.js';
 import { ChunkReader } from './chunk-reader.js';
 import type { FilesContext } from '../context.js';
-import { disposable } from '../disposable.js';
 import { gunzip } from './gunzip.js';
 import { LineReader } from './line-reader.js';
 import { MemberEnds } from './member-ends.js';
