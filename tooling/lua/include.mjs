@@ -3,8 +3,8 @@
  *
  *   -- include <class>.<what>.part.lua
  *
- * Lua in Redis has no `require`. A part names the locals that it expects at its top; KEYS and ARGV stay in the
- * prologue of the script.
+ * Lua in Redis has no `require`. A part names the locals that it expects at its top, and may include other parts; KEYS and
+ * ARGV stay in the prologue of the script.
  */
 
 const INCLUDE = /^-- include ([a-z][A-Za-z0-9.-]*\.part\.lua)$/gm;
@@ -17,11 +17,9 @@ const INCLUDE = /^-- include ([a-z][A-Za-z0-9.-]*\.part\.lua)$/gm;
 export function includeParts(name, text, read) {
   return text.replaceAll(INCLUDE, (_, part) => {
     const body = read(part).trimEnd();
-    if (/^-- include /m.test(body) || /\b(?:KEYS|ARGV)\b/.test(body) || body.startsWith('#!')) {
-      throw new Error(
-        `${name}: ${part} is a part, which has no first line of its own, no KEYS, no ARGV and no parts`,
-      );
+    if (/\b(?:KEYS|ARGV)\b/.test(body) || body.startsWith('#!')) {
+      throw new Error(`${name}: ${part} is a part, which has no first line of its own, no KEYS and no ARGV`);
     }
-    return body;
+    return includeParts(part, body, read);
   });
 }

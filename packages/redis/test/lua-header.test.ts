@@ -240,10 +240,17 @@ describe('includeParts', () => {
     );
   });
 
-  test.each(['#!lua\nreturn 1', 'return KEYS[1]', 'return ARGV[1]', '-- include b.part.lua\n'])(
-    'refuses %j as a part',
-    (part) => {
-      expect(() => include(part)).toThrow('a.b.lua: a.part.lua is a part');
-    },
-  );
+  test('puts parts into parts', () => {
+    const parts: Readonly<Record<string, string>> = {
+      'a.part.lua': 'if x then\n-- include b.part.lua\nend\n',
+      'b.part.lua': 'y = x\n',
+    };
+    expect(includeParts('a.b.lua', '-- include a.part.lua\n', (part) => parts[part]!)).toBe(
+      'if x then\ny = x\nend\n',
+    );
+  });
+
+  test.each(['#!lua\nreturn 1', 'return KEYS[1]', 'return ARGV[1]'])('refuses %j as a part', (part) => {
+    expect(() => include(part)).toThrow('a.b.lua: a.part.lua is a part');
+  });
 });

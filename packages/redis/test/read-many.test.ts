@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { readMany } from '../src/index.js';
+import { readEach, readMany } from '../src/index.js';
 import { MAJORS, connect } from './clients.js';
 
 describe.each(MAJORS)('readMany, ioredis %s', (major) => {
@@ -51,6 +51,19 @@ describe.each(MAJORS)('readMany, ioredis %s', (major) => {
         ['get', key],
       ]),
     ).rejects.toThrow(/^WRONGTYPE/);
+  });
+
+  test('readEach has the error of a refused read in its place', async () => {
+    const redis = connect(major);
+    const key = `{${randomUUID()}}:read`;
+    await redis.set(key, 'text', 'EX', 60);
+    const [text, length, again] = await readEach(redis, [
+      ['get', key],
+      ['llen', key],
+      ['get', key],
+    ]);
+    expect([text, again]).toEqual(['text', 'text']);
+    expect(length).toMatchObject({ name: 'ReplyError', message: expect.stringMatching(/^WRONGTYPE/) });
   });
 
   test('with automatic pipelining', async () => {
