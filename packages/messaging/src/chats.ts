@@ -121,7 +121,7 @@ export class Chats<Body = unknown> {
    * messages of a chat and 10,000 of all: with many chats each returns less. With `waitMs` it waits for something new, on
    * subscriptions that the process shares.
    *
-   * Up to 3 round trips of plain reads, in parallel on the nodes of a Cluster; 1 more for messages above `maxBytes`, and
+   * Up to 3 round trips of plain reads, in parallel on the nodes of a Cluster; 1 more for messages above `maxReplyBytes`, and
    * for chats that have changed since the first read, have a gap or begin with deleted messages; then that of the acks.
    * Useless index entries are removed in the background. O(chats + messages). A damaged chat is omitted and passed to
    * `onUnreadable`. Error: ERR_READ_TIMEOUT if Redis has not answered a second after `waitMs`.
@@ -157,7 +157,8 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Adds a member, who reads messages from now on. An existing member keeps their cursor and role, so repeating it is safe.
+   * Adds a member, who reads messages from now on. An existing member keeps their cursor and role, so repeating it is safe;
+   * after a lost reply, the answer to a resend is `isNew: false`.
    * Two round trips, of which the joins of a tick share the second; two more to end a mute of an earlier membership.
    * O(log(members)). Errors: ERR_UNKNOWN_CHAT, ERR_TOO_MANY_MEMBERS, ERR_TOO_MANY_CHATS.
    */
@@ -168,7 +169,8 @@ export class Chats<Body = unknown> {
   /**
    * Removes a member, and frees the messages that all others have acked; the last member's leaving deletes the chat.
    * Returns whether the member was in it. Three round trips: end the member's mute, leave, remove the index entry. The
-   * leaves of a tick and chat share the second, one atomic script. O(log(members) + freed). Repeating it is safe.
+   * leaves of a tick and chat share the second, one atomic script. O(log(members) + freed). Repeating it is safe; after a
+   * lost reply, the answer to a resend is false.
    */
   async leave(chatId: string, member: string): Promise<boolean> {
     return this.#membership.leave(chatId, member);

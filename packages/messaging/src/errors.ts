@@ -40,7 +40,7 @@ export class InvalidBodyError extends CodedError {
  * Unknown chat (never created, or its last member left), unknown device of a mailbox, or unknown message: its id is above
  * the newest, belongs to another epoch, or is no longer stored.
  */
-export class NotFoundError extends CodedError {
+export class UnknownIdError extends CodedError {
   /** For ERR_UNKNOWN_CHAT. */
   declare readonly chatId?: string;
   /** For the others: the mailbox, or the chat of a message. */
@@ -52,20 +52,20 @@ export class NotFoundError extends CodedError {
 
   private constructor(
     readonly code: 'ERR_UNKNOWN_CHAT' | 'ERR_UNKNOWN_DEVICE' | 'ERR_UNKNOWN_MESSAGE',
-    fields: Fields<NotFoundError>,
+    fields: Fields<UnknownIdError>,
     message: string,
   ) {
     super(message);
     Object.assign(this, fields);
   }
 
-  static chat(chatId: string): NotFoundError {
-    return new NotFoundError('ERR_UNKNOWN_CHAT', { chatId }, `there is no chat "${chatId}"`);
+  static chat(chatId: string): UnknownIdError {
+    return new UnknownIdError('ERR_UNKNOWN_CHAT', { chatId }, `there is no chat "${chatId}"`);
   }
 
-  static device(recipient: string, device: string): NotFoundError {
+  static device(recipient: string, device: string): UnknownIdError {
     const problem = `"${recipient}" has no device "${device}"`;
-    return new NotFoundError('ERR_UNKNOWN_DEVICE', { recipient, device }, problem);
+    return new UnknownIdError('ERR_UNKNOWN_DEVICE', { recipient, device }, problem);
   }
 
   static message(
@@ -76,10 +76,10 @@ export class NotFoundError extends CodedError {
       lastId,
       epoch,
     }: { readonly id: number; readonly lastId: number; readonly epoch?: number | undefined },
-  ): NotFoundError {
+  ): UnknownIdError {
     const which = epoch === undefined ? `message ${id}` : `message ${id} of epoch ${epoch}`;
     const problem = `${kind} "${recipient}" has no ${which}, the last one is ${lastId}`;
-    return new NotFoundError('ERR_UNKNOWN_MESSAGE', { recipient, id, lastId }, problem);
+    return new UnknownIdError('ERR_UNKNOWN_MESSAGE', { recipient, id, lastId }, problem);
   }
 }
 

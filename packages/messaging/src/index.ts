@@ -8,9 +8,9 @@ export {
   ChatUnreadableError,
   InvalidBodyError,
   NotAllowedError,
-  NotFoundError,
   ReadTimeoutError,
   TooManyError,
+  UnknownIdError,
 } from './errors.js';
 export type {
   ChatEvent,

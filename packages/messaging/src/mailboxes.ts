@@ -94,15 +94,16 @@ export class Mailboxes<Body = unknown> {
   /**
    * Acks all messages up to an id for a device; returns how many. Frees the messages that all devices have acked. A cursor
    * never moves back: a lower id changes nothing. Acks of one recipient in the same tick share a round trip. O(messages
-   * freed). Repeating it is safe. Errors: ERR_UNKNOWN_MESSAGE for an id above the newest, ERR_UNKNOWN_DEVICE.
+   * freed). Repeating it is safe; after a lost reply, the answer to a resend is 0. Errors: ERR_UNKNOWN_MESSAGE for an id
+   * above the newest, ERR_UNKNOWN_DEVICE.
    */
   async ack(recipient: string, upToId: number, options: DeviceOptions = {}): Promise<number> {
     return this.#acks.ack(recipient, upToId, options);
   }
 
   /**
-   * Acks all stored messages for a device; returns how many. Ids continue. Costs and errors as `ack`. A repeated call also
-   * acks later messages.
+   * Acks all stored messages for a device; returns how many. Ids continue. Costs, errors and resends as `ack`. A repeated
+   * call also acks later messages.
    */
   async clear(recipient: string, options: DeviceOptions = {}): Promise<number> {
     return this.#acks.ack(recipient, 'all', options);
@@ -122,7 +123,8 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Adds a device with its own cursor; an existing one is not changed, so repeating it is safe. The first message creates a
+   * Adds a device with its own cursor; an existing one is not changed, so repeating it is safe. After a lost reply, the answer
+   * to a resend is `isNew: false`. The first message creates a
    * mailbox with the device `main`; an earlier `addDevice` creates it with the added device alone. A message is kept until
    * all devices have acked it: the slowest one keeps messages stored up to the limits of the mailbox, so remove unused
    * devices. One round trip. O(log devices). Error: ERR_TOO_MANY_DEVICES above 100.
@@ -138,7 +140,7 @@ export class Mailboxes<Body = unknown> {
   /**
    * Removes a device and frees the messages that only this device had not acked; returns whether it existed. A mailbox
    * without devices keeps messages, within its limits, for a device that is added at `oldest`. One round trip. O(messages
-   * freed). Repeating it is safe.
+   * freed). Repeating it is safe; after a lost reply, the answer to a resend is false.
    */
   async removeDevice(recipient: string, device: string): Promise<boolean> {
     return this.#devices.remove(recipient, device);
@@ -146,19 +148,19 @@ export class Mailboxes<Body = unknown> {
 
   /** The devices of a recipient, the slowest first, with their cursors and their last `receive`. Costs as `status`. */
   async devices(recipient: string): Promise<readonly MailboxDevice[]> {
-    return (await this.#status.status(recipient)).devices;
+    return this.#status.devices(recipient);
   }
 
   /**
    * Blocks a sender: `send` fails with ERR_SENDER_BLOCKED until `unblock`. Stored messages stay. Returns false if the
-   * sender was blocked before. Blocks of one recipient in the same tick share a round trip. O(1). Error:
+   * sender was blocked before, and to a resend after a lost reply. Blocks of one recipient in the same tick share a round trip. O(1). Error:
    * ERR_TOO_MANY_BLOCKED above 10,000.
    */
   async block(recipient: string, sender: string): Promise<boolean> {
     return this.#blocks.change(recipient, sender, true);
   }
 
-  /** Unblocks a sender; returns false if they were not blocked. Costs as `block`. */
+  /** Unblocks a sender; returns false if they were not blocked. Costs and resends as `block`. */
   async unblock(recipient: string, sender: string): Promise<boolean> {
     return this.#blocks.change(recipient, sender, false);
   }

@@ -135,7 +135,7 @@ export interface SetRoleOptions {
 export interface UnreadableOptions {
   /**
    * Called with each chat that was omitted because its stored data is damaged, each time (in `follow`: every 5 s); the
-   * other chats are returned. Default: one line on stderr for each chat of the process.
+   * other chats are returned. Default: stderr, for each chat once a minute at most.
    */
   readonly onUnreadable?: (error: ChatUnreadableError) => void;
 }
@@ -149,7 +149,7 @@ export interface PullOptions extends UnreadableOptions {
    * its size. Messages that don't fit stay unread; the next `pull` after your ack returns them. Redis sends at most twice
    * as much, and one message. Default 64 MiB.
    */
-  readonly maxBytes?: number;
+  readonly maxReplyBytes?: number;
   /**
    * How long to wait while there is nothing new, ms; `Infinity`: until `signal`. Default 0. An outage does not count as
    * "nothing new": ERR_READ_TIMEOUT if Redis has not answered a second after the end. With 0, the options of the client
@@ -169,8 +169,8 @@ export interface PullOptions extends UnreadableOptions {
 
 /** Options of one `members`. */
 export interface MembersOptions {
-  /** Continues a listing: the `cursor` of the page before. */
-  readonly cursor?: string;
+  /** Continues a listing: the `cursor` of the page before; null: from the start. */
+  readonly cursor?: string | null;
   /** The page size, 1 to 1,000; approximate for a large chat. Default 100. */
   readonly limit?: number;
 }
@@ -234,6 +234,6 @@ export const CHAT_DEFAULTS = {
   maxChats: 1_000,
   dedupMs: 600_000,
   limit: 100,
-  pullBytes: 64 * MIB,
+  maxReplyBytes: 64 * MIB,
   waitMs: 0,
 } as const;

@@ -1,5 +1,7 @@
 /** Checks arguments, and fills in the defaults of options.ts. Misuse is a TypeError or RangeError with ERR_INVALID_ARG. */
 import {
+  ArgumentRangeError,
+  ArgumentTypeError,
   encodeName,
   requireBoolean,
   requireDuration,
@@ -64,7 +66,7 @@ const JOIN_OPTIONS = new Set(['role']);
 const SET_ROLE_OPTIONS = new Set(['by']);
 const PULL_OPTIONS = new Set([
   'limit',
-  'maxBytes',
+  'maxReplyBytes',
   'waitMs',
   'signal',
   'autoAck',
@@ -162,7 +164,7 @@ export function resolveReceiveOptions(options: ReceiveOptions): {
 
 export function resolvePullOptions(options: PullOptions): {
   limit: number;
-  maxBytes: number;
+  maxReplyBytes: number;
   waitMs: number;
   signal: AbortSignal | undefined;
   autoAck: boolean;
@@ -172,7 +174,7 @@ export function resolvePullOptions(options: PullOptions): {
   requireListener(options);
   return {
     limit: requireLimit(options),
-    maxBytes: requireInteger('maxBytes', options.maxBytes ?? CHAT_DEFAULTS.pullBytes, {
+    maxReplyBytes: requireInteger('maxReplyBytes', options.maxReplyBytes ?? CHAT_DEFAULTS.maxReplyBytes, {
       min: 1,
       max: 256 * MIB,
     }),
@@ -218,10 +220,11 @@ export function resolveHistoryOptions(options: HistoryOptions): {
 export function resolveMembersOptions(options: MembersOptions): { cursor: string; limit: number } {
   requireOptions('members', options, MEMBERS_OPTIONS);
   const cursor: unknown = options.cursor ?? '';
-  if (typeof cursor !== 'string') throw new TypeError(`cursor must be a string, got ${typeof cursor}`);
+  if (typeof cursor !== 'string')
+    throw new ArgumentTypeError(`cursor must be a string, got ${typeof cursor}`);
   // Refuses a cursor that ZSCAN would refuse with an error of the server.
   if (!/^$|^n|^s\d{1,19}$/.test(cursor)) {
-    throw new RangeError(`cursor must be one of an earlier page, got ${JSON.stringify(cursor)}`);
+    throw new ArgumentRangeError(`cursor must be one of an earlier page, got ${JSON.stringify(cursor)}`);
   }
   return { cursor, limit: requireLimit(options) };
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { InvalidBodyError, Chats, NotAllowedError, NotFoundError } from '@mortise/messaging';
+import { InvalidBodyError, Chats, NotAllowedError, UnknownIdError } from '@mortise/messaging';
 import type { ChatsOptions } from '@mortise/messaging';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { describeChat, HOSTILE } from './chat-state.js';
@@ -149,7 +149,7 @@ describe('post', () => {
     for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
     const left = await keys();
     expect(left).toEqual(['{guild}:ended', '{guild}:left']);
-    await expect(chats.post('guild', 'anna', 1)).rejects.toBeInstanceOf(NotFoundError);
+    await expect(chats.post('guild', 'anna', 1)).rejects.toBeInstanceOf(UnknownIdError);
     expect(await keys()).toEqual(left);
   });
 

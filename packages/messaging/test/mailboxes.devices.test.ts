@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Mailboxes, TooManyError, NotFoundError } from '@mortise/messaging';
+import { Mailboxes, TooManyError, UnknownIdError } from '@mortise/messaging';
 import type { MailboxesOptions } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 
@@ -53,7 +53,7 @@ describe('addDevice', () => {
     await sendAll(mailboxes, [1]);
     expect(await bodies(mailboxes, 'phone')).toEqual([1]);
     expect((await mailboxes.devices('jack')).map(({ device }) => device)).toEqual(['phone']);
-    await expect(mailboxes.receive('jack')).rejects.toThrow(NotFoundError);
+    await expect(mailboxes.receive('jack')).rejects.toThrow(UnknownIdError);
     expect(await mailboxes.addDevice('jack', 'main')).toEqual({ isNew: true, ackedId: 1 });
   });
 
@@ -195,7 +195,7 @@ describe('removeDevice', () => {
       mailboxes.unread('jack', gone),
     ]);
     for (const outcome of outcomes) {
-      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(NotFoundError) });
+      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(UnknownIdError) });
       expect(outcome).toMatchObject({
         reason: { code: 'ERR_UNKNOWN_DEVICE', recipient: 'jack', device: 'gone' },
       });
@@ -210,7 +210,7 @@ describe('removeDevice', () => {
     await sendAll(mailboxes, [3]);
     expect(await mailboxes.devices('jack')).toEqual([]);
     expect(await mailboxes.status('jack')).toMatchObject({ unread: 2, lastId: 3, ackedId: 1 });
-    await expect(mailboxes.unread('jack')).rejects.toThrow(NotFoundError);
+    await expect(mailboxes.unread('jack')).rejects.toThrow(UnknownIdError);
     await mailboxes.addDevice('jack', 'phone', { at: 'oldest' });
     expect(await bodies(mailboxes, 'phone')).toEqual([2, 3]);
   });
@@ -221,10 +221,10 @@ describe('a device of a mailbox that is not there', () => {
     const mailboxes = create();
     expect(await mailboxes.receive('jack', { device: 'main' })).toEqual([]);
     expect(await mailboxes.ack('jack', 0)).toBe(0);
-    await expect(mailboxes.receive('jack', PHONE)).rejects.toThrow(NotFoundError);
-    await expect(mailboxes.ack('jack', 0, PHONE)).rejects.toThrow(NotFoundError);
-    await expect(mailboxes.clear('jack', PHONE)).rejects.toThrow(NotFoundError);
-    await expect(mailboxes.unread('jack', PHONE)).rejects.toThrow(NotFoundError);
+    await expect(mailboxes.receive('jack', PHONE)).rejects.toThrow(UnknownIdError);
+    await expect(mailboxes.ack('jack', 0, PHONE)).rejects.toThrow(UnknownIdError);
+    await expect(mailboxes.clear('jack', PHONE)).rejects.toThrow(UnknownIdError);
+    await expect(mailboxes.unread('jack', PHONE)).rejects.toThrow(UnknownIdError);
     expect(await mailboxes.devices('jack')).toEqual([]);
   });
 });
@@ -255,7 +255,7 @@ describe('waiting', () => {
     await mailboxes.removeDevice('jack', 'phone');
     // It looks again with the next message.
     await sendAll(mailboxes, [1]);
-    await expect(waiting).rejects.toThrow(NotFoundError);
+    await expect(waiting).rejects.toThrow(UnknownIdError);
   });
 });
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@j
 import { Chats, Mailboxes } from '@mortise/messaging';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer, TcpProxy } from '@mortise/redis-server';
-import { Waiter, WaiterHub } from '@mortise/redis';
+import { WaiterHub } from '@mortise/redis';
 import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 
@@ -331,31 +331,29 @@ describe('a signal while the server cannot be reached', () => {
       const redis = connect(proxy.url);
       const prefix = freshPrefix();
       const hub = WaiterHub.of(redis);
-      const subscribing = method === 'pull' ? 'listen' : 'waiter';
       // The read has been answered by then.
-      const spy = jest.spyOn(hub, subscribing);
-      const close = jest.spyOn(Waiter.prototype, 'close');
+      const spy = jest.spyOn(hub, 'listen');
+      const stopped = jest.fn();
       const stop = new AbortController();
       const { signal } = stop;
-      spy.mockImplementationOnce((...args: unknown[]) => {
+      spy.mockImplementationOnce(async (channel, listener) => {
         proxy.refuse();
         spy.mockRestore();
         setImmediate(() => stop.abort(reason));
-        return (hub[subscribing] as (...all: unknown[]) => Promise<never>)(...args);
+        const leave = await hub.listen(channel, listener);
+        return () => {
+          stopped();
+          leave();
+        };
       });
       const read =
         method === 'pull'
           ? new Chats(redis, { prefix }).pull('jack', { waitMs: Infinity, signal })
           : new Mailboxes(redis, { prefix }).receive('jack', { waitMs: Infinity, signal });
       await expect(read).rejects.toBe(reason);
-      expect(close).toHaveBeenCalledTimes(0);
+      expect(stopped).toHaveBeenCalledTimes(0);
       await proxy.restore();
-      // What was asked for is confirmed now, and given up.
-      const channel = method === 'pull' ? 'member-events' : 'mailbox-wake';
-      const waiter = await hub.waiter(`${prefix}:messaging:{jack}:${channel}`, 'probe');
-      waiter.close();
-      expect(close).toHaveBeenCalledTimes(method === 'receive' ? 2 : 1);
-      close.mockRestore();
+      await until('the late subscription to be given up', () => stopped.mock.calls.length === 1);
       disconnect(redis);
     },
   );

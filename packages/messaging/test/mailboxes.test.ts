@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { InvalidBodyError, Mailboxes, NotFoundError } from '@mortise/messaging';
+import { InvalidBodyError, Mailboxes, UnknownIdError } from '@mortise/messaging';
 import type { MailboxesOptions, ReceiveOptions } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 
@@ -293,11 +293,11 @@ describe('ack', () => {
     await mailboxes.send('jack', 1, ANNA);
     const [wrong, right] = await Promise.allSettled([mailboxes.ack('jack', 2), mailboxes.ack('jack', 1)]);
     expect(right).toEqual({ status: 'fulfilled', value: 1 });
-    expect(wrong).toMatchObject({ status: 'rejected', reason: expect.any(NotFoundError) });
+    expect(wrong).toMatchObject({ status: 'rejected', reason: expect.any(UnknownIdError) });
     expect(wrong).toMatchObject({
       reason: { code: 'ERR_UNKNOWN_MESSAGE', recipient: 'jack', id: 2, lastId: 1 },
     });
-    await expect(mailboxes.ack('nobody', 1)).rejects.toThrow(NotFoundError);
+    await expect(mailboxes.ack('nobody', 1)).rejects.toThrow(UnknownIdError);
   });
 
   test.each([[-1], [1.5], [Number.NaN], [Number.POSITIVE_INFINITY]])('refuses the id %d', async (id) => {

@@ -136,7 +136,7 @@ class World {
         stored.filter(({ id }) => id > this.#acked.get(chatId)!),
       );
     }
-    const pulled = await this.#chats.pull('ben', { maxBytes, limit });
+    const pulled = await this.#chats.pull('ben', { maxReplyBytes: maxBytes, limit });
     this.#check(before, pulled, { maxBytes, limit });
     // All of them, those of the first chat, the first message of each, or nothing.
     const taken = acked === 1 ? pulled.slice(0, 1) : acked === 0 ? [] : pulled;

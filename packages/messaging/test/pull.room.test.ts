@@ -44,7 +44,7 @@ async function ack(chats: Chats, pulled: readonly Pulled[]): Promise<void> {
 /** What Redis sends to a process for a pull, and what that is. */
 async function sentFor(
   prefix: string,
-  { maxBytes, isQuiet }: { maxBytes: number; isQuiet: boolean },
+  { maxReplyBytes, isQuiet }: { maxReplyBytes: number; isQuiet: boolean },
   fill: () => Promise<unknown>,
 ): Promise<{ sent: number; pulled: Pulled[] }> {
   const own = connect();
@@ -54,21 +54,24 @@ async function sentFor(
   for (let look = 0; look < (isQuiet ? 3 : 0); look += 1) expect(await chats.pull('ben')).toEqual([]);
   await fill();
   const before = own.stream.bytesRead;
-  const pulled = await chats.pull('ben', { maxBytes });
+  const pulled = await chats.pull('ben', { maxReplyBytes });
   return { sent: own.stream.bytesRead - before, pulled };
 }
 
 describe.each([
   ['one that was read natively', 6_000, [1, 2]],
   ['one that was read by the script', 1, [1]],
-])('D1: a chat that cannot be decoded takes no room: %s', (_, maxBytes, ids) => {
+])('D1: a chat that cannot be decoded takes no room: %s', (_, maxReplyBytes, ids) => {
   test('another one has all of it, though the damaged one waits for longer', async () => {
     const { prefix, chats, post } = await create(['a', 'b']);
     await post('a', 2_000);
     await post('b', 2_500, 2);
     await redis.lset(`${prefix}:messaging:{a}:log`, 0, `1:0:anna\0{${'x'.repeat(2_000)}`);
     const told: string[] = [];
-    const pulled = await chats.pull('ben', { maxBytes, onUnreadable: ({ chatId }) => told.push(chatId) });
+    const pulled = await chats.pull('ben', {
+      maxReplyBytes,
+      onUnreadable: ({ chatId }) => told.push(chatId),
+    });
     expect(pulled).toMatchObject([{ chatId: 'b', unread: 2 }]);
     expect(pulled[0]!.messages.map(({ id }) => id)).toEqual(ids);
     expect(told).toEqual(['a']);
@@ -82,7 +85,7 @@ test('D1: of many that cannot be decoded, none keeps a small pull from the one t
   for (const chatId of names.slice(0, -1))
     await redis.lset(`${prefix}:messaging:{${chatId}}:log`, 0, `1:0:anna\0{${'x'.repeat(1_000)}`);
   const onUnreadable = (): void => undefined;
-  expect(await chats.pull('ben', { maxBytes: 1_500, onUnreadable })).toMatchObject([
+  expect(await chats.pull('ben', { maxReplyBytes: 1_500, onUnreadable })).toMatchObject([
     { chatId: names.at(-1), messages: [{ id: 1 }] },
   ]);
 });
@@ -93,7 +96,7 @@ test.each([
 ])('D2: Redis sends for 200 chats %s no more than twice the bytes and a message', async (_, isQuiet) => {
   const names = namesOf(200);
   const { prefix, post } = await create(names);
-  const { sent, pulled } = await sentFor(prefix, { maxBytes: 10_000, isQuiet }, () =>
+  const { sent, pulled } = await sentFor(prefix, { maxReplyBytes: 10_000, isQuiet }, () =>
     Promise.all(names.map((chatId) => post(chatId, 60_000))),
   );
   expect(bytesIn(pulled)).toBe(60_000);
@@ -108,7 +111,7 @@ describe('D3: a message that is larger than what is left', () => {
     // Not in the same millisecond as the others, of which the first one would come.
     await redis.zincrby(`${prefix}:messaging:{large}:chat`, 10, '\0e');
     for (const chatId of busy) await post(chatId, 1_000, 10);
-    const pulled = await chats.pull('ben', { maxBytes: 10_000 });
+    const pulled = await chats.pull('ben', { maxReplyBytes: 10_000 });
     expect(pulled.at(-1)).toMatchObject({ chatId: 'large', messages: [{ id: 1 }] });
     expect(pulled.length).toBeGreaterThan(1);
     expect(bytesIn(pulled)).toBeLessThanOrEqual(10_000);
@@ -122,7 +125,7 @@ describe('D3: a message that is larger than what is left', () => {
     // 40 older messages, nine in each reply.
     let hasCome = false;
     for (let pulls = 0; pulls < 6 && !hasCome; pulls += 1) {
-      const pulled = await chats.pull('ben', { maxBytes: 10_000 });
+      const pulled = await chats.pull('ben', { maxReplyBytes: 10_000 });
       hasCome = pulled.some(({ chatId }) => chatId === 'large');
       await ack(chats, pulled);
       // As much again as was read: there is never less in those.
@@ -135,12 +138,12 @@ describe('D3: a message that is larger than what is left', () => {
 test('D4: what a writer may post with another limit is not guessed: Redis sends twice the bytes and a message', async () => {
   const names = namesOf(10);
   const { prefix, post } = await create(names);
-  const maxBytes = 2_000_000;
-  const { sent, pulled } = await sentFor(prefix, { maxBytes, isQuiet: true }, async () => {
+  const maxReplyBytes = 2_000_000;
+  const { sent, pulled } = await sentFor(prefix, { maxReplyBytes, isQuiet: true }, async () => {
     for (const chatId of names) await post(chatId, 500_000, 3);
   });
   expect(bytesIn(pulled)).toBe(1_500_000);
-  expect(sent).toBeLessThan(2 * maxBytes + 500_000 + names.length * CHAT_BYTES);
+  expect(sent).toBeLessThan(2 * maxReplyBytes + 500_000 + names.length * CHAT_BYTES);
 });
 
 describe('D5: room that one chat leaves goes to others', () => {
@@ -149,7 +152,7 @@ describe('D5: room that one chat leaves goes to others', () => {
     await post('a', 1_000, 30);
     await post('b', 1_000, 20);
     await chats.ack('b', 'ben', 19);
-    const pulled = await chats.pull('ben', { maxBytes: 20 * (1_000 + HEAD_BYTES) });
+    const pulled = await chats.pull('ben', { maxReplyBytes: 20 * (1_000 + HEAD_BYTES) });
     expect(pulled.map(({ messages }) => messages.length)).toEqual([19, 1]);
   });
 
@@ -157,7 +160,7 @@ describe('D5: room that one chat leaves goes to others', () => {
     const { chats, post } = await create(['a', 'b', 'large']);
     for (const chatId of ['a', 'b']) await post(chatId, 1_000, 20);
     await post('large', 15_000);
-    const pulled = await chats.pull('ben', { maxBytes: 12 * (1_000 + HEAD_BYTES) });
+    const pulled = await chats.pull('ben', { maxReplyBytes: 12 * (1_000 + HEAD_BYTES) });
     expect(pulled.map(({ chatId, messages }) => [chatId, messages.length])).toEqual([
       ['a', 6],
       ['b', 6],
@@ -169,7 +172,7 @@ describe('D5: room that one chat leaves goes to others', () => {
     await post('a', 1_000, 20);
     await post('b', 1_000, 2);
     await post('c', 1_000, 30);
-    const pulled = await chats.pull('ben', { maxBytes: 20 * (1_000 + HEAD_BYTES) });
+    const pulled = await chats.pull('ben', { maxReplyBytes: 20 * (1_000 + HEAD_BYTES) });
     expect(pulled.map(({ messages }) => messages.length)).toEqual([9, 2, 9]);
   });
 });
@@ -213,8 +216,8 @@ describe('round trips of pull', () => {
     const { prefix, post } = await create(names);
     for (const [index, chatId] of names.entries()) await post(chatId, 100 + 200 * index, 5);
     // Scripts that the server may not know.
-    await roundTripsOf(prefix, [{ maxBytes: 1_000 }]);
-    const bounds = [1, 5_000, 20_000, 200_000].map((maxBytes) => ({ maxBytes }));
+    await roundTripsOf(prefix, [{ maxReplyBytes: 1_000 }]);
+    const bounds = [1, 5_000, 20_000, 200_000].map((maxReplyBytes) => ({ maxReplyBytes }));
     // The first one learns that the server has slots.
     const [[, whole, ...bounded]] = await roundTripsOf(prefix, [{}, {}, ...bounds]);
     expect(whole).toBe(3);
@@ -225,23 +228,25 @@ describe('round trips of pull', () => {
     const names = namesOf(4);
     const { prefix, chats, post } = await create(names);
     for (const chatId of names) await post(chatId, 1_000, 30);
-    const maxBytes = 4 * 10 * 1_050;
-    await roundTripsOf(prefix, [{ maxBytes }]);
-    expect(await roundTripsOf(prefix, [{ maxBytes }])).toEqual([[3], [2 + names.length]]);
-    expect((await chats.pull('ben', { maxBytes })).map(({ messages }) => messages.length)).toEqual([
+    const maxReplyBytes = 4 * 10 * 1_050;
+    await roundTripsOf(prefix, [{ maxReplyBytes }]);
+    expect(await roundTripsOf(prefix, [{ maxReplyBytes }])).toEqual([[3], [2 + names.length]]);
+    expect((await chats.pull('ben', { maxReplyBytes })).map(({ messages }) => messages.length)).toEqual([
       10, 10, 10, 10,
     ]);
     // What would go to one more message of a chat goes when it is as much as that.
     const less = 4 * 1_700;
-    expect((await roundTripsOf(prefix, [{ maxBytes: less }]))[0]).toEqual([4]);
-    expect((await chats.pull('ben', { maxBytes: less })).flatMap(({ messages }) => messages)).toHaveLength(6);
+    expect((await roundTripsOf(prefix, [{ maxReplyBytes: less }]))[0]).toEqual([4]);
+    expect(
+      (await chats.pull('ben', { maxReplyBytes: less })).flatMap(({ messages }) => messages),
+    ).toHaveLength(6);
   });
 
   test('three where a chat was created a moment ago, and where it has dropped more than it may keep', async () => {
     const { prefix, chats, post } = await create(['a', 'b']);
     await post('a', 100, 12);
     await post('b', 100, 2);
-    await roundTripsOf(prefix, [{ maxBytes: 100 }]);
+    await roundTripsOf(prefix, [{ maxReplyBytes: 100 }]);
     expect((await roundTripsOf(prefix, [{}, {}]))[0][1]).toBe(3);
     const writer = new Chats(redis, { prefix, maxMessages: 5 });
     await writer.post('a', 'anna', 'x');
@@ -256,48 +261,40 @@ describe('round trips of pull', () => {
     const { prefix, post } = await create(names);
     for (const chatId of names) await post(chatId, 150, 4);
     // Each part has one message of some 165 bytes, and some 80 are left of it.
-    const [, [steps]] = await roundTripsOf(prefix, [{ maxBytes: 40 * 250 }]);
+    const [, [steps]] = await roundTripsOf(prefix, [{ maxReplyBytes: 40 * 250 }]);
     // Index and heads; then a script for each chat; then one for each 1,024 bytes.
     expect(steps).toBeGreaterThan(2 + names.length);
     expect(steps).toBeLessThanOrEqual(2 + names.length + 4);
   });
 });
 
-describe('what happens to a chat between the two rounds in which it is read', () => {
-  /** Of the twelve messages of `a`, the first round has ten; `b` leaves it room for the others. */
-  async function interrupt(happen: (room: Room) => Promise<unknown>): Promise<Pulled[]> {
-    const room = await create(['a', 'b']);
-    const { prefix, chats, post } = room;
-    await post('a', 1_000, 12);
-    await post('b', 1_000, 20);
-    await chats.ack('b', 'ben', 19);
-    // Index and heads, then a script for each of the two.
-    const firstRound = 4;
-    const interrupted = stepwise(redis, async (step, send) => {
-      const reply = await send();
-      if (step === firstRound) await happen(room);
-      return reply;
-    });
-    return new Chats(interrupted, { prefix }).pull('ben', { maxBytes: 20 * (1_000 + HEAD_BYTES) });
-  }
+describe('a chat that gets a second pass', () => {
+  const idsFrom = (first: number, last: number): number[] =>
+    Array.from({ length: last + 1 - first }, (_, index) => first + index);
 
-  const idsTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
-
-  test.each<[string, number, (room: Room) => Promise<unknown>]>([
-    ['nothing', 12, () => Promise.resolve()],
-    ['what is posted comes the next time', 12, ({ post }) => post('a', 1_000)],
-    ['what is acked elsewhere leaves no hole', 10, ({ chats }) => chats.ack('a', 'ben', 11)],
+  /** The first pass has ten of twelve messages of `a`; `b` leaves room for the others. */
+  test.each<[string, object, number[], (room: Room) => Promise<unknown>]>([
+    ['returns what fits', { unread: 12 }, idsFrom(1, 12), () => Promise.resolve()],
+    ['counts a post in between', { unread: 13, lastId: 13 }, idsFrom(1, 12), ({ post }) => post('a', 1_000)],
     [
-      'what is trimmed leaves no hole',
-      10,
+      'begins after an ack in between',
+      { unread: 1, ackedId: 11 },
+      [12],
+      ({ chats }) => chats.ack('a', 'ben', 11),
+    ],
+    [
+      'has no gap after a trim in between',
+      { unread: 1, ackedId: 11 },
+      [12],
       async ({ chats }) => {
         for (const member of ['ben', 'cleo']) await chats.ack('a', member, 11);
       },
     ],
-    ['who leaves has what was there before', 10, ({ chats }) => chats.leave('a', 'ben')],
+    ['is omitted after a leave in between', {}, [], ({ chats }) => chats.leave('a', 'ben')],
     [
-      'another one of its name is not mixed with it',
-      10,
+      'is the later chat of its name',
+      { unread: 12, messages: idsFrom(1, 12).map((id) => ({ id, body: bodyOf(100) })) },
+      idsFrom(1, 12),
       async ({ prefix, chats, post }) => {
         for (const member of ['anna', 'ben', 'cleo']) await chats.leave('a', member);
         await chats.create({ sender: 'anna', members: ['ben'], chatId: 'a' });
@@ -305,13 +302,25 @@ describe('what happens to a chat between the two rounds in which it is read', ()
         await post('a', 100, 12);
       },
     ],
-  ])('%s', async (_, lastRead, happen) => {
-    const pulled = await interrupt(happen);
-    expect(pulled).toMatchObject([
-      { chatId: 'a', unread: 12, lastId: 12, ackedId: 0 },
-      { chatId: 'b', unread: 1 },
-    ]);
-    expect(pulled[0]!.messages.map(({ id }) => id)).toEqual(idsTo(lastRead));
+  ])('%s', async (_, wanted, ids, happen) => {
+    const room = await create(['a', 'b']);
+    const { prefix, chats, post } = room;
+    await post('a', 1_000, 12);
+    await post('b', 1_000, 20);
+    await chats.ack('b', 'ben', 19);
+    // Index and heads, then a script for each of the two.
+    const firstPass = 4;
+    const interrupted = stepwise(redis, async (step, send) => {
+      const reply = await send();
+      if (step === firstPass) await happen(room);
+      return reply;
+    });
+    const pulled = await new Chats(interrupted, { prefix }).pull('ben', {
+      maxReplyBytes: 20 * (1_000 + HEAD_BYTES),
+    });
+    const a = { chatId: 'a', lastId: 12, ackedId: 0, ...wanted };
+    expect(pulled).toMatchObject([...(ids.length > 0 ? [a] : []), { chatId: 'b', unread: 1 }]);
+    expect(pulled.slice(0, -1).flatMap(({ messages }) => messages.map(({ id }) => id))).toEqual(ids);
   });
 });
 

@@ -42,8 +42,8 @@ describe('of', () => {
 
   test('has no chat whose log holds what others have yet to read: that it exists tells nothing', () => {
     const quiet = create();
-    quiet.add('ben', 'a', 0, false);
-    quiet.add('ben', 'b', 0, true);
+    quiet.add('ben', 'a', 0, true);
+    quiet.add('ben', 'b', 0, false);
     expect(quiet.of('ben', 0)).toEqual(['b']);
   });
 
@@ -55,7 +55,7 @@ describe('of', () => {
 describe('add', () => {
   test('of a chat that was not asked for its log leaves it what it was, until that is too old', () => {
     const quiet = create();
-    quiet.add('ben', 'a', 0, false);
+    quiet.add('ben', 'a', 0, true);
     quiet.add('ben', 'a', 1);
     expect(has(quiet, 'ben', 'a', 1)).toBe(false);
     quiet.add('ben', 'a', MAX_AGE_MS);
@@ -64,16 +64,16 @@ describe('add', () => {
 
   test('of a chat that was asked replaces what was known', () => {
     const quiet = create();
-    quiet.add('ben', 'a', 0, false);
-    quiet.add('ben', 'a', 1, true);
+    quiet.add('ben', 'a', 0, true);
+    quiet.add('ben', 'a', 1, false);
     expect(has(quiet, 'ben', 'a', MAX_AGE_MS)).toBe(true);
-    quiet.add('ben', 'a', 2, false);
+    quiet.add('ben', 'a', 2, true);
     expect(has(quiet, 'ben', 'a', 2)).toBe(false);
   });
 
   test('of a chat that was not asked makes its head young, where its log was empty', () => {
     const quiet = create();
-    quiet.add('ben', 'a', 0, true);
+    quiet.add('ben', 'a', 0, false);
     quiet.add('ben', 'a', 10);
     expect(has(quiet, 'ben', 'a', MAX_AGE_MS + 9)).toBe(true);
   });
@@ -86,7 +86,7 @@ test('delete forgets one chat of one member, and what is not there', () => {
     ['ben', 'b'],
     ['anna', 'a'],
   ] as const)
-    quiet.add(member, chatId, 0, true);
+    quiet.add(member, chatId, 0, false);
   quiet.delete('ben', 'a');
   quiet.delete('ben', 'a');
   quiet.delete('cleo', 'a');

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import { METRICS } from '../src/telemetry/metrics.js';
+import * as fileMetrics from '../src/files/metrics.js';
+import * as metrics from '../src/telemetry/metrics.js';
 import { Channel, lines, textOf } from './files/fixture.js';
 
 const redis = connect();
@@ -161,8 +162,9 @@ describe('the telemetry', () => {
   test('is listed in the README', () => {
     const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8');
     const rows = [...readme.matchAll(/^\| `(mortise\.messaging\.\w+)` +\| `([^`]+)`/gm)];
-    expect(rows.map(([, name, unit]) => ({ name, unit }))).toEqual(
-      METRICS.map(({ name, unit }) => ({ name, unit })),
+    const all = Object.values({ ...metrics, ...fileMetrics });
+    expect(rows.map(([, name, unit]) => `${name} ${unit}`).toSorted()).toEqual(
+      all.flatMap((metric) => ('unit' in metric ? `${metric.name} ${metric.unit}` : [])).toSorted(),
     );
   });
 });

@@ -52,7 +52,7 @@ export class MembersController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ items: Pulled[] }> {
     const items = await this.waits.run(reply, query.waitMs, async (signal) =>
-      this.chats.pull(member, { ...query, maxBytes: MAX_PENDING_BYTES, signal }),
+      this.chats.pull(member, { ...query, maxReplyBytes: MAX_PENDING_BYTES, signal }),
     );
     return { items };
   }

@@ -1,6 +1,6 @@
 /** Reads heads of chats and cursors of members: reads of one tick share a round trip. */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, readMany } from '@mortise/redis';
+import { Coalescer, readEach } from '@mortise/redis';
 import type { Read } from '@mortise/redis';
 import { ackedIdOf, HEAD } from '../log/score.js';
 
@@ -24,17 +24,8 @@ export class ChatHeads {
 
   constructor(redis: RedisClient) {
     this.#reads = new Coalescer<string, Read, HeadReply>(
-      async (_group, reads) => {
-        try {
-          return (await readMany(redis, reads)).map(toReply);
-        } catch {
-          // One damaged chat must not hide the others.
-          const alone = reads.map(async (read) => readMany(redis, [read]));
-          return (await Promise.allSettled(alone)).map((result) =>
-            result.status === 'fulfilled' ? toReply(result.value[0]) : (result.reason as Error),
-          );
-        }
-      },
+      async (_group, reads) =>
+        (await readEach(redis, reads)).map((reply) => (reply instanceof Error ? reply : toReply(reply))),
       { maxBatch: MAX_BATCH },
     );
   }

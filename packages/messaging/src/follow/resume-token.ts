@@ -10,7 +10,7 @@
  * positions are encoded one by one and joined.
  */
 import { crc32 } from 'node:zlib';
-import { decodeName, encodeName } from '@mortise/redis';
+import { ArgumentRangeError, decodeName, encodeName } from '@mortise/redis';
 
 /** The last id that was delivered in a chat. */
 export interface Position {
@@ -154,7 +154,7 @@ function checkOf(seed: number, text: string): string {
   return letters(crc32(text, seed) * 16, CHECK_LENGTH);
 }
 
-function notAToken(token: unknown): RangeError {
+function notAToken(token: unknown): ArgumentRangeError {
   const shown = JSON.stringify(typeof token === 'string' ? token.slice(0, 64) : token);
-  return new RangeError(`after must be the token of an event of this member, got ${shown}`);
+  return new ArgumentRangeError(`after must be the token of an event of this member, got ${shown}`);
 }

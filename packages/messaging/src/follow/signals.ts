@@ -1,7 +1,7 @@
 /** Signals to present followers: typing and presence. They are never stored. */
 import { decodeName, encodeName, requireName } from '@mortise/redis';
 import type { ChatsContext } from '../log/chats-context.js';
-import { NotAllowedError, NotFoundError } from '../errors.js';
+import { NotAllowedError, UnknownIdError } from '../errors.js';
 import { followIndex, followSignal } from '../scripts.gen.js';
 
 /** Scripts of one `presence` at a time. */
@@ -17,7 +17,7 @@ export class Signals {
   async typing(chatId: string, member: string): Promise<void> {
     const name = encodeName(requireName('member', member));
     const outcome = await this.#signal(chatId, name, 't', name);
-    if (outcome < 0) throw NotFoundError.chat(chatId);
+    if (outcome < 0) throw UnknownIdError.chat(chatId);
     if (outcome === 0) throw NotAllowedError.notAMember(chatId, member);
   }
 

@@ -33,7 +33,8 @@ export interface SubscriptionOptions {
 const MAX_PAGES = 4;
 /** A new chat of the index is read after each of these times: the member joins it within 30 s, or never. */
 const CHECKS_MS = [50, 250, 1_000, 5_000, 31_000];
-const SETTLED_MS = 60_000;
+/** A join under an entry of the index ends within this time. */
+const MAX_JOIN_MS = 60_000;
 const DONE = { done: true, value: undefined } as const;
 
 export class Subscription<Body> implements ChatEvents<Body>, ChatFollower<FollowedChat>, Listener {
@@ -246,7 +247,7 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower<Follow
     if (this.#isOver) return;
     this.#indexTimer = setTimeout(
       () => {
-        const oldest = performance.now() - SETTLED_MS;
+        const oldest = performance.now() - MAX_JOIN_MS;
         for (const [chatId, at] of this.#announced) if (at < oldest) this.#announced.delete(chatId);
         this.#look();
         this.#checkIndexLater();
@@ -273,25 +274,25 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower<Follow
       const joinedAt = Number(entries[index + 1]);
       indexed.add(chatId);
       if (this.#unjoined.get(chatId) === joinedAt || this.#chats.has(chatId)) continue;
-      const isSettled = now - joinedAt > SETTLED_MS;
-      if (isSettled) this.#unjoined.set(chatId, joinedAt);
-      this.#follow(chatId, { start: positions.get(chatId), isNewcomer: !isFirst, isSettled });
+      const isJoinOver = now - joinedAt > MAX_JOIN_MS;
+      if (isJoinOver) this.#unjoined.set(chatId, joinedAt);
+      this.#follow(chatId, { start: positions.get(chatId), isNewcomer: !isFirst, isJoinOver });
     }
     for (const chatId of this.#unjoined.keys()) if (!indexed.has(chatId)) this.#unjoined.delete(chatId);
     for (const start of positions.values()) {
       if (!indexed.has(start.chatId))
-        this.#follow(start.chatId, { start, isNewcomer: false, isSettled: true });
+        this.#follow(start.chatId, { start, isNewcomer: false, isJoinOver: true });
     }
   }
 
-  /** @param isSettled Whether no join is under way. */
+  /** @param options.isJoinOver Whether no join is under way. */
   #follow(
     chatId: string,
-    options: { start: Position | undefined; isNewcomer: boolean; isSettled: boolean },
+    options: { start: Position | undefined; isNewcomer: boolean; isJoinOver: boolean },
   ): void {
     const chat = new FollowedChat(this, this.#feeds.open(chatId), options);
     this.#chats.set(chatId, chat);
-    if (!options.isSettled) this.#checks.set(chat, { count: 0 });
+    if (!options.isJoinOver) this.#checks.set(chat, { count: 0 });
     if (options.start) this.#tokens.onStart(chat);
     chat.attach();
   }
@@ -314,7 +315,7 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower<Follow
       else this.#checks.set(chat, { count: 0 });
       chat.look();
     }
-    if (!chat) this.#follow(chatId, { start: undefined, isNewcomer: true, isSettled: false });
+    if (!chat) this.#follow(chatId, { start: undefined, isNewcomer: true, isJoinOver: false });
   }
 
   #drop(chat: FollowedChat): void {
@@ -366,7 +367,7 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower<Follow
     if (chat.isOver) {
       this.#drop(chat);
       const announcedAt = this.#announced.get(chatId) ?? -Infinity;
-      if (announcedAt > performance.now() - SETTLED_MS) this.#announce(chatId);
+      if (announcedAt > performance.now() - MAX_JOIN_MS) this.#announce(chatId);
       // The mute has ended as well. The member may have come back unnoticed; otherwise the index entry is useless.
       this.#look();
     } else {

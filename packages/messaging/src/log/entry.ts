@@ -12,7 +12,7 @@
  * | `D` | a deletion | `<from>` NUL `<id of the message>` |
  * | `X` | the tombstone of a deleted or expired message | `<id of the deletion>` |
  */
-import { decodeName, encodeName, requireName } from '@mortise/redis';
+import { ArgumentTypeError, decodeName, encodeName, requireName } from '@mortise/redis';
 import { InvalidBodyError } from '../errors.js';
 import { isDeeperThan, isOutOfStack, MAX_DEPTH } from './depth.js';
 
@@ -90,7 +90,7 @@ export function encodeBody(recipient: string, body: unknown, maxBytes: number): 
     if (isOutOfStack(error)) throw InvalidBodyError.tooDeep(recipient, MAX_DEPTH);
     throw error;
   }
-  if (json === undefined) throw new TypeError(`body must be a JSON value, got ${typeof body}`);
+  if (json === undefined) throw new ArgumentTypeError(`body must be a JSON value, got ${typeof body}`);
   // A string of n characters has n to 3n bytes.
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);

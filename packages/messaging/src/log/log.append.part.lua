@@ -109,11 +109,8 @@ if fresh > 0 then
     local before = stored
     local kept = stored - MOST_DROPPED
     if stored > maxMessages then
-      local popped = redis.call('LPOP', log, math.min(stored - maxMessages, MOST_DROPPED))
-      for i = 1, #popped do
-        bytes = bytes - #popped[i]
-      end
-      stored = stored - #popped
+      local surplus = math.min(stored - maxMessages, MOST_DROPPED)
+-- include log.pop.part.lua
     end
     local oldest = isDue and redis.call('LINDEX', log, 0)
     while

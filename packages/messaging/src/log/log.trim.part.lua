@@ -7,18 +7,15 @@
 if floor >= last and keepAcked == 0 then
   redis.call('UNLINK', log, uncounted or log)
 else
-  local stored = redis.call('LLEN', log)
+  local stored, bytes = redis.call('LLEN', log), 0
   local freedTo = math.min(floor, last - keepAcked)
-  local surplus, freedBytes = freedTo - last + stored, 0
-  if surplus > 0 then
-    while surplus > 0 do
-      local popped = redis.call('LPOP', log, math.min(surplus, 1000))
-      for i = 1, #popped do
-        freedBytes = freedBytes + #popped[i]
-      end
-      surplus = surplus - #popped
+  local kept = last - freedTo
+  if stored > kept then
+    while stored > kept do
+      local surplus = math.min(stored - kept, 1000)
+-- include log.pop.part.lua
     end
-    redis.call('ZINCRBY', cursors, freedBytes, '\0b')
+    redis.call('ZINCRBY', cursors, 0 - bytes, '\0b')
     if uncounted then
       redis.call('ZREMRANGEBYSCORE', uncounted, '-inf', freedTo)
     end

@@ -1,3 +1,6 @@
+import { encodeBody } from './entry.js';
+import { messageKey } from './message-key.js';
+
 /** A message for a script that appends it. */
 export interface NewMessage {
   /** Its sender, as stored. */
@@ -12,6 +15,19 @@ export interface NewMessage {
 
 /** The fixed part of a packed message: u16 sender, u16 and u32 lengths. */
 const FRAME_BYTES = 8;
+
+/** @param log The chat or mailbox, for errors. */
+export function newMessage(
+  log: string,
+  author: string,
+  body: unknown,
+  id: string | undefined,
+  maxPayloadBytes: number,
+): NewMessage {
+  const json = encodeBody(log, body, maxPayloadBytes);
+  const key = messageKey(author, id);
+  return { author, key, hasId: id !== undefined, json, jsonBytes: Buffer.byteLength(json) };
+}
 
 /** Packs messages into one argument, since each argument costs the client 0.6 µs. Each sender is sent once. */
 export function packMessages(messages: readonly NewMessage[]): { senders: string[]; packed: Buffer } {

@@ -1,5 +1,5 @@
 import { Coalescer, decodeName, requireInteger, requireName } from '@mortise/redis';
-import { NotFoundError } from '../errors.js';
+import { UnknownIdError } from '../errors.js';
 import type { DeviceOptions } from '../options.js';
 import { resolveDeviceOptions } from '../resolve-options.js';
 import { mailboxAck } from '../scripts.gen.js';
@@ -48,9 +48,9 @@ export class Acks {
       const isEmpty = isEmptyMailbox(count, device);
       if (isEmpty && (upToId === 'all' || upToId === 0)) return 0;
       if (upToId !== 'all' && (isEmpty || count === UNKNOWN_MESSAGE)) {
-        return NotFoundError.message('mailbox', recipient, { id: upToId, lastId });
+        return UnknownIdError.message('mailbox', recipient, { id: upToId, lastId });
       }
-      return NotFoundError.device(recipient, decodeName(device));
+      return UnknownIdError.device(recipient, decodeName(device));
     });
   }
 }

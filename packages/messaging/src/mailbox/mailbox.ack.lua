@@ -56,9 +56,6 @@ if #written > 0 then
   redis.call('ZADD', mailbox, 'XX', 'GT', unpack(written))
 end
 if #written > 0 or hasTombstones then
--- include mailbox.floor.part.lua
-  if canFree then
--- include log.trim.part.lua
-  end
+-- include mailbox.free.part.lua
 end
 return replies

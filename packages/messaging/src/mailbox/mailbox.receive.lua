@@ -22,13 +22,7 @@ local device, isLatest, limit, headMs, tombstoneMs = ARGV[1], ARGV[2] == '1', to
 -- Written once a second: each write goes to the replicas and the AOF.
 local FETCHED_STEP = 1000
 
--- include mailbox.sweep.part.lua
-if hasTombstones then
--- include mailbox.floor.part.lua
-  if canFree then
--- include log.trim.part.lua
-  end
-end
+-- include mailbox.clean.part.lua
 
 local head = redis.call('ZMSCORE', mailbox, '\0e', '\0l', device)
 if not head[1] then

@@ -20,8 +20,5 @@ end
 redis.call('HDEL', fetched, device)
 local last = 0 - redis.call('ZSCORE', mailbox, '\0l')
 local base = last - redis.call('LLEN', log)
--- include mailbox.floor.part.lua
-if canFree then
--- include log.trim.part.lua
-end
+-- include mailbox.free.part.lua
 return 1

@@ -29,48 +29,17 @@ local publish, limits, count, packed, ttls = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local senders = { unpack(ARGV, 6) }
 local keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs = struct.unpack('>dddddd', limits)
 
--- include mailbox.sweep.part.lua
-if hasTombstones then
--- include mailbox.floor.part.lua
-  if canFree then
--- include log.trim.part.lua
-  end
-end
+-- include mailbox.clean.part.lua
 
 local head = redis.call('ZMSCORE', mailbox, '\0b', '\0e', '\0l', '\0t')
-local parts = { struct.unpack(count == 1 and '>HHc0Ic0' or '>' .. string.rep('HHc0Ic0', count), packed) }
-local messageKeys, authors, bodies, places, refusals = {}, {}, {}, nil, nil
-for i = 1, count do
-  authors[i], messageKeys[i], bodies[i] = senders[parts[3 * i - 2]], parts[3 * i - 1], parts[3 * i]
-end
-
-local isBlocked = redis.call('SMISMEMBER', blocked, unpack(senders))
+local messageKeys, authors, bodies, places, whose, refusals
+local refused, isBlocked = {}, redis.call('SMISMEMBER', blocked, unpack(senders))
 for i = 1, #senders do
   if isBlocked[i] == 1 then
-    isBlocked[senders[i]] = true
-    refusals = {}
+    refused[i] = false
   end
 end
-if refusals then
-  -- Removes the messages of blocked senders, except those that were sent before.
-  local kept = 0
-  places = {}
-  for i = 1, count do
-    local messageKey = messageKeys[i]
-    local isKnown = head[2] and redis.call('HEXISTS', ids, messageKey) + redis.call('HEXISTS', oldIds, messageKey) > 0
-    if isBlocked[authors[i]] and not isKnown then
-      refusals[i] = false
-    else
-      kept = kept + 1
-      places[kept] = i
-      authors[kept], messageKeys[kept], bodies[kept] = authors[i], messageKey, bodies[i]
-    end
-  end
-  if kept == 0 then
-    return refusals
-  end
-  count = kept
-end
+-- include log.unpack.part.lua
 
 if not head[2] then
   local device = 'main'
@@ -98,12 +67,9 @@ if fresh > 0 then
     if surplus <= 0 then
       break
     end
-    local popped = redis.call('LPOP', log, math.min(surplus, MOST_DROPPED))
-    for i = 1, #popped do
-      bytes = bytes - #popped[i]
-    end
-    stored = stored - #popped
-    droppedFrom, droppedTo = droppedTo > 0 and droppedFrom or base + 1, base + #popped
+    surplus = math.min(surplus, MOST_DROPPED)
+-- include log.pop.part.lua
+    droppedFrom, droppedTo = droppedTo > 0 and droppedFrom or base + 1, base + surplus
   end
   redis.call('ZADD', mailbox, -bytes, '\0b', -last, '\0l', -lastAt, '\0t')
   redis.call('PEXPIRE', mailbox, headMs)
@@ -116,7 +82,7 @@ if fresh > 0 then
     end
     local added = {}
     for i = 1, count do
-      local ttlMs = ttlOf[places and places[i] or i]
+      local ttlMs = ttlOf[places[i]]
       if ttlMs and outcomes[i] > 0 then
         added[#added + 1], added[#added + 2] = now + ttlMs, outcomes[i]
       end
@@ -138,14 +104,5 @@ if fresh > 0 then
   redis.call(publish, wake, '*:')
 end
 
-if refusals then
-  for i = 1, count do
-    refusals[places[i]] = outcomes[i]
-  end
-  outcomes = refusals
-end
-if droppedTo > 0 then
-  outcomes[#outcomes + 1] = droppedFrom
-  outcomes[#outcomes + 1] = droppedTo
-end
+-- include log.outcomes.part.lua
 return outcomes

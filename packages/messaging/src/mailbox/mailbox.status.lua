@@ -17,13 +17,7 @@
 local mailbox, log, uncounted, expiring, fetched = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local tombstoneMs = ARGV[1]
 
--- include mailbox.sweep.part.lua
-if hasTombstones then
--- include mailbox.floor.part.lua
-  if canFree then
--- include log.trim.part.lua
-  end
-end
+-- include mailbox.clean.part.lua
 
 local scores = redis.call('ZRANGE', mailbox, '0', '-1', 'WITHSCORES')
 if #scores == 0 then

@@ -14,13 +14,7 @@
 local mailbox, log, uncounted, expiring = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local device, tombstoneMs = ARGV[1], ARGV[2]
 
--- include mailbox.sweep.part.lua
-if hasTombstones then
--- include mailbox.floor.part.lua
-  if canFree then
--- include log.trim.part.lua
-  end
-end
+-- include mailbox.clean.part.lua
 
 local scores = redis.call('ZMSCORE', mailbox, '\0l', device)
 if not scores[1] then

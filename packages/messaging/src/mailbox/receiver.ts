@@ -1,11 +1,11 @@
-import { Coalescer, decodeName, TIMED_OUT, waitFor } from '@mortise/redis';
-import { NotFoundError, ReadTimeoutError } from '../errors.js';
-import { orClosed } from '../log/closed-client.js';
+import { Coalescer, decodeName } from '@mortise/redis';
+import { UnknownIdError } from '../errors.js';
 import { isTombstone, toRange } from '../log/entry.js';
 import type { ReceiveOptions } from '../options.js';
 import { resolveReceiveOptions } from '../resolve-options.js';
 import { mailboxReceive } from '../scripts.gen.js';
 import { GAPS, PULLED } from '../telemetry/metrics.js';
+import { untilUnread } from '../wait/until-unread.js';
 import type { MailboxesContext } from './context.js';
 import { isEmptyMailbox } from './empty-mailbox.js';
 import type { Message } from './message.js';
@@ -29,13 +29,6 @@ type Reply = [
 ];
 
 const MAX_BATCH = 1_000;
-/** A wake-up may be lost with its connection; a waiting `receive` reads again after this time. */
-const RECHECK_MS = 5_000;
-/** Time limit of the last read of a wait. */
-const LAST_ANSWER_MS = 1_000;
-
-let waiters = 0;
-
 /** Reads mailboxes, and waits for messages. */
 export class Receiver<Body> {
   readonly #context: MailboxesContext;
@@ -49,40 +42,14 @@ export class Receiver<Body> {
 
   async receive(recipient: string, options: ReceiveOptions): Promise<Message<Body>[]> {
     const { device, limit, isLatest, waitMs, signal } = resolveReceiveOptions(options);
-    const { redis, keys, hub } = this.#context;
-    const { wake } = keys.mailbox(recipient);
+    const { wake } = this.#context.keys.mailbox(recipient);
     const read = { recipient, device, limit, isLatest };
-    const deadlineAt = performance.now() + waitMs;
-    signal?.throwIfAborted();
-    const look = async (): Promise<Message<Body>[]> => {
-      const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
-      const reading = this.#read(read);
-      const found = await waitFor(waitMs === 0 ? reading : orClosed(redis, reading), {
-        waitMs: lastAt - performance.now(),
-        signal,
-      });
-      if (found === TIMED_OUT) throw new ReadTimeoutError(recipient, waitMs);
-      return this.#counted(found);
-    };
-    const messages = await look();
-    if (messages.length > 0 || waitMs === 0) return messages;
-    waiters += 1;
-    const waiting = hub.waiter(wake, String(waiters));
-    try {
-      const waiter = await waitFor(waiting, { waitMs: deadlineAt - performance.now(), signal });
-      for (;;) {
-        const found = await look();
-        const now = performance.now();
-        if (found.length > 0 || now >= deadlineAt || waiter === TIMED_OUT) return found;
-        await waiter.next({ deadlineAt: Math.min(deadlineAt, now + RECHECK_MS), ...(signal && { signal }) });
-      }
-    } finally {
-      // The server may not have confirmed the subscription yet.
-      waiting.then(
-        (waiter) => waiter.close(),
-        () => undefined,
-      );
-    }
+    return untilUnread(
+      this.#context,
+      async () => this.#counted(await this.#read(read)),
+      (messages) => messages.length > 0,
+      { reader: recipient, waitMs, signal, channelsOf: () => [wake], isUpdate: () => true },
+    );
   }
 
   #counted(messages: Message<Body>[]): Message<Body>[] {
@@ -120,7 +87,7 @@ export class Receiver<Body> {
       reply = (await mailboxReceive.run(redis, keys.mailbox(recipient), args)) as Reply | number;
       if (typeof reply === 'number') {
         const isEmpty = isEmptyMailbox(reply, device);
-        return reads.map(() => (isEmpty ? null : NotFoundError.device(recipient, decodeName(device))));
+        return reads.map(() => (isEmpty ? null : UnknownIdError.device(recipient, decodeName(device))));
       }
       // Repeats while more has expired than one call removes.
     } while (reply[0] === 1);

@@ -1,12 +1,11 @@
 import { Coalescer, requireName } from '@mortise/redis';
 import { NotAllowedError } from '../errors.js';
-import { countPosted } from '../log/count-posted.js';
-import type { IdRange } from '../log/entry.js';
-import { encodeBody, encodeMember, toRange } from '../log/entry.js';
+import type { Appended } from '../log/appended.js';
+import { toAppended } from '../log/appended.js';
+import { encodeMember } from '../log/entry.js';
 import { limitsOperand } from '../log/limits-operand.js';
-import { messageKey } from '../log/message-key.js';
 import type { NewMessage } from '../log/packed-messages.js';
-import { packMessages } from '../log/packed-messages.js';
+import { newMessage, packMessages } from '../log/packed-messages.js';
 import type { SendOptions } from '../options.js';
 import { resolveOutgoing, resolveSendOptions, resolveTtlMs } from '../resolve-options.js';
 import { mailboxSend } from '../scripts.gen.js';
@@ -19,17 +18,7 @@ export interface Outgoing<Body = unknown> extends SendOptions {
 }
 
 /** The result of `send`. */
-export interface SendResult {
-  /** The id of the message in the recipient's mailbox. */
-  readonly id: number;
-  /** Whether the sender's id was known: nothing was sent, and `id` is that of the first time. */
-  readonly isDuplicate: boolean;
-  /**
-   * Messages that the mailbox dropped to stay within its limits, unread by at least one device. Messages of one script call
-   * report the same range. Absent if there are none.
-   */
-  readonly dropped?: IdRange;
-}
+export type SendResult = Appended;
 
 interface Request extends NewMessage {
   readonly from: string;
@@ -81,11 +70,8 @@ export class Sender<Body> {
     const { recipient, body, from, id } = message;
     requireName('recipient', recipient);
     const author = encodeMember('from', from);
-    const json = encodeBody(recipient, body, this.#context.limits.maxPayloadBytes);
-    const key = messageKey(author, id);
-    const ttlMs = resolveTtlMs(message);
-    const jsonBytes = Buffer.byteLength(json);
-    return { from, author, key, json, jsonBytes, ttlMs, hasId: id !== undefined };
+    const request = newMessage(recipient, author, body, id, this.#context.limits.maxPayloadBytes);
+    return { from, ...request, ttlMs: resolveTtlMs(message) };
   }
 
   async #sendBatch(recipient: string, requests: readonly Request[]): Promise<(SendResult | Error)[]> {
@@ -99,14 +85,7 @@ export class Sender<Body> {
       ttls: packTtls(requests),
       senders,
     })) as (number | null)[];
-    const dropped = toRange(replies[requests.length] ?? 0, replies[requests.length + 1] ?? 0);
-    const results = requests.map(({ from, hasId }, index) => {
-      const id = replies[index] ?? null;
-      if (id === null) return NotAllowedError.blocked(recipient, from);
-      return { id: Math.abs(id), isDuplicate: id < 0 && hasId, ...(dropped && { dropped }) };
-    });
-    countPosted(telemetry, results, dropped);
-    return results;
+    return toAppended(requests, replies, telemetry, ({ from }) => NotAllowedError.blocked(recipient, from));
   }
 }
 

@@ -1,5 +1,5 @@
 import { decodeName } from '@mortise/redis';
-import { NotFoundError } from '../errors.js';
+import { UnknownIdError } from '../errors.js';
 import type { IdRange } from '../log/entry.js';
 import { toRange } from '../log/entry.js';
 import type { DeviceOptions } from '../options.js';
@@ -91,10 +91,14 @@ export class Status {
       })) as [number, number] | number;
       if (typeof reply === 'number') {
         if (isEmptyMailbox(reply, device)) return 0;
-        throw NotFoundError.device(recipient, decodeName(device));
+        throw UnknownIdError.device(recipient, decodeName(device));
       }
       if (reply[0] === 0) return reply[1];
     }
+  }
+
+  async devices(recipient: string): Promise<readonly MailboxDevice[]> {
+    return (await this.status(recipient)).devices;
   }
 
   async status(recipient: string): Promise<MailboxStatus> {

@@ -24,7 +24,7 @@
 --   sender       as stored
 --   others...    the other members, as stored, none twice
 -- RETURNS
---   { 1 created, 0 it existed, -1 too late; the id of the first message, also if its key was known, or 0 (too late: the highest
+--   { 1 created, 0 it existed, -1 too late; the id of the first message, also if it was stored before, or 0 (too late: the highest
 --   instant of a removed index entry); the server's time, ms }
 local chat, log, uncounted, joined = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ids, oldIds, ended, left, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
@@ -36,8 +36,13 @@ local OWNER, WINDOWS, MOST_OPERANDS = 0.5, 64, 1000
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if redis.call('EXISTS', chat) == 1 then
-  local id = messageKey ~= '' and (redis.call('HGET', ids, messageKey) or redis.call('HGET', oldIds, messageKey)) or 0
-  return { 0, tonumber(id), now }
+  local id
+  if messageKey ~= '' then
+    id = redis.call('HGET', ids, messageKey) or redis.call('HGET', oldIds, messageKey)
+  elseif body ~= '' and redis.call('LINDEX', log, 0) == '1:0:' .. sender .. '\0' .. body then
+    id = 1
+  end
+  return { 0, tonumber(id or 0), now }
 end
 -- Includes entries of other members; that costs at most one more round trip.
 local leftAt = tonumber(redis.call('ZRANGE', left, -1, -1, 'WITHSCORES')[2]) or 0

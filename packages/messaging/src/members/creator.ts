@@ -1,4 +1,4 @@
-import { requireName } from '@mortise/redis';
+import { ArgumentTypeError, requireName } from '@mortise/redis';
 import { v7 as uuid } from 'uuid';
 import { TooManyError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
@@ -17,7 +17,10 @@ export interface CreateResult {
   readonly chatId: string;
   /** False if the chat existed: nothing was changed. Also if this call with its own `chatId` was sent again after a lost reply. */
   readonly isNew: boolean;
-  /** The id of the first message, of this call or of an earlier one with the same `id`. Absent if there is none, or none with that `id`. */
+  /**
+   * The id of the first message: of this call, of an earlier one with the same `id`, or without an `id` of an equal one that is
+   * still stored. Absent if there is none.
+   */
   readonly id?: number;
 }
 
@@ -41,7 +44,7 @@ export class Creator {
     const { redis, keys, limits, hub, telemetry } = this.#context;
     const chatId = requireName('chatId', givenId ?? uuid());
     const author = encodeMember('sender', sender);
-    if (!Array.isArray(members)) throw new TypeError('members must be an array of names');
+    if (!Array.isArray(members)) throw new ArgumentTypeError('members must be an array of names');
     const names = [...new Set([sender, ...(members as string[])])];
     const [, ...others] = names.map((name) => encodeMember('member', name));
     if (names.length > limits.maxMembers) throw TooManyError.members(chatId, names.length, limits.maxMembers);

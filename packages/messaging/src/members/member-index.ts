@@ -1,5 +1,5 @@
 import type { Read } from '@mortise/redis';
-import { Coalescer, decodeName, encodeName, readMany, requireName } from '@mortise/redis';
+import { Coalescer, decodeName, encodeName, readEach, readMany, requireName } from '@mortise/redis';
 import type { ChatsContext } from '../log/chats-context.js';
 import { TooManyError } from '../errors.js';
 import { SlotRule } from '../log/slot-rule.js';
@@ -22,8 +22,6 @@ export interface JoinedChat {
   readonly score: number;
   /** The requested parts of the head, positive. */
   readonly head: readonly number[];
-  /** Whether its log was empty at that time. Undefined: unknown. */
-  readonly isEmpty?: boolean;
   readonly isMuted: boolean;
 }
 
@@ -35,6 +33,8 @@ export interface Findings {
   readonly chatIds: string[];
   /** Quiet chats with an empty log, whose heads were not read. */
   readonly quiet: readonly string[];
+  /** Quiet chats that were asked together and have this number of logs with entries, so their heads were read. */
+  readonly awake: readonly { readonly chatIds: readonly string[]; readonly logs: number }[];
   /** Entries for `forget`. */
   readonly useless: Useless;
 }
@@ -45,6 +45,8 @@ export interface Known {
   readonly quiet: readonly string[];
   /** Whether a chat is unreadable. */
   readonly isLeftOut: (chatId: string) => boolean;
+  /** Called with the error of a read of one chat, which is then left out. It may throw the error. */
+  readonly onError: (chatId: string, error: Error) => void;
 }
 
 /** A chat, encoded, to be added to the index. */
@@ -90,7 +92,13 @@ const LOGS_PER_EXISTS = 10;
 const MAX_FORGOTTEN = 1_000;
 /** More than any index has. */
 const MAX_ENTRIES = 2 ** 40;
-const NOTHING_KNOWN: Known = { quiet: [], isLeftOut: () => false };
+const NOTHING_KNOWN: Known = {
+  quiet: [],
+  isLeftOut: () => false,
+  onError: (_, error) => {
+    throw error;
+  },
+};
 
 /**
  * The index of a member's chats: a superset of the chats that have the member. It is written first, so a crash between the two
@@ -188,9 +196,10 @@ export class MemberIndex {
     member: string,
     head: readonly string[],
     includeMuted = true,
-    { quiet, isLeftOut }: Known = NOTHING_KNOWN,
+    { quiet, isLeftOut, onError }: Known = NOTHING_KNOWN,
   ): Promise<Findings> {
-    const { indexed, mutedUntil, now, empty } = await this.#open(member, quiet);
+    const { indexed, mutedUntil, now, groups } = await this.#open(member, quiet);
+    const empty = new Set(groups.flatMap(({ chatIds, logs }) => (logs === 0 ? chatIds : [])));
     const muted = new Set<string>();
     const endedMutes: [string, string][] = [];
     for (const [chat, until] of Object.entries(mutedUntil)) {
@@ -206,19 +215,29 @@ export class MemberIndex {
       if (empty.has(chatId)) stillQuiet.push(chatId);
       else if (!isLeftOut(chatId)) looked.push({ chat, chatId, isMuted: muted.has(chat) });
     }
-    const noLongerQuiet = new Set(
-      empty.size === quiet.length ? [] : quiet.filter((chatId) => !empty.has(chatId)),
+    const { redis, keys } = this.#context;
+    const name = encodeName(member);
+    const replies = await readEach(
+      redis,
+      looked.map(({ chatId }): Read => ['zmscore', keys.chat(chatId).chat, ...head, name]),
     );
-    const found = await this.#look(encodeName(member), head, looked, noLongerQuiet);
-    const joined = found.filter((chat) => chat !== null);
-    const unjoined = looked.filter((_, index) => found[index] === null).map(({ chat }) => chat);
-    return { joined, chatIds, quiet: stillQuiet, useless: { unjoined, endedMutes, now } };
+    const joined: JoinedChat[] = [];
+    const unjoined: string[] = [];
+    for (const [index, { chat, chatId, isMuted }] of looked.entries()) {
+      const reply = replies[index] as (string | null)[] | Error;
+      if (reply instanceof Error) onError(chatId, reply);
+      else if (reply[head.length] == null) unjoined.push(chat);
+      else {
+        // `0 - part`, since `-part` turns 0 into -0.
+        const parts = reply.map((part) => 0 - Number(part));
+        joined.push({ chatId, score: Number(reply[head.length]), head: parts, isMuted });
+      }
+    }
+    const awake = groups.filter(({ logs }) => logs > 0);
+    return { joined, chatIds, quiet: stillQuiet, awake, useless: { unjoined, endedMutes, now } };
   }
 
-  /**
-   * Reads the index, and which quiet chats have an empty log. One round trip. If one of several logs in an EXISTS has
-   * entries, none of them counts as empty.
-   */
+  /** Reads the index, and how many logs of quiet chats have entries. One round trip. */
   async #open(
     member: string,
     quiet: readonly string[],
@@ -226,62 +245,30 @@ export class MemberIndex {
     indexed: string[];
     mutedUntil: Record<string, string>;
     now: number;
-    empty: ReadonlySet<string>;
+    groups: { chatIds: string[]; logs: number }[];
   }> {
     const { redis, keys } = this.#context;
     const { chats, mutes } = keys.member(member);
-    const reads: Read[] = [['zrange', chats, 0, -1], ['hgetall', mutes], ['time']];
-    const heads = reads.length;
     const size = this.#slotRule.isEnforced ? 1 : LOGS_PER_EXISTS;
-    for (let from = 0; from < quiet.length; from += size) {
-      reads.push(['exists', ...quiet.slice(from, from + size).map((chatId) => keys.chat(chatId).log)]);
-    }
+    const groups: string[][] = [];
+    for (let from = 0; from < quiet.length; from += size) groups.push(quiet.slice(from, from + size));
     try {
-      const replies = await readMany(redis, reads);
-      const [indexed, mutedUntil, time] = replies as [string[], Record<string, string>, Time];
-      const empty = quiet.filter((_, index) => replies[heads + Math.floor(index / size)] === 0);
-      return { indexed, mutedUntil, now: toMs(time), empty: new Set(empty) };
+      const [indexed, mutedUntil, time, ...counts] = (await readMany(redis, [
+        ['zrange', chats, 0, -1],
+        ['hgetall', mutes],
+        ['time'],
+        ...groups.map((group): Read => ['exists', ...group.map((chatId) => keys.chat(chatId).log)]),
+      ])) as [string[], Record<string, string>, Time, ...number[]];
+      return {
+        indexed,
+        mutedUntil,
+        now: toMs(time),
+        groups: groups.map((chatIds, index) => ({ chatIds, logs: counts[index]! })),
+      };
     } catch (error) {
       if (size === 1 || !this.#slotRule.learn(error)) throw error;
       return this.#open(member, quiet);
     }
-  }
-
-  /**
-   * Reads the heads of chats; null for chats without the member. Also reads whether logs of chats that are no longer quiet
-   * are empty. One round trip.
-   */
-  async #look(
-    name: string,
-    head: readonly string[],
-    looked: readonly IndexEntry[],
-    noLongerQuiet: ReadonlySet<string>,
-  ): Promise<(JoinedChat | null)[]> {
-    const { redis, keys } = this.#context;
-    const reads: Read[] = [];
-    for (const { chatId } of looked) {
-      const { chat, log } = keys.chat(chatId);
-      reads.push(['zmscore', chat, ...head, name]);
-      // LLEN would fail for a log of another type.
-      if (noLongerQuiet.has(chatId)) reads.push(['exists', log]);
-    }
-    const replies = await readMany(redis, reads);
-    let next = 0;
-    return looked.map(({ chatId, isMuted }) => {
-      const scores = replies[next++] as (string | null)[];
-      const isEmpty = noLongerQuiet.has(chatId) ? replies[next++] === 0 : undefined;
-      const score = scores[head.length] ?? null;
-      if (score === null) return null;
-      // `0 - part`, since `-part` turns 0 into -0.
-      const parts = scores.map((part) => 0 - Number(part));
-      return {
-        chatId,
-        score: Number(score),
-        head: parts,
-        isMuted,
-        ...(isEmpty !== undefined && { isEmpty }),
-      };
-    });
   }
 
   /** Chats without the member that a join may be about to enter. No round trip or one. */

@@ -1,5 +1,5 @@
 import { decodeName } from '@mortise/redis';
-import { NotFoundError } from '../errors.js';
+import { UnknownIdError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { ackedIdOf, roleOf } from '../log/score.js';
 import { resolveMembersOptions } from '../resolve-options.js';
@@ -40,7 +40,7 @@ export class Members {
       limit,
       maxSorted: MAX_SORTED,
     })) as string[] | null;
-    if (!reply) throw NotFoundError.chat(chatId);
+    if (!reply) throw UnknownIdError.chat(chatId);
     const [next = '', ...pairs] = reply;
     const members: ChatMember[] = [];
     for (let index = 0; index < pairs.length; index += 2) {

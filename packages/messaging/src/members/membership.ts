@@ -1,5 +1,5 @@
 import { CodedError, Coalescer, requireName, requireOneOf } from '@mortise/redis';
-import { NotAllowedError, NotFoundError, TooManyError } from '../errors.js';
+import { NotAllowedError, UnknownIdError, TooManyError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { encodeMember } from '../log/entry.js';
 import { fractionOf, ROLES } from '../log/score.js';
@@ -95,7 +95,7 @@ export class Membership {
       fraction: fractionOf(requireOneOf('role', role, ROLES)),
       by: by === undefined ? '' : encodeMember('by', by),
     });
-    if (outcome === 0) throw NotFoundError.chat(chatId);
+    if (outcome === 0) throw UnknownIdError.chat(chatId);
     if (outcome === -1) throw NotAllowedError.notAMember(chatId, member);
     if (outcome === -2) throw NotAllowedError.notAMember(chatId, String(by));
     if (outcome === -3) throw NotAllowedError.action(chatId, String(by), 'change roles');
@@ -114,7 +114,7 @@ export class Membership {
         indexedAt,
       ]),
     })) as number[] | null;
-    if (replies === null) return joins.map(() => NotFoundError.chat(chatId));
+    if (replies === null) return joins.map(() => UnknownIdError.chat(chatId));
     const now = replies[0]!;
     return joins.map((_, index) => {
       const outcome = replies[2 * index + 1]!;

@@ -41,28 +41,15 @@ if count == 1 then
   end
   messageKeys, authors, bodies = { messageKey }, { unpack(ARGV, 5) }, { body }
 else
+  local refused = {}
   senders, scores = { unpack(ARGV, 5) }, {}
   for i = 1, #senders do
-    scores[i] = tonumber(head[4 + i]) or false
-  end
-  local parts = { struct.unpack('>' .. string.rep('HHc0Ic0', count), packed) }
-  local kept = 0
-  messageKeys, authors, bodies, whose, refusals, places = {}, {}, {}, {}, {}, {}
-  for i = 1, count do
-    local sender, messageKey = parts[3 * i - 2], parts[3 * i - 1]
-    if not scores[sender] or scores[sender] % 1 == READER then
-      local id = redis.call('HGET', ids, messageKey) or redis.call('HGET', oldIds, messageKey)
-      refusals[i] = id and 0 - id or scores[sender] and 0 or false
-    else
-      kept = kept + 1
-      places[kept], whose[kept], authors[kept] = i, sender, senders[sender]
-      messageKeys[kept], bodies[kept] = messageKey, parts[3 * i]
+    scores[i] = tonumber(head[4 + i])
+    if not scores[i] or scores[i] % 1 == READER then
+      refused[i] = scores[i] and 0 or false
     end
   end
-  if kept == 0 then
-    return refusals
-  end
-  count = kept
+-- include log.unpack.part.lua
 end
 
 local keepMs, dedupMs, maxMessages, maxBytes, keepAcked = struct.unpack('>ddddd', limits)
@@ -120,14 +107,5 @@ if fresh > 0 then
   end
 end
 
-if refusals then
-  for i = 1, count do
-    refusals[places[i]] = outcomes[i]
-  end
-  outcomes = refusals
-end
-if droppedTo > 0 then
-  outcomes[#outcomes + 1] = droppedFrom
-  outcomes[#outcomes + 1] = droppedTo
-end
+-- include log.outcomes.part.lua
 return outcomes

@@ -1,29 +1,18 @@
 import { Coalescer, requireName } from '@mortise/redis';
-import { NotAllowedError, NotFoundError } from '../errors.js';
+import { NotAllowedError, UnknownIdError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
-import { countPosted } from '../log/count-posted.js';
-import type { IdRange } from '../log/entry.js';
-import { encodeBody, encodeMember, toRange } from '../log/entry.js';
+import type { Appended } from '../log/appended.js';
+import { toAppended } from '../log/appended.js';
+import { encodeMember } from '../log/entry.js';
 import { limitsOperand } from '../log/limits-operand.js';
-import { messageKey } from '../log/message-key.js';
 import type { NewMessage } from '../log/packed-messages.js';
-import { packMessages } from '../log/packed-messages.js';
+import { newMessage, packMessages } from '../log/packed-messages.js';
 import type { PostOptions } from '../options.js';
 import { resolvePostOptions } from '../resolve-options.js';
 import { chatPost } from '../scripts.gen.js';
 
 /** The result of `post`, `edit` and `delete`. */
-export interface PostResult {
-  /** The id of the message in the chat. */
-  readonly id: number;
-  /** Whether the sender's id was known: nothing was posted, and `id` is that of the first time. */
-  readonly isDuplicate: boolean;
-  /**
-   * Messages that the chat dropped to stay within its limits. Messages of one script call report the same range. Absent if
-   * there are none.
-   */
-  readonly dropped?: IdRange;
-}
+export type PostResult = Appended;
 
 interface Post extends NewMessage {
   readonly sender: string;
@@ -52,10 +41,8 @@ export class Poster {
     requireName('chatId', chatId);
     const id = resolvePostOptions('post', options);
     const author = encodeMember('sender', sender);
-    const json = encodeBody(chatId, body, this.#context.limits.maxPayloadBytes);
-    const key = messageKey(author, id);
-    const jsonBytes = Buffer.byteLength(json);
-    return this.#posts.submit(chatId, { sender, author, key, json, jsonBytes, hasId: id !== undefined });
+    const message = newMessage(chatId, author, body, id, this.#context.limits.maxPayloadBytes);
+    return this.#posts.submit(chatId, { sender, ...message });
   }
 
   async #send(chatId: string, posts: readonly Post[]): Promise<(PostResult | Error)[]> {
@@ -68,15 +55,9 @@ export class Poster {
       packed,
       senders,
     })) as (number | null)[] | null;
-    if (replies === null) return posts.map(() => NotFoundError.chat(chatId));
-    const dropped = toRange(replies[posts.length] ?? 0, replies[posts.length + 1] ?? 0);
-    const results = posts.map(({ sender, hasId }, index) => {
-      const id = replies[index] ?? null;
-      if (id === null) return NotAllowedError.notAMember(chatId, sender);
-      if (id === 0) return NotAllowedError.readOnly(chatId, sender);
-      return { id: Math.abs(id), isDuplicate: id < 0 && hasId, ...(dropped && { dropped }) };
-    });
-    countPosted(telemetry, results, dropped);
-    return results;
+    if (replies === null) return posts.map(() => UnknownIdError.chat(chatId));
+    return toAppended(posts, replies, telemetry, ({ sender }, refusal) =>
+      refusal === 0 ? NotAllowedError.readOnly(chatId, sender) : NotAllowedError.notAMember(chatId, sender),
+    );
   }
 }

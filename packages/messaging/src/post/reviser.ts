@@ -1,5 +1,5 @@
 import { requireInteger, requireName } from '@mortise/redis';
-import { NotAllowedError, NotFoundError } from '../errors.js';
+import { NotAllowedError, UnknownIdError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { encodeBody, encodeMember, toRange } from '../log/entry.js';
 import { limitsOperand } from '../log/limits-operand.js';
@@ -69,7 +69,7 @@ export class Reviser {
       messageKey: key,
       body: json,
     })) as [number, number, ...(number | string)[]] | null;
-    if (reply === null) throw NotFoundError.chat(chatId);
+    if (reply === null) throw UnknownIdError.chat(chatId);
     const [eventId, lastId, ...more] = reply;
     if (eventId !== 0) {
       const dropped = toRange(Number(more[0] ?? 0), Number(more[1] ?? 0));
@@ -80,7 +80,7 @@ export class Reviser {
     const [reason] = more;
     if (reason === 'N') throw NotAllowedError.notAMember(chatId, sender);
     if (reason === 'R') throw NotAllowedError.readOnly(chatId, sender);
-    if (reason === 'M') throw NotFoundError.message('chat', chatId, { id: messageId, lastId });
+    if (reason === 'M') throw UnknownIdError.message('chat', chatId, { id: messageId, lastId });
     throw NotAllowedError.action(chatId, sender, `${kind === 'E' ? 'edit' : 'delete'} message ${messageId}`);
   }
 }

@@ -1,5 +1,5 @@
 import { Coalescer, requireInteger, requireName } from '@mortise/redis';
-import { NotAllowedError, NotFoundError } from '../errors.js';
+import { NotAllowedError, UnknownIdError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { encodeMember } from '../log/entry.js';
 import { SlotRule } from '../log/slot-rule.js';
@@ -130,7 +130,7 @@ function outcomeOf(
   lastId: number | null,
   cursor: number | null,
 ): number | Error {
-  if (lastId === null) return NotFoundError.chat(chatId);
+  if (lastId === null) return UnknownIdError.chat(chatId);
   if (cursor === null) return NotAllowedError.notAMember(chatId, member);
-  return cursor < 0 ? NotFoundError.message('chat', chatId, { id: upToId, lastId, epoch }) : cursor;
+  return cursor < 0 ? UnknownIdError.message('chat', chatId, { id: upToId, lastId, epoch }) : cursor;
 }

@@ -4,7 +4,6 @@
 -- A call may contain acks of several chats, but only on a server without slots, where it costs a third of separate calls.
 -- The chats are independent. A server with slots refuses the call before it begins (CROSSSLOT), and each chat gets its own
 -- call.
--- call of its own.
 --
 -- KEYS
 --   chats...     for each chat: `chat`, ZSET, see src/keys.ts; `log`, LIST of entries, UNLINK; `uncounted`, ZSET id -> id, UNLINK

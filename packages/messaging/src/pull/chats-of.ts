@@ -1,6 +1,6 @@
 import type { Read } from '@mortise/redis';
-import { readMany, requireName } from '@mortise/redis';
-import { NotAllowedError, NotFoundError } from '../errors.js';
+import { readEach, requireName } from '@mortise/redis';
+import { NotAllowedError, UnknownIdError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { ackedIdOf, HEAD } from '../log/score.js';
 import type { MemberIndex } from '../members/member-index.js';
@@ -8,7 +8,7 @@ import type { ChatsOfOptions } from '../options.js';
 import { resolveChatsOfOptions } from '../resolve-options.js';
 import type { ChatSlice } from './chat-reader.js';
 import { ChatReader } from './chat-reader.js';
-import { ofOneChat, UnreadableChats } from './unreadable-chats.js';
+import { UnreadableChats } from './unreadable-chats.js';
 
 /** A chat in the list of its member. */
 export interface ChatOverview {
@@ -40,7 +40,7 @@ export class ChatsOf {
     requireName('member', member);
     const { includeMuted } = resolveChatsOfOptions(options);
     const head = [HEAD.lastId, HEAD.epoch, HEAD.lastAt];
-    const found = await this.#unreadable.find(this.#index, member, head, includeMuted);
+    const found = await this.#index.find(member, head, includeMuted, this.#unreadable.known());
     const chats = found.joined.map(
       ({ chatId, score, head: [lastId = 0, epoch = 0, lastAt = 0], isMuted }) => {
         const ackedId = ackedIdOf(score);
@@ -68,7 +68,7 @@ export class ChatsOf {
     if (slice) return slice.unread;
     const { redis, keys } = this.#context;
     const exists = (await redis.call('exists', [keys.chat(chatId).chat])) === 1;
-    throw exists ? NotAllowedError.notAMember(chatId, member) : NotFoundError.chat(chatId);
+    throw exists ? NotAllowedError.notAMember(chatId, member) : UnknownIdError.chat(chatId);
   }
 
   /**
@@ -86,17 +86,19 @@ export class ChatsOf {
       const { log, uncounted } = keys.chat(chatId);
       reads.push(['llen', log], ['zcount', uncounted, `(${ackedId}`, lastId]);
     }
-    const replies = (await readMany(redis, reads).catch(ofOneChat)) as number[] | null;
+    const replies = (await readEach(redis, reads)) as (number | Error)[];
     let next = 0;
     return Promise.all(
       chats.map(async ({ chatId, lastId, ackedId }) => {
         if (lastId <= ackedId) return 0;
-        if (replies) {
-          const stored = replies[next]!;
-          const uncounted = replies[next + 1]!;
-          next += 2;
-          if (stored >= lastId - ackedId) return lastId - ackedId - uncounted;
+        const [stored, uncounted] = [replies[next++]!, replies[next++]!];
+        for (const reply of [stored, uncounted]) {
+          if (!(reply instanceof Error)) continue;
+          this.#unreadable.add(chatId, reply);
+          return null;
         }
+        const waiting = lastId - ackedId;
+        if (Number(stored) >= waiting) return waiting - Number(uncounted);
         const read = (): Promise<ChatSlice<unknown> | null> =>
           this.#reader.read(chatId, { limit: 1 }, member);
         return this.#unreadable.attempt(chatId, async () => (await read())?.unread ?? 0);

@@ -1,4 +1,4 @@
-import { NotFoundError } from '../errors.js';
+import { UnknownIdError } from '../errors.js';
 import type { ChatMessage } from '../log/chat-message.js';
 import type { ChatsContext } from '../log/chats-context.js';
 import { resolveHistoryOptions } from '../resolve-options.js';
@@ -16,7 +16,7 @@ export class History<Body> {
   async read(chatId: string, options: HistoryOptions): Promise<ChatMessage<Body>[]> {
     const { before, after, limit } = resolveHistoryOptions(options);
     const slice = await this.#reader.read(chatId, { after, before, isLatest: after === undefined, limit });
-    if (!slice) throw NotFoundError.chat(chatId);
+    if (!slice) throw UnknownIdError.chat(chatId);
     return slice.messages;
   }
 }

@@ -3,25 +3,24 @@
  * with new ones. The first step also asks whether the logs of quiet chats are empty, so a member with nothing new needs one
  * round trip.
  */
-import { requireName, TIMED_OUT, waitFor } from '@mortise/redis';
-import { NotAllowedError, NotFoundError, ReadTimeoutError } from '../errors.js';
+import { requireName, waitFor } from '@mortise/redis';
+import { NotAllowedError, UnknownIdError } from '../errors.js';
 import type { ChatsContext } from '../log/chats-context.js';
-import { orClosed } from '../log/closed-client.js';
 import { ackedIdOf } from '../log/score.js';
-import type { JoinedChat, MemberIndex } from '../members/member-index.js';
+import type { MemberIndex } from '../members/member-index.js';
 import type { PullOptions } from '../options.js';
 import { resolvePullOptions } from '../resolve-options.js';
 import { GAPS, PULLED } from '../telemetry/metrics.js';
+import { LAST_ANSWER_MS, untilUnread } from '../wait/until-unread.js';
 import type { Acks } from './acks.js';
 import type { Pulled } from './pulled.js';
 import { QuietChats } from './quiet-chats.js';
 import { UNREAD_HEAD, UnreadReader } from './unread-reader.js';
 import { UnreadableChats } from './unreadable-chats.js';
-import { Updates } from './updates.js';
 
 interface Bounds {
   readonly limit: number;
-  readonly maxBytes: number;
+  readonly maxReplyBytes: number;
   readonly includeMuted: boolean;
   readonly isWaiting: boolean;
 }
@@ -34,10 +33,13 @@ interface Look<Body> {
   readonly pulled: Pulled<Body>[];
 }
 
-/** A push may be lost with its connection; a waiting pull looks again after this time. */
-const RECHECK_MS = 5_000;
-/** Time limit of the last read of a wait. */
-const LAST_ANSWER_MS = 1_000;
+/** The first byte of a frame with a new entry of a chat, see `src/follow/frame.ts`. */
+const ENTRY = 'm'.charCodeAt(0);
+/** Messages on the channel of a member: a chat was added, mutes were changed. */
+const ADDED = 'c'.charCodeAt(0);
+const MUTES = 'u'.charCodeAt(0);
+/** Bytes of a frame before its text: its kind, and a u32 with the length of the text. */
+const FRAME_HEAD = 5;
 
 export class Puller<Body> {
   readonly #context: ChatsContext;
@@ -52,47 +54,30 @@ export class Puller<Body> {
     this.#index = index;
     this.#acks = acks;
     this.#quiet = new QuietChats(context.limits.keepMs);
-    this.#reader = new UnreadReader(context, this.#quiet);
+    this.#reader = new UnreadReader(context);
     this.#unreadable = UnreadableChats.of(context);
   }
 
   async pull(member: string, options: PullOptions): Promise<Pulled<Body>[]> {
     requireName('member', member);
     const { waitMs, signal, autoAck, ...wanted } = resolvePullOptions(options);
-    const { redis, keys, hub } = this.#context;
-    signal?.throwIfAborted();
-    const deadlineAt = performance.now() + waitMs;
-    const lastAt = waitMs === 0 ? Infinity : deadlineAt + LAST_ANSWER_MS;
-    const look = async (): Promise<Look<Body>> => {
-      const looking = this.#look(member, { ...wanted, isWaiting: waitMs > 0 });
-      const seen = await waitFor(waitMs === 0 ? looking : orClosed(redis, looking), {
-        waitMs: lastAt - performance.now(),
+    const { keys } = this.#context;
+    const lastAt = waitMs === 0 ? Infinity : performance.now() + waitMs + LAST_ANSWER_MS;
+    const { chatIds, pulled } = await untilUnread(
+      this.#context,
+      () => this.#look(member, { ...wanted, isWaiting: waitMs > 0 }),
+      (look) => look.pulled.length > 0,
+      {
+        reader: member,
+        waitMs,
         signal,
-      });
-      if (seen === TIMED_OUT) throw new ReadTimeoutError(member, waitMs);
-      return seen;
-    };
-    let seen = await look();
-    if (seen.pulled.length === 0 && waitMs > 0) {
-      const updates = new Updates(hub);
-      try {
-        for (;;) {
-          // The read after the subscription finds messages that came before it.
-          const channels = seen.watched.map((chatId) => keys.chat(chatId).events);
-          const listening = updates.listen([keys.member(member).events, ...channels]);
-          await waitFor(listening, { waitMs: deadlineAt - performance.now(), signal });
-          const known = new Set(seen.watched);
-          seen = await look();
-          const now = performance.now();
-          if (seen.pulled.length > 0 || now >= deadlineAt) break;
-          if (seen.watched.some((chatId) => !known.has(chatId))) continue;
-          await updates.next(Math.min(deadlineAt, now + RECHECK_MS), signal);
-        }
-      } finally {
-        updates.close();
-      }
-    }
-    const { chatIds, pulled } = seen;
+        channelsOf: ({ watched }) => [
+          keys.member(member).events,
+          ...watched.map((chatId) => keys.chat(chatId).events),
+        ],
+        isUpdate,
+      },
+    );
     this.#count(pulled);
     if (autoAck) {
       // The messages are returned even if the acks fail: acked messages never come again.
@@ -122,20 +107,24 @@ export class Puller<Body> {
 
   async #look(member: string, { includeMuted, isWaiting, ...bounds }: Bounds): Promise<Look<Body>> {
     const lookedAt = performance.now();
-    const known = this.#quiet.of(member, lookedAt);
-    const found = await this.#unreadable.find(this.#index, member, UNREAD_HEAD, includeMuted, known);
-    const { chatIds, joined, quiet, useless } = found;
-    if (quiet.length < known.length) {
-      const isStillQuiet = new Set(quiet);
-      for (const chatId of known) if (!isStillQuiet.has(chatId)) this.#quiet.delete(member, chatId);
+    const known = this.#unreadable.known(this.#quiet.of(member, lookedAt));
+    const found = await this.#index.find(member, UNREAD_HEAD, includeMuted, known);
+    const { chatIds, joined, quiet, awake, useless } = found;
+    const unread = joined.filter(({ head: [lastId = 0], score }) => lastId > ackedIdOf(score));
+    const withUnread = new Set(unread.map(({ chatId }) => chatId));
+    const inUse = new Map<string, boolean>();
+    for (const group of awake) {
+      // Logs with unread messages of this member explain as many.
+      const isInUse = group.chatIds.filter((chatId) => withUnread.has(chatId)).length < group.logs;
+      for (const chatId of group.chatIds) {
+        inUse.set(chatId, isInUse);
+        this.#quiet.delete(member, chatId);
+      }
     }
-    const unread: JoinedChat[] = [];
-    for (const chat of joined) {
-      const [lastId = 0] = chat.head;
-      if (lastId > ackedIdOf(chat.score)) unread.push(chat);
-      else this.#quiet.add(member, chat.chatId, lookedAt, chat.isEmpty);
+    for (const { chatId } of joined) {
+      if (!withUnread.has(chatId)) this.#quiet.add(member, chatId, lookedAt, inUse.get(chatId));
     }
-    const reading = this.#reader.read({ member, chats: unread, lookedAt }, bounds);
+    const reading = this.#reader.read(member, unread, bounds);
     this.#index.clean(member, useless);
     const pulled = await reading;
     const candidates = isWaiting && pulled.length === 0 ? await this.#index.candidates(member, useless) : [];
@@ -152,7 +141,7 @@ export class Puller<Body> {
     } catch (error) {
       // The member has left in between, or was added to a later chat of the same name: there is nothing to ack.
       const isGone =
-        error instanceof NotFoundError ||
+        error instanceof UnknownIdError ||
         (error instanceof NotAllowedError && error.code === 'ERR_NOT_A_MEMBER');
       if (!isGone) throw error;
     }
@@ -163,4 +152,13 @@ function inOrder<Body>(chatIds: readonly string[], pulled: Pulled<Body>[]): Pull
   if (pulled.length < 2) return pulled;
   const places = new Map(chatIds.map((chatId, place) => [chatId, place]));
   return pulled.toSorted((a, b) => places.get(a.chatId)! - places.get(b.chatId)!);
+}
+
+/** Whether there may be something new to pull. A join brings nothing, since new members begin after the newest message. */
+function isUpdate(body: Buffer): boolean {
+  if (body[0] === ADDED || body[0] === MUTES) return true;
+  for (let at = 0; at + FRAME_HEAD <= body.length; at += FRAME_HEAD + body.readUInt32BE(at + 1)) {
+    if (body[at] === ENTRY) return true;
+  }
+  return false;
 }

@@ -41,9 +41,9 @@ export class QuietChats {
   /**
    * Records that the member has read everything.
    *
-   * @param isEmpty Whether the log is empty. Undefined: unknown.
+   * @param isInUse Whether the log may have entries for others. Undefined: unknown.
    */
-  add(member: string, chatId: string, lookedAt: number, isEmpty?: boolean): void {
+  add(member: string, chatId: string, lookedAt: number, isInUse?: boolean): void {
     let chats = this.#members.get(member);
     if (!chats) {
       chats = new Map();
@@ -51,9 +51,9 @@ export class QuietChats {
     }
     const known = chats.get(chatId);
     // The log is known to have entries.
-    if (isEmpty === undefined && known?.isInUse && known.until > lookedAt) return;
+    if (isInUse === undefined && known?.isInUse && known.until > lookedAt) return;
     if (!known) this.#count += 1;
-    chats.set(chatId, { until: lookedAt + this.#maxAgeMs, isInUse: isEmpty === false });
+    chats.set(chatId, { until: lookedAt + this.#maxAgeMs, isInUse: isInUse === true });
     this.#forgetOldest(member);
   }
 

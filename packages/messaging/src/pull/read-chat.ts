@@ -1,9 +1,11 @@
 /** Divides the bytes of one reply among the chats of a member. */
+import type { JoinedChat } from '../members/member-index.js';
 import type { NextEntry } from './chat-reader.js';
 import type { Pulled } from './pulled.js';
 
 /** The entries read from one chat, before the reply's room is divided. */
 export interface ReadChat<Body> {
+  readonly chat: JoinedChat;
   readonly pulled: Pulled<Body>;
   /** The bytes of each message. */
   readonly sizes: readonly number[];

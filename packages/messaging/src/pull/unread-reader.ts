@@ -1,16 +1,16 @@
 /**
- * Reads as many unread entries of a member as fit into one reply, in one pass; a second pass completes it.
+ * Reads as many unread entries of a member as fit into one reply, in two passes.
  *
- * The first pass divides the bytes equally among the chats. The head of a chat contains the size of its log: a log that
- * fits into its share is read completely, with plain reads. Of a larger one, a script returns the entries that fit, and the
- * size and time of the next one. So the bytes that Redis sends are bounded in advance.
+ * The first pass divides the bytes equally among the chats. The head of a chat contains the size of its log: a log that fits
+ * into its share is read completely, with plain reads. Of a larger one, a script returns the entries that fit, and the size
+ * and time of the next one. So the bytes that Redis sends are bounded in advance.
  *
- * The second pass reads chats again by the script: those that have changed since the first pass or begin with a gap or
- * tombstones; those that get unused bytes of others; and the one whose first message has waited longest, whatever its size.
- * So small messages in other chats never block a large one forever.
+ * The second pass reads chats by the script, again from their cursors: those that have changed since the first pass or begin
+ * with a gap or tombstones; those that get unused bytes of others; and the one whose first message has waited longest,
+ * whatever its size. So small messages in other chats never block a large one forever.
  *
- * Rejected: a rotation stored in Redis. Each pull would have to write, and the devices of a member would move it for each
- * other.
+ * Rejected: the script for all chats, which costs the server three times as much. A rotation stored in Redis: each pull would
+ * have to write, and the devices of a member would move it for each other.
  */
 import type { ChatsContext } from '../log/chats-context.js';
 import { toRange } from '../log/entry.js';
@@ -18,27 +18,15 @@ import { ackedIdOf, HEAD } from '../log/score.js';
 import type { JoinedChat } from '../members/member-index.js';
 import { ChatReader } from './chat-reader.js';
 import type { Pulled } from './pulled.js';
-import type { QuietChats } from './quiet-chats.js';
 import type { ReadChat } from './read-chat.js';
 import { bytesOf, fit, largestShare, oldestOf } from './read-chat.js';
 import { UnreadableChats } from './unreadable-chats.js';
 import { WholeLogReader } from './whole-log-reader.js';
 
-/** The state of a member's chats before their entries are read. */
-export interface Unread {
-  readonly member: string;
-  /** Chats with an entry after the cursor, and with `UNREAD_HEAD`. */
-  readonly chats: readonly JoinedChat[];
-  /** When their heads were requested, by `performance.now()`. */
-  readonly lookedAt: number;
-}
-
 /** A chat to be read by the script. */
-interface Request<Body> {
+interface Request {
   readonly chat: JoinedChat;
   readonly maxBytes: number;
-  /** The entries of the first pass, which are continued. Undefined: starts at the member's cursor. */
-  readonly start?: ReadChat<Body>;
 }
 
 /** The parts of a head that `pull` needs. */
@@ -54,14 +42,12 @@ export class UnreadReader<Body> {
   readonly #context: ChatsContext;
   readonly #wholeLogs: WholeLogReader<Body>;
   readonly #reader: ChatReader<Body>;
-  readonly #quiet: QuietChats;
   readonly #unreadable: UnreadableChats;
 
-  constructor(context: ChatsContext, quiet: QuietChats) {
+  constructor(context: ChatsContext) {
     this.#context = context;
     this.#wholeLogs = new WholeLogReader(context);
     this.#reader = new ChatReader(context);
-    this.#quiet = quiet;
     this.#unreadable = UnreadableChats.of(context);
   }
 
@@ -69,97 +55,45 @@ export class UnreadReader<Body> {
    * Up to `limit` entries of each chat and `maxBytes` of all, at least one. Chats without room are omitted. One or two
    * round trips; one more for each chat that turns out to be unreadable, or to begin with an older message that is too
    * large.
+   *
+   * @param chats With `UNREAD_HEAD`, and an entry after the cursor.
    */
-  async read(unread: Unread, bounds: { limit: number; maxBytes: number }): Promise<Pulled<Body>[]> {
-    const { chats } = unread;
+  async read(
+    member: string,
+    chats: readonly JoinedChat[],
+    bounds: { readonly limit: number; readonly maxReplyBytes: number },
+  ): Promise<Pulled<Body>[]> {
     if (chats.length === 0) return [];
-    const { maxBytes } = bounds;
+    const { maxReplyBytes: maxBytes } = bounds;
     const limit = Math.max(1, Math.min(bounds.limit, Math.floor(MAX_ENTRIES / chats.length)));
     const share = largestShare(chats.map(logBytes), maxBytes);
     // A log is trimmed to maxMessages, so a longer distance from the cursor is a gap.
     const isWhole = (chat: JoinedChat): boolean =>
       logBytes(chat) <= share && waitingOf(chat) <= this.#context.limits.maxMessages;
-    const large = chats.filter((chat) => !isWhole(chat));
-    const [{ chats: whole, others }, bounded] = await Promise.all([
+    const large = chats.filter((chat) => !isWhole(chat)).map((chat) => ({ chat, maxBytes: share }));
+    const [whole, bounded] = await Promise.all([
       this.#wholeLogs.read(chats.filter(isWhole), limit),
-      this.#readBounded(
-        unread,
-        large.map((chat) => ({ chat, maxBytes: Math.floor(share) })),
-        limit,
-      ),
+      this.#readBounded(member, large, limit),
     ]);
-    const read = new Map([...whole, ...bounded].map((chat) => [chat.pulled.chatId, chat]));
-    const inOrder = (): ReadChat<Body>[] => chats.flatMap(({ chatId }) => read.get(chatId) ?? []);
-    const joined = new Map(chats.map((chat) => [chat.chatId, chat]));
-    let requests = this.#plan(inOrder(), others, joined, maxBytes);
+    const read = new Map([...whole.chats, ...bounded].map((found) => [found.chat, found]));
+    const inOrder = (): ReadChat<Body>[] => chats.flatMap((chat) => read.get(chat) ?? []);
+    let requests = secondPass(inOrder(), whole.others, share, maxBytes);
     while (requests.length > 0) {
-      const replies = await this.#readBounded(unread, requests, limit);
-      for (const { chat } of requests) read.delete(chat.chatId);
-      for (const chat of replies) read.set(chat.pulled.chatId, chat);
+      const found = await this.#readBounded(member, requests, limit);
+      for (const { chat } of requests) read.delete(chat);
+      for (const each of found) read.set(each.chat, each);
       // Only the oldest message is worth a further pass.
-      const oldest = oldestOf(inOrder());
-      requests = oldest ? requestFirst(oldest, joined) : [];
+      requests = requestOldest(inOrder());
     }
     return fit(inOrder(), maxBytes);
   }
 
-  /**
-   * The requests of the second pass. Chats that are read anew get their equal share; the longest waiting chats get one more
-   * entry each; the bytes that are left are divided equally among all of these.
-   */
-  #plan(
-    read: readonly ReadChat<Body>[],
-    others: readonly JoinedChat[],
-    joined: ReadonlyMap<string, JoinedChat>,
-    maxBytes: number,
-  ): Request<Body>[] {
-    const waiting = read
-      .filter(({ next }) => next !== undefined)
-      .toSorted((a, b) => a.next!.sentAt - b.next!.sentAt);
-    if (waiting.length === 0 && others.length === 0) return [];
-    let room = read.reduce((sum, chat) => sum - bytesOf(chat), maxBytes);
-    const share = largestShare([...others.map(logBytes), ...waiting.map(() => Infinity)], room);
-    const oldest = oldestOf(read);
-    const requests = oldest ? requestFirst(oldest, joined) : [];
-    const isOldestRequested = requests.length > 0;
-    if (!isOldestRequested && others.length === 0 && room < maxBytes * WORTH_SHARE) return [];
-    for (const chat of others) {
-      requests.push({ chat, maxBytes: Math.max(0, Math.floor(Math.min(logBytes(chat), share))) });
-    }
-    for (const request of requests) room -= request.maxBytes;
-    const mostRequests = requests.length + Math.max(1, Math.floor(room / WORTH_BYTES));
-    for (const chat of waiting) {
-      if (requests.length === mostRequests) break;
-      const { bytes } = chat.next!;
-      if (bytes > room || (isOldestRequested && chat === oldest)) continue;
-      requests.push({ chat: joined.get(chat.pulled.chatId)!, maxBytes: bytes, start: chat });
-      room -= bytes;
-    }
-    if (room <= 0) return requests;
-    const wanted = requests.map(({ chat, maxBytes: bytes, start }) =>
-      Math.max(0, logBytes(chat) - bytes - (start ? bytesOf(start) : 0)),
-    );
-    const most = largestShare(wanted, room);
-    // There is enough for all, but the logs may have grown since.
-    const spare = most === Infinity ? wanted.reduce((left, want) => left - want, room) / requests.length : 0;
-    return requests.map((request, index) => ({
-      ...request,
-      maxBytes: Math.floor(request.maxBytes + Math.min(wanted[index]!, most) + spare),
-    }));
-  }
-
   /** Reads each chat by the script; returns those that have something. */
-  async #readBounded(
-    unread: Unread,
-    requests: readonly Request<Body>[],
-    limit: number,
-  ): Promise<ReadChat<Body>[]> {
+  async #readBounded(member: string, requests: readonly Request[], limit: number): Promise<ReadChat<Body>[]> {
     const found = await Promise.all(
-      requests.map((request) =>
-        this.#unreadable.attempt(request.chat.chatId, () =>
-          request.start && request.start.sizes.length > 0
-            ? this.#continue(unread, request.start, request.maxBytes, limit)
-            : this.#readOne(unread, request, limit),
+      requests.map(({ chat, maxBytes }) =>
+        this.#unreadable.attempt(chat.chatId, () =>
+          this.#readOne(member, chat, { limit, maxBytes: Math.floor(maxBytes) }),
         ),
       ),
     );
@@ -167,50 +101,61 @@ export class UnreadReader<Body> {
   }
 
   async #readOne(
-    { member, lookedAt }: Unread,
-    { chat: { chatId, isMuted }, maxBytes }: Request<Body>,
-    limit: number,
+    member: string,
+    chat: JoinedChat,
+    range: { readonly limit: number; readonly maxBytes: number },
   ): Promise<ReadChat<Body> | null> {
-    const slice = await this.#reader.read(chatId, { limit, maxBytes }, member);
+    const { chatId, isMuted } = chat;
+    const slice = await this.#reader.read(chatId, range, member);
     if (!slice) return null;
     const { epoch, lastId, ackedId, baseId, unread, messages, sizes, next } = slice;
-    if (lastId === ackedId) {
-      this.#quiet.add(member, chatId, lookedAt, baseId === lastId);
-      return null;
-    }
     const gap = toRange(ackedId + 1, baseId);
     if (!gap && messages.length === 0 && !next) return null;
     const pulled = { chatId, epoch, messages, unread, lastId, ackedId, ...(gap && { gap }), isMuted };
-    return { pulled, sizes, ...(next && { next }) };
-  }
-
-  /** Appends entries only if they continue the others: the chat may have been trimmed, acked or replaced in between. */
-  async #continue(
-    { member }: Unread,
-    { pulled, sizes }: ReadChat<Body>,
-    maxBytes: number,
-    limit: number,
-  ): Promise<ReadChat<Body>> {
-    const { chatId, epoch, lastId, messages } = pulled;
-    const after = messages.at(-1)!.id;
-    const range = { after, before: lastId + 1, limit: limit - messages.length, maxBytes };
-    const slice = await this.#reader.read(chatId, range, member);
-    const isNext = slice?.epoch === epoch && slice.baseId <= after && slice.ackedId <= after;
-    if (!isNext) return { pulled, sizes };
-    return {
-      pulled: { ...pulled, messages: [...messages, ...slice.messages] },
-      sizes: [...sizes, ...slice.sizes],
-    };
+    return { chat, pulled, sizes, ...(next && { next }) };
   }
 }
 
-/** The first entry of a chat, if it was too large. */
-function requestFirst<Body>(
-  { pulled, sizes, next }: ReadChat<Body>,
-  joined: ReadonlyMap<string, JoinedChat>,
-): Request<Body>[] {
-  if (sizes.length > 0 || !next) return [];
-  return [{ chat: joined.get(pulled.chatId)!, maxBytes: next.bytes }];
+/**
+ * The requests of the second pass. Chats that were not read get their equal share; the longest waiting chats get one more
+ * entry each; the bytes that are left are divided equally among these.
+ */
+function secondPass(
+  read: readonly ReadChat<unknown>[],
+  others: readonly JoinedChat[],
+  share: number,
+  maxBytes: number,
+): Request[] {
+  let room = read.reduce((sum, chat) => sum - bytesOf(chat), maxBytes);
+  const requests = requestOldest(read);
+  const waiting = read
+    .filter(({ chat, next }) => next && requests[0]?.chat !== chat)
+    .toSorted((a, b) => a.next!.sentAt - b.next!.sentAt);
+  if (requests.length + others.length === 0 && room < maxBytes * WORTH_SHARE) return [];
+  for (const chat of others) requests.push({ chat, maxBytes: Math.min(share, room / others.length) });
+  for (const request of requests) room -= request.maxBytes;
+  const most = Math.max(1, Math.floor(room / WORTH_BYTES));
+  const more: Request[] = [];
+  for (const { chat, sizes, next } of waiting) {
+    if (more.length === most) break;
+    if (next!.bytes > room) continue;
+    const bytes = sizes.reduce((sum, size) => sum + size, next!.bytes);
+    more.push({ chat, maxBytes: bytes });
+    room -= next!.bytes;
+  }
+  const wanted = more.map(({ chat, maxBytes: bytes }) => Math.max(0, logBytes(chat) - bytes));
+  const extra = largestShare(wanted, Math.max(0, room));
+  for (const [index, request] of more.entries()) {
+    requests.push({ ...request, maxBytes: request.maxBytes + Math.min(wanted[index]!, extra) });
+  }
+  return requests;
+}
+
+/** The first message of all that were read, if it was too large. */
+function requestOldest(read: readonly ReadChat<unknown>[]): Request[] {
+  const oldest = oldestOf(read);
+  if (!oldest?.next || oldest.sizes.length > 0) return [];
+  return [{ chat: oldest.chat, maxBytes: oldest.next.bytes }];
 }
 
 function waitingOf({ score, head: [lastId = 0] }: JoinedChat): number {

@@ -7,7 +7,7 @@
  * same name, so the epoch of the last ended chat is read after the entries.
  */
 import type { Read } from '@mortise/redis';
-import { readMany } from '@mortise/redis';
+import { readEach } from '@mortise/redis';
 import type { ChatMessage } from '../log/chat-message.js';
 import { toChatMessage } from '../log/chat-message.js';
 import type { ChatsContext } from '../log/chats-context.js';
@@ -16,21 +16,12 @@ import { ackedIdOf } from '../log/score.js';
 import { SlotRule } from '../log/slot-rule.js';
 import type { JoinedChat } from '../members/member-index.js';
 import type { ReadChat } from './read-chat.js';
-import { ofOneChat, UnreadableChats } from './unreadable-chats.js';
+import { UnreadableChats } from './unreadable-chats.js';
 
 interface WholeLogs<Body> {
   readonly chats: ReadChat<Body>[];
   /** Chats that have changed in between, have a gap, or continue with tombstones only: a script must read them. */
   readonly others: JoinedChat[];
-}
-
-/** The replies for one chat. */
-interface Fetched {
-  readonly entries: readonly string[];
-  /** Number of entries after the cursor that don't count as unread. Undefined: all entries after the cursor were read. */
-  readonly uncounted: number | undefined;
-  /** The epoch of the last ended chat of this name; 0 for none. */
-  readonly endedEpoch: number;
 }
 
 /** Chats in one MGET. */
@@ -54,40 +45,47 @@ export class WholeLogReader<Body> {
    * @param limit Maximum of entries of each chat.
    */
   async read(joined: readonly JoinedChat[], limit: number): Promise<WholeLogs<Body>> {
-    const fetched = await this.#fetch(joined, limit).catch(ofOneChat);
-    if (!fetched) return { chats: [], others: [...joined] };
+    const fetched = await this.#fetch(joined, limit);
     const found: WholeLogs<Body> = { chats: [], others: [] };
     for (const [index, chat] of joined.entries()) {
       const { chatId, score, isMuted } = chat;
       const [lastId = 0, , epoch = 0] = chat.head;
-      const { entries, uncounted, endedEpoch } = fetched[index]!;
+      const replies = fetched[index]!;
       const ackedId = ackedIdOf(score);
       const waiting = lastId - ackedId;
-      const isWhole =
-        entries.length === Math.min(waiting, limit) &&
-        entryId(entries[0]!) === ackedId + 1 &&
-        // Otherwise the head belongs to an ended chat, and these entries to the next one.
-        endedEpoch < epoch;
-      const read = isWhole
-        ? await this.#unreadable.attempt(chatId, () => Promise.resolve(toMessages<Body>(entries, epoch)))
-        : { messages: [], sizes: [] };
+      const read = await this.#unreadable.attempt(chatId, async () => {
+        for (const reply of replies) if (reply instanceof Error) throw reply;
+        const [entries, ended] = replies as [string[], string | null];
+        const isWhole =
+          entries.length === Math.min(waiting, limit) &&
+          entryId(entries[0]!) === ackedId + 1 &&
+          // Otherwise the head belongs to an ended chat, and these entries to the next one.
+          Number(ended) < epoch;
+        return isWhole ? toMessages<Body>(entries, epoch) : { messages: [], sizes: [] };
+      });
       if (!read) continue;
       const { messages, sizes } = read;
       if (messages.length === 0) {
         found.others.push(chat);
         continue;
       }
+      const uncounted = replies[2] as number | undefined;
       const unread =
         uncounted === undefined
           ? messages.filter(({ kind }) => kind === 'message').length
           : waiting - uncounted;
-      found.chats.push({ pulled: { chatId, epoch, messages, unread, lastId, ackedId, isMuted }, sizes });
+      const pulled = { chatId, epoch, messages, unread, lastId, ackedId, isMuted };
+      found.chats.push({ chat, pulled, sizes });
     }
     return found;
   }
 
-  /** One round trip; one more if the server turns out to enforce slots. */
-  async #fetch(joined: readonly JoinedChat[], limit: number): Promise<Fetched[]> {
+  /**
+   * The replies for each chat: its entries; the epoch of the last ended chat of its name; the number of entries after the
+   * cursor that don't count as unread, unless all of these were read. One round trip; one more if the server turns out to
+   * enforce slots.
+   */
+  async #fetch(joined: readonly JoinedChat[], limit: number): Promise<unknown[][]> {
     const { redis, keys } = this.#context;
     const isTogether = !this.#slotRule.isEnforced;
     const reads: Read[] = [];
@@ -98,30 +96,25 @@ export class WholeLogReader<Body> {
       const ackedId = ackedIdOf(score);
       const waiting = lastId - ackedId;
       reads.push(['lrange', log, -waiting, waiting > limit ? limit - waiting - 1 : -1]);
-      if (waiting > limit) reads.push(['zcount', uncounted, `(${ackedId}`, lastId]);
       // After the entries, so that an end before them is found.
       if (isTogether) endedKeys.push(ended);
       else reads.push(['get', ended]);
+      if (waiting > limit) reads.push(['zcount', uncounted, `(${ackedId}`, lastId]);
     }
     for (let from = 0; from < endedKeys.length; from += MAX_KEYS) {
       reads.push(['mget', ...endedKeys.slice(from, from + MAX_KEYS)]);
     }
-    let replies: unknown[];
-    try {
-      replies = await readMany(redis, reads);
-    } catch (error) {
-      if (!isTogether || !this.#slotRule.learn(error)) throw error;
-      return this.#fetch(joined, limit);
-    }
+    const replies = await readEach(redis, reads);
+    const groups = isTogether ? replies.splice(-Math.ceil(joined.length / MAX_KEYS)) : [];
+    if (groups.some((reply) => this.#slotRule.learn(reply))) return this.#fetch(joined, limit);
+    for (const reply of groups) if (reply instanceof Error) throw reply;
+    const together = groups.flat();
     let next = 0;
-    const fetched = joined.map(({ score, head: [lastId = 0] }) => {
-      const entries = replies[next++] as string[];
-      const uncounted = lastId - ackedIdOf(score) > limit ? (replies[next++] as number) : undefined;
-      return { entries, uncounted, endedEpoch: isTogether ? 0 : Number(replies[next++]) };
-    });
-    if (!isTogether) return fetched;
-    const ended = (replies.slice(next) as (string | null)[][]).flat();
-    return fetched.map((each, index) => ({ ...each, endedEpoch: Number(ended[index]) }));
+    return joined.map(({ score, head: [lastId = 0] }, index) => [
+      replies[next++],
+      isTogether ? together[index] : replies[next++],
+      ...(lastId - ackedIdOf(score) > limit ? [replies[next++]] : []),
+    ]);
   }
 }
 

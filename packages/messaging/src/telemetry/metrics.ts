@@ -1,12 +1,8 @@
-/** The metrics of mailboxes, chats and files; the documents list them. */
-import type { Metric, TelemetryAttributes } from '@mortise/redis';
-import { FILE_METRICS } from '../files/metrics.js';
+/** The metrics of mailboxes and chats; the documents list them, with those of files. */
+import type { TelemetryAttributes } from '@mortise/redis';
+import { metricsOf } from '@mortise/redis';
 
-const metric = (name: string, unit: string, description: string): Metric => ({
-  name: `mortise.messaging.${name}`,
-  unit,
-  description,
-});
+const metric = metricsOf('messaging');
 
 /** Labels of every count. There are too many names of chats, members and recipients for a metric. */
 export function telemetryAttributes(kind: 'chat' | 'mailbox'): TelemetryAttributes {
@@ -37,17 +33,3 @@ export const UNREADABLE = metric(
 );
 /** A histogram. */
 export const BATCH = metric('batch', '{message}', 'Messages that one script call took, duplicates included');
-export const METRICS: readonly Metric[] = [
-  POSTED,
-  DUPLICATES,
-  DROPPED,
-  PULLED,
-  ACKS,
-  FOLLOWED,
-  FETCHED,
-  GAPS,
-  RESYNCS,
-  UNREADABLE,
-  BATCH,
-  ...FILE_METRICS,
-];

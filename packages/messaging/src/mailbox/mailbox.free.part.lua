@@ -1,6 +1,6 @@
--- Computes how far a mailbox can be freed. Cursors first step over tombstones that follow them: otherwise a mailbox whose
--- messages all expire would keep the tombstones. Expects mailbox, log, uncounted and expiring (keys), last, base (the id
--- before the oldest entry). Results: canFree, and the variables for log.trim.part.lua: cursors, last, floor, keepAcked.
+-- Frees the messages that all devices of a mailbox have acked. Cursors first step over tombstones that follow them: otherwise
+-- a mailbox whose messages all expire would keep the tombstones. Expects mailbox, log, uncounted and expiring (keys), last,
+-- base (the id before the oldest entry).
 local MOST_STEPS = 1000
 local cursors, keepAcked = mailbox, 0
 local slowest = redis.call('ZRANGE', mailbox, '4', '4', 'WITHSCORES')
@@ -21,13 +21,15 @@ if floor >= base and floor < last and redis.call('EXISTS', uncounted) == 1 then
     floor = tonumber(redis.call('ZRANGE', mailbox, '4', '4', 'WITHSCORES')[2])
   end
 end
-local canFree = floor > base
-if canFree and redis.call('EXISTS', expiring) == 1 then
-  for from = base + 1, floor, MOST_STEPS do
-    local ids = {}
-    for id = from, math.min(from + MOST_STEPS - 1, floor) do
-      ids[#ids + 1] = id
+if floor > base then
+  if redis.call('EXISTS', expiring) == 1 then
+    for from = base + 1, floor, MOST_STEPS do
+      local ids = {}
+      for id = from, math.min(from + MOST_STEPS - 1, floor) do
+        ids[#ids + 1] = id
+      end
+      redis.call('ZREM', expiring, unpack(ids))
     end
-    redis.call('ZREM', expiring, unpack(ids))
   end
+-- include log.trim.part.lua
 end
