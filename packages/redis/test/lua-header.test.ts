@@ -187,7 +187,7 @@ describe('renderScripts', () => {
     const body = module
       .replace(/^import .*$/m, '')
       .replaceAll('export const', 'const')
-      .replaceAll(' as const', '');
+      .replaceAll(/ as (?:const|string)/g, '');
     // oxlint-disable-next-line typescript/no-implied-eval -- what was rendered is run
     const made = new Function(
       'Script',
