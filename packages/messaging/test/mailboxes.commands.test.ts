@@ -1,18 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { commands, commandTable, connect, freshPrefix } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
 
 const redis = connect();
 const prefix = freshPrefix();
 const mailboxes = new Mailboxes(redis, { prefix });
 const jack = `${prefix}:messaging:{jack}:mailbox`;
-
-/** The commands, with `~` for the key of the mailbox. */
-async function commandsOf(call: () => Promise<unknown>): Promise<string[]> {
-  const lines = await transcript(redis, { prefix, scripts }, call);
-  return lines.map((line) => line.replaceAll('messaging:{jack}:mailbox', '~'));
-}
+const see = (steps: Readonly<Record<string, () => Promise<unknown>>>): Promise<string> =>
+  commandTable(redis, { prefix, scripts }, steps);
 
 test('each method is one round trip, and calls of a tick share one', async () => {
   // The first use of a script on a server sends its text.
@@ -25,199 +21,77 @@ test('each method is one round trip, and calls of a tick share one', async () =>
   await mailboxes.removeDevice('warm', 'phone');
   await mailboxes.block('warm', 'joe');
 
-  // The first message makes the mailbox.
-  expect(await commandsOf(() => mailboxes.send('jack', 1, { from: 'anna' }))).toEqual([
-    'evalsha mailbox.send ~ ~-log ~-uncounted ~-ids ~-ids-before ~-expiring ~-blocked ~-wake',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  smismember ~-blocked',
-    '  unlink ~-log ~-uncounted ~-ids ~-ids-before ~-expiring',
-    '  zadd ~',
-    '  llen ~-log',
-    '  hmget ~-ids',
-    '  hmget ~-ids-before',
-    '  hset ~-ids',
-    '  pexpire ~-ids',
-    '  hset ~-ids',
-    '  rpush ~-log',
-    '  pexpire ~-log',
-    '  zadd ~',
-    '  pexpire ~',
-    '  publish ~-wake',
-  ]);
   const two = [2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna', ttlMs: 60_000 }));
-  expect(await commandsOf(() => mailboxes.sendMany(two))).toEqual([
-    'evalsha mailbox.send ~ ~-log ~-uncounted ~-ids ~-ids-before ~-expiring ~-blocked ~-wake',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  smismember ~-blocked',
-    '  llen ~-log',
-    '  hmget ~-ids',
-    '  hmget ~-ids-before',
-    '  hset ~-ids',
-    '  rpush ~-log',
-    '  zadd ~',
-    '  pexpire ~',
-    '  zadd ~-expiring',
-    '  pexpire ~-expiring',
-    '  publish ~-wake',
-  ]);
-  expect(await commandsOf(() => mailboxes.receive('jack'))).toEqual([
-    'evalsha mailbox.receive ~ ~-log ~-uncounted ~-expiring ~-fetched',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  hget ~-fetched',
-    '  hset ~-fetched',
-    '  pexpire ~-fetched',
-    '  pexpire ~',
-    '  llen ~-log',
-    '  zcount ~-uncounted',
-    '  lrange ~-log',
-  ]);
+  expect(
+    await see({
+      'send to a new mailbox': () => mailboxes.send('jack', 1, { from: 'anna' }),
+      'sendMany with ttlMs': () => mailboxes.sendMany(two),
+      receive: () => mailboxes.receive('jack'),
+    }),
+  ).toMatchInlineSnapshot(`
+"send to a new mailbox → mailbox.send:  time · zrangebyscore mailbox-expiring · zmscore mailbox · smismember mailbox-blocked · unlink mailbox-log mailbox-uncounted mailbox-ids mailbox-ids-before mailbox-expiring · zadd mailbox · llen mailbox-log · hmget mailbox-ids · hmget mailbox-ids-before · hset mailbox-ids · pexpire mailbox-ids · hset mailbox-ids · rpush mailbox-log · pexpire mailbox-log · zadd mailbox · pexpire mailbox · publish mailbox-wake
+sendMany with ttlMs → mailbox.send:  time · zrangebyscore mailbox-expiring · zmscore mailbox · smismember mailbox-blocked · llen mailbox-log · hmget mailbox-ids · hmget mailbox-ids-before · hset mailbox-ids · rpush mailbox-log · zadd mailbox · pexpire mailbox · zadd mailbox-expiring · pexpire mailbox-expiring · publish mailbox-wake
+receive → mailbox.receive:  time · zrangebyscore mailbox-expiring · zmscore mailbox · hget mailbox-fetched · hset mailbox-fetched · pexpire mailbox-fetched · pexpire mailbox · llen mailbox-log · zcount mailbox-uncounted · lrange mailbox-log"
+`);
   // Within a second, the time of the last fetch is not written again.
   await redis.hset(`${jack}-fetched`, 'main', Date.now() + 60_000);
-  expect(await commandsOf(() => mailboxes.receive('jack'))).toEqual([
-    'evalsha mailbox.receive ~ ~-log ~-uncounted ~-expiring ~-fetched',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  hget ~-fetched',
-    '  llen ~-log',
-    '  zcount ~-uncounted',
-    '  lrange ~-log',
-  ]);
-  expect(await commandsOf(() => mailboxes.unread('jack'))).toEqual([
-    'evalsha mailbox.unread ~ ~-log ~-uncounted ~-expiring',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  llen ~-log',
-    '  zcount ~-uncounted',
-  ]);
-  expect(await commandsOf(() => mailboxes.status('jack'))).toEqual([
-    'evalsha mailbox.status ~ ~-log ~-uncounted ~-expiring ~-fetched',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zrange ~',
-    '  llen ~-log',
-    '  exists ~-uncounted',
-    '  lindex ~-log',
-    '  hget ~-fetched',
-  ]);
-  expect(await commandsOf(() => Promise.all([mailboxes.ack('jack', 1), mailboxes.ack('jack', 2)]))).toEqual([
-    'evalsha mailbox.ack ~ ~-log ~-uncounted ~-expiring',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  llen ~-log',
-    '  zcount ~-uncounted',
-    '  zcount ~-uncounted',
-    '  zadd ~',
-    '  zrange ~',
-    '  exists ~-uncounted',
-    '  exists ~-expiring',
-    '  zrem ~-expiring',
-    '  llen ~-log',
-    '  lpop ~-log',
-    '  zincrby ~',
-    '  zremrangebyscore ~-uncounted',
-  ]);
-  expect(await commandsOf(() => mailboxes.ack('jack', 1))).toEqual([
-    'evalsha mailbox.ack ~ ~-log ~-uncounted ~-expiring',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  llen ~-log',
-  ]);
-  expect(await commandsOf(() => mailboxes.clear('jack'))).toEqual([
-    'evalsha mailbox.ack ~ ~-log ~-uncounted ~-expiring',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  llen ~-log',
-    '  zcount ~-uncounted',
-    '  zadd ~',
-    '  zrange ~',
-    '  exists ~-expiring',
-    '  zrem ~-expiring',
-    '  unlink ~-log ~-uncounted',
-  ]);
-  expect(await commandsOf(() => mailboxes.receive('jack'))).toEqual([
-    'evalsha mailbox.receive ~ ~-log ~-uncounted ~-expiring ~-fetched',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zmscore ~',
-    '  hget ~-fetched',
-  ]);
-  expect(await commandsOf(() => mailboxes.addDevice('jack', 'phone'))).toEqual([
-    'evalsha mailbox.add-device ~ ~-log ~-uncounted ~-ids ~-ids-before ~-expiring',
-    '  zmscore ~',
-    '  zcard ~',
-    '  zadd ~',
-    '  pexpire ~',
-  ]);
-  expect(await commandsOf(() => mailboxes.removeDevice('jack', 'phone'))).toEqual([
-    'evalsha mailbox.remove-device ~ ~-log ~-uncounted ~-expiring ~-fetched',
-    '  zrem ~',
-    '  hdel ~-fetched',
-    '  zscore ~',
-    '  llen ~-log',
-    '  zrange ~',
-  ]);
   expect(
-    await commandsOf(() => Promise.all([mailboxes.block('jack', 'joe'), mailboxes.unblock('jack', 'joe')])),
-  ).toEqual(['evalsha mailbox.block ~-blocked', '  scard ~-blocked', '  sadd ~-blocked', '  srem ~-blocked']);
-  expect(await commandsOf(() => mailboxes.blocked('jack'))).toEqual(['smembers ~-blocked']);
+    await see({
+      'receive again': () => mailboxes.receive('jack'),
+      unread: () => mailboxes.unread('jack'),
+      status: () => mailboxes.status('jack'),
+      'acks of a tick': () => Promise.all([mailboxes.ack('jack', 1), mailboxes.ack('jack', 2)]),
+      'ack again': () => mailboxes.ack('jack', 1),
+      clear: () => mailboxes.clear('jack'),
+      'receive nothing': () => mailboxes.receive('jack'),
+      addDevice: () => mailboxes.addDevice('jack', 'phone'),
+      removeDevice: () => mailboxes.removeDevice('jack', 'phone'),
+      'block and unblock': () =>
+        Promise.all([mailboxes.block('jack', 'joe'), mailboxes.unblock('jack', 'joe')]),
+      blocked: () => mailboxes.blocked('jack'),
+    }),
+  ).toMatchInlineSnapshot(`
+"receive again → mailbox.receive:  time · zrangebyscore mailbox-expiring · zmscore mailbox · hget mailbox-fetched · llen mailbox-log · zcount mailbox-uncounted · lrange mailbox-log
+unread → mailbox.unread:  time · zrangebyscore mailbox-expiring · zmscore mailbox · llen mailbox-log · zcount mailbox-uncounted
+status → mailbox.status:  time · zrangebyscore mailbox-expiring · zrange mailbox · llen mailbox-log · exists mailbox-uncounted · lindex mailbox-log · hget mailbox-fetched
+acks of a tick → mailbox.ack:  time · zrangebyscore mailbox-expiring · zmscore mailbox · llen mailbox-log · zcount mailbox-uncounted ×2 · zadd mailbox · zrange mailbox · exists mailbox-uncounted · exists mailbox-expiring · zrem mailbox-expiring · llen mailbox-log · lpop mailbox-log · zincrby mailbox · zremrangebyscore mailbox-uncounted
+ack again → mailbox.ack:  time · zrangebyscore mailbox-expiring · zmscore mailbox · llen mailbox-log
+clear → mailbox.ack:  time · zrangebyscore mailbox-expiring · zmscore mailbox · llen mailbox-log · zcount mailbox-uncounted · zadd mailbox · zrange mailbox · exists mailbox-expiring · zrem mailbox-expiring · unlink mailbox-log mailbox-uncounted
+receive nothing → mailbox.receive:  time · zrangebyscore mailbox-expiring · zmscore mailbox · hget mailbox-fetched
+addDevice → mailbox.add-device:  zmscore mailbox · zcard mailbox · zadd mailbox · pexpire mailbox
+removeDevice → mailbox.remove-device:  zrem mailbox · hdel mailbox-fetched · zscore mailbox · llen mailbox-log · zrange mailbox
+block and unblock → mailbox.block:  scard mailbox-blocked · sadd mailbox-blocked · srem mailbox-blocked
+blocked → smembers mailbox-blocked"
+`);
 });
 
-test('what has expired costs the next call six commands, and two for each', async () => {
+test('expired messages cost the next call six commands, and two for each', async () => {
   await mailboxes.clear('jack');
   await mailboxes.send('jack', 1, { from: 'anna' });
   const { id } = await mailboxes.send('jack', 1, { from: 'anna', ttlMs: 60_000 });
   await redis.zadd(`${jack}-expiring`, 'XX', 1, id);
-  expect(await commandsOf(() => mailboxes.unread('jack'))).toEqual([
-    'evalsha mailbox.unread ~ ~-log ~-uncounted ~-expiring',
-    '  time',
-    '  zrangebyscore ~-expiring',
-    '  zrem ~-expiring',
-    '  zmscore ~',
-    '  llen ~-log',
-    '  lindex ~-log',
-    '  lset ~-log',
-    '  zadd ~',
-    '  zremrangebyscore ~-uncounted',
-    '  zadd ~-uncounted',
-    '  pexpire ~-uncounted',
-    '  zrange ~',
-    '  exists ~-uncounted',
-    '  lindex ~-log',
-    '  zmscore ~',
-    '  llen ~-log',
-    '  zcount ~-uncounted',
-  ]);
+  expect(await see({ unread: () => mailboxes.unread('jack') })).toMatchInlineSnapshot(
+    `"unread → mailbox.unread:  time · zrangebyscore mailbox-expiring · zrem mailbox-expiring · zmscore mailbox · llen mailbox-log · lindex mailbox-log · lset mailbox-log · zadd mailbox · zremrangebyscore mailbox-uncounted · zadd mailbox-uncounted · pexpire mailbox-uncounted · zrange mailbox · exists mailbox-uncounted · lindex mailbox-log · zmscore mailbox · llen mailbox-log · zcount mailbox-uncounted"`,
+  );
 });
 
-test('waiting is one subscription and one more look, however many wait', async () => {
-  const lines = await transcript(redis, { prefix, scripts }, () =>
-    Promise.all([1, 2].map(() => mailboxes.receive('jill', { waitMs: 2_500 }))),
+test('a wait is one subscription and one more look, also for many', async () => {
+  const sent = await commands(
+    redis,
+    {
+      prefix,
+      scripts,
+      show: 'outside',
+      // A last look when the time is over, for both timers or for each.
+      edit: (lines) => lines.slice(0, lines.length > 5 ? -1 : undefined),
+    },
+    () => Promise.all([1, 2].map(() => mailboxes.receive('jill', { waitMs: 2_500 }))),
   );
-  const keys = ['', '-log', '-uncounted', '-expiring', '-fetched'].map(
-    (part) => `messaging:{jill}:mailbox${part}`,
-  );
-  const look = `evalsha mailbox.receive ${keys.join(' ')}`;
-  const sent = lines.filter((line) => !line.startsWith('  '));
-  expect(sent.slice(0, 4)).toEqual([
-    // Those who look at the same time look together.
-    look,
-    // Once for each client: a reply tells which protocol it speaks.
-    'ping',
-    'subscribe messaging:{jill}:mailbox-wake',
-    look,
-  ]);
-  // And a last one when the time is over, for both timers or for each.
-  expect(sent.slice(4).filter((line) => line !== look)).toEqual([]);
-  expect([5, 6]).toContain(sent.length);
+  // PING once for each client: its reply shows which protocol it speaks.
+  expect(sent).toMatchInlineSnapshot(`
+"mailbox.receive
+ping
+subscribe mailbox-wake
+mailbox.receive ×2"
+`);
 });
