@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import * as queues from '@mortise/queues';
@@ -11,6 +12,31 @@ test('the README lists the codes of this package, and those that it passes on', 
     [...new Set(declared), 'ERR_CLIENT_CLOSED', 'ERR_INVALID_ARG', 'ERR_LEASE_LOST'].toSorted(),
   );
 });
+
+/** Codes of a class beside the one after which it is named. */
+const FAMILIES: Readonly<Record<string, readonly string[]>> = {
+  InvalidPayloadError: ['ERR_PAYLOAD_TOO_LARGE'],
+  InvalidScheduleError: ['ERR_TOO_MANY_SCHEDULES'],
+  SettingsMismatchError: ['ERR_PRIORITIES_MISMATCH', 'ERR_SHARDS_MISMATCH'],
+  AttemptError: ['ERR_TASK_TIMEOUT', 'ERR_TASK_EXPIRED', 'ERR_WORKER_STOPPED'],
+  WorkerError: ['ERR_UNKNOWN_TASK', 'ERR_RESULT_NOT_KEPT', 'ERR_BACKOFF_FUNCTION'],
+  Discard: ['ERR_DISCARDED'],
+};
+
+test('each class is named after its code, or is in the table of families', () => {
+  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+  const families: Record<string, string[]> = {};
+  for (const [, code, name] of readme.matchAll(/^\| `(ERR_\w+)` *\| `(\w+)`/gm)) {
+    if (name! in all && name !== nameOf(code!)) (families[name!] ??= []).push(code!);
+  }
+  expect(families).toEqual(FAMILIES);
+});
+
+function nameOf(code: string): string {
+  const words = code.toLowerCase().split('_').slice(1);
+  const name = words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('');
+  return name in all ? name : `${name}Error`;
+}
 
 test('every class of error is exported', () => {
   const { taskLeaseLost: _, ...classes } = all;

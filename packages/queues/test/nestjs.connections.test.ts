@@ -1,27 +1,13 @@
 /** One application with several connections: each has queues, workers and handlers of its own. */
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { getQueueToken, InjectQueue, QueuesModule, TaskHandler } from '@mortise/queues/nestjs';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
-import { Injectable, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { boot } from '@mortise/test-kit/nestjs';
+import type { ModuleMetadata } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 
 const redis = connect();
-const open = new Set<INestApplicationContext>();
-
-afterEach(async () => {
-  await Promise.all([...open].map((app) => app.close()));
-  open.clear();
-});
-
-async function boot(metadata: ModuleMetadata): Promise<INestApplicationContext> {
-  @Module(metadata)
-  class App {}
-  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
-  open.add(app);
-  return app;
-}
 
 /** What handlers of these tests have seen. */
 class Seen extends Array<string> {}
@@ -135,10 +121,5 @@ describe('two connections', () => {
     await expect(boot({ imports, providers: [Seen, Mails, Letters, Lost] })).rejects.toThrow(
       'Lost.send handles "send", which no queue of module "other" has',
     );
-  });
-
-  test('a queue of one that is not there: Nest says which', async () => {
-    const imports = [QueuesModule.forFeature({ queues: { mail: {} } }, 'reports')];
-    await expect(boot({ imports })).rejects.toThrow('connection of QueuesModule.forRoot "reports"');
   });
 });

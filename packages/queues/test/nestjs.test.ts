@@ -1,39 +1,49 @@
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { afterEach, describe, expect, test } from '@jest/globals';
-import type { Claims, TaskContext } from '@mortise/queues';
-import { Queue, Worker } from '@mortise/queues';
-import type { QueuesModuleOptions, QueuesOptionsFactory, TaskHandlerOptions } from '@mortise/queues/nestjs';
+import { describe, expect, test } from '@jest/globals';
+import type { TaskContext } from '@mortise/queues';
+import { Claims, Queue } from '@mortise/queues';
+import type { TaskHandlerOptions } from '@mortise/queues/nestjs';
 import {
   getClaimsToken,
+  getQueuesToken,
   getQueueToken,
+  InjectClaims,
   InjectQueue,
+  InjectQueues,
+  Queues,
   QueuesModule,
   TaskHandler,
 } from '@mortise/queues/nestjs';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
-import type { INestApplicationContext, ModuleMetadata, OnApplicationShutdown, Type } from '@nestjs/common';
+import { connect, freshPrefix, gate, until } from '@mortise/test-kit';
+import { boot, describeModule } from '@mortise/test-kit/nestjs';
+import type { ModuleMetadata, OnApplicationShutdown, Type } from '@nestjs/common';
 import { Inject, Injectable, Logger, Module, Scope } from '@nestjs/common';
-import { NestFactory, REQUEST } from '@nestjs/core';
-import type { Redis } from 'ioredis';
+import { REQUEST } from '@nestjs/core';
 import { z } from 'zod';
-import { gate } from './until.js';
 
 const redis = connect();
-const open = new Set<INestApplicationContext>();
 
-afterEach(async () => {
-  await Promise.all([...open].map((app) => app.close()));
-  open.clear();
+describeModule({
+  module: QueuesModule,
+  provided: [[Queues, getQueuesToken, InjectQueues]],
+  withoutClient: 'one of redis and url must be given',
+  refused: [[{ url: 'redis://127.0.0.1' }, TypeError, 'one of redis and url must be given']],
+  feature: {
+    given: { queues: { mail: {} }, claims: { mail: {} } },
+    provided: [
+      [Queue, (module) => getQueueToken('mail', module), (module) => InjectQueue('mail', module)],
+      [Claims, (module) => getClaimsToken('mail', module), (module) => InjectClaims('mail', module)],
+    ],
+    refused: [
+      [undefined as never, 'QueuesModule.forFeature: feature must be an object, got undefined'],
+      [{ queues: { mail: { shards: 0 } } }, 'QueuesModule.forFeature: shards must be a whole number'],
+      [
+        { queues: { mail: { prefix: 'x' } } },
+        'QueuesModule.forFeature: Queue: prefix is an option of forRoot',
+      ],
+      [{ claims: { mail: { limit: 5 } } }, 'QueuesModule.forFeature: Claims has no option "limit"'],
+    ],
+  },
 });
-
-async function boot(metadata: ModuleMetadata): Promise<INestApplicationContext> {
-  @Module(metadata)
-  class App {}
-  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
-  open.add(app);
-  return app;
-}
 
 interface Mail {
   'mail.sold': { itemId: string };
@@ -129,25 +139,12 @@ describe('QueuesModule.forRoot', () => {
     const queue = app.get<Queue<Mail>>(getQueueToken('mail'));
     await queue.enqueue('mail.sold', { itemId: '42' });
     await until('the task', () => app.get(Seen).length === 1);
-    open.delete(app);
     await app.close();
     await expect(queue.counts()).rejects.toThrow('Connection is closed');
   });
 
-  test('leaves a client open that it was given', async () => {
-    const own = connect();
-    const app = await boot(mailModule({ redis: own }));
-    open.delete(app);
-    await app.close();
-    expect(own.status).toBe('ready');
-  });
-
   test.each([
-    [{}, TypeError, 'QueuesModule: one of redis and url must be given'],
-    [{ redis, url: 'redis://127.0.0.1' }, TypeError, 'QueuesModule: one of redis and url must be given'],
-    [{ redis: {} }, TypeError, 'QueuesModule: redis must be a Redis or Cluster instance'],
     [{ redis, workers: { concurrency: 0 } }, RangeError, 'QueuesModule: concurrency must be a whole number'],
-    [{ redis, prefix: '' }, RangeError, 'QueuesModule.forFeature: prefix must have 1 to 1024 bytes, got 0'],
     [
       { redis, workers: { queues: [] } },
       TypeError,
@@ -158,10 +155,10 @@ describe('QueuesModule.forRoot', () => {
       TypeError,
       'a worker serves queue "post", which forFeature does not name',
     ],
-  ])('lets the boot fail for what cannot be used: %#', async (options, Misuse, message) => {
+  ])('lets the boot fail for wrong workers: %#', async (options, Misuse, message) => {
     const booted = boot({
       imports: [
-        QueuesModule.forRoot(options as QueuesModuleOptions),
+        QueuesModule.forRoot(options),
         QueuesModule.forFeature({ queues: { mail: {} } }),
       ],
       providers: [Seen, Mails],
@@ -171,70 +168,20 @@ describe('QueuesModule.forRoot', () => {
   });
 });
 
-describe('QueuesModule.forRootAsync', () => {
-  @Module({ providers: [{ provide: 'redis', useValue: redis }], exports: ['redis'] })
-  class RedisModule {}
-
-  @Injectable()
-  class Factory implements QueuesOptionsFactory {
-    createQueuesOptions(): QueuesModuleOptions {
-      return { redis, prefix: freshPrefix(), workers: {} };
-    }
-  }
-  @Module({ providers: [Factory], exports: [Factory] })
-  class FactoryModule {}
-
-  test.each([
-    [
-      'useFactory',
-      QueuesModule.forRootAsync({
-        imports: [RedisModule],
-        inject: ['redis'],
-        useFactory: async (client: Redis) => ({ redis: client, prefix: freshPrefix(), workers: {} }),
-      }),
-    ],
-    ['useClass', QueuesModule.forRootAsync({ useClass: Factory })],
-    ['useExisting', QueuesModule.forRootAsync({ imports: [FactoryModule], useExisting: Factory })],
-  ])('takes its options from %s', async (_how, root) => {
-    const app = await boot({
-      imports: [root, QueuesModule.forFeature({ queues: { mail: {} } })],
-      providers: [Seen, Mails],
-    });
-    await app.get<Queue<Mail>>(getQueueToken('mail')).enqueue('mail.sold', { itemId: '42' });
-    await until('the task', () => app.get(Seen).length === 1);
-    expect(app.get(Seen)[0]).toBe('sold 42, mail, attempt 1');
-  });
-
-  test('lets the boot fail with what the factory throws', async () => {
-    const root = QueuesModule.forRootAsync({
-      useFactory: () => {
-        throw new Error('no configuration');
-      },
-    });
-    await expect(boot({ imports: [root] })).rejects.toThrow('no configuration');
-  });
-});
-
 describe('QueuesModule.forFeature', () => {
-  test('provides a queue to one module, with its options', async () => {
-    @Injectable()
-    class Shop {
-      constructor(@InjectQueue('mail') readonly queue: Queue<Mail>) {}
-    }
-    @Module({
-      imports: [QueuesModule.forFeature({ queues: { mail: { priorities: ['now', 'later'] } } })],
-      providers: [Shop],
-    })
-    class ShopModule {}
-    const root = QueuesModule.forRoot({ redis, prefix: freshPrefix() });
-    const app = await boot({ imports: [root, ShopModule] });
-    const { queue } = app.get(Shop, { strict: false });
-    await queue.enqueue('mail.sold', { itemId: '42' }, { priority: 'now' });
-    expect(await queue.counts()).toMatchObject({ ready: 1 });
-    await expect(boot({ imports: [root], providers: [Shop] })).rejects.toThrow(getQueueToken('mail'));
-    await expect(boot({ imports: [ShopModule] })).rejects.toThrow(
-      /resolve dependencies.*connection of QueuesModule.forRoot/s,
-    );
+  test('gives its options to the queue, and those of forRoot', async () => {
+    const prefix = freshPrefix();
+    const app = await boot({
+      imports: [
+        QueuesModule.forRoot({ redis, prefix }),
+        QueuesModule.forFeature({ queues: { mail: { priorities: ['now', 'later'] } } }),
+      ],
+    });
+    await app.get<Queue>(getQueueToken('mail')).enqueue('mail.sold', 1, { priority: 'now' });
+    expect(await app.get(Queues).queue('mail').counts()).toMatchObject({ ready: 1 });
+    expect(await new Queue(redis, 'mail', { prefix }).settings()).toMatchObject({
+      priorities: ['now', 'later'],
+    });
   });
 
   test('may stand in several modules; their names of tasks are put together', async () => {
@@ -511,7 +458,6 @@ describe('the shutdown', () => {
       ],
       providers: [Slow, Database],
     });
-    open.delete(app);
     const queue = app.get<Queue>(getQueueToken('q'));
     const { id } = await queue.enqueue('t', null);
     await begun.passed;
@@ -541,7 +487,6 @@ describe('the shutdown', () => {
       ],
       providers: [Endless],
     });
-    open.delete(app);
     const queue = app.get<Queue>(getQueueToken('q'));
     const { id } = await queue.enqueue('t', null);
     await begun.passed;
@@ -565,42 +510,16 @@ test('what goes wrong outside of handlers is logged as everything in NestJS is',
   ]);
 });
 
-test('the main entry imports neither NestJS nor OpenTelemetry', () => {
-  const seen = new Set<string>();
-  const foreign = new Set<string>();
-  const visit = (file: string): void => {
-    if (seen.has(file)) return;
-    seen.add(file);
-    for (const [, target] of readFileSync(file, 'utf8').matchAll(/(?:from|import) ?\(?'([^']+)'/g)) {
-      if (target!.startsWith('.')) visit(join(dirname(file), target!.replace(/js$/, 'ts')));
-      else foreign.add(target!);
-    }
-  };
-  const source = join(import.meta.dirname, '../src');
-  visit(join(source, 'index.ts'));
-  expect([...foreign].filter((target) => /nestjs|opentelemetry|ioredis/.test(target))).toEqual([]);
-  expect(seen.size).toBeGreaterThan(20);
-  visit(join(source, 'nestjs/index.ts'));
-  expect(foreign).toContain('@nestjs/core');
-  expect(Worker).toBeDefined();
-});
-
-test('claims are injected by the name of their queue, and end with the application', async () => {
+test('the end of the application stops its claims', async () => {
   const prefix = freshPrefix();
   const app = await boot({
     imports: [QueuesModule.forRoot({ redis, prefix }), QueuesModule.forFeature({ claims: { mail: {} } })],
   });
   await new Queue(redis, 'mail', { prefix }).enqueue('mail.sold', 1, { id: 'a' });
   const claims = app.get<Claims>(getClaimsToken('mail'));
-  const [task] = await claims.claim();
-  expect(task).toMatchObject({ id: 'a', name: 'mail.sold' });
+  expect(await claims.claim()).toMatchObject([{ id: 'a', name: 'mail.sold' }]);
+  const waiting = claims.claim({ waitMs: 30_000 });
+  await until('the wait', () => claims.waiting === 1);
   await app.close();
-  await expect(claims.claim()).rejects.toThrow('no claims after stop');
-});
-
-test('an unknown kind of feature is refused with the known ones', () => {
-  const feature = { queue: { mail: {} } } as never;
-  expect(() => QueuesModule.forFeature(feature)).toThrow(
-    'forFeature has no option "queue"; there are queues, claims',
-  );
+  expect(await waiting).toEqual([]);
 });

@@ -8,4 +8,12 @@ export type {
 } from './options.js';
 export type { BatchTaskHandlerOptions, TaskHandlerOptions } from './task-handler.js';
 export { TaskHandler } from './task-handler.js';
-export { getClaimsToken, getQueueToken, InjectClaims, InjectQueue } from './tokens.js';
+export { Queues } from './queues.js';
+export {
+  getClaimsToken,
+  getQueuesToken,
+  getQueueToken,
+  InjectClaims,
+  InjectQueue,
+  InjectQueues,
+} from './tokens.js';

@@ -9,7 +9,7 @@ export interface QueuesWorkerOptions extends Omit<WorkerOptions, 'prefix' | 'sch
 }
 
 interface CommonOptions {
-  /** As for `Queue` and `Worker`. */
+  /** As for `Queue` and `Worker`, and one for all of them. */
   readonly prefix?: string | undefined;
   readonly telemetry?: Telemetry | undefined;
   /** One or several workers. Default and `false`: none; the application only enqueues. */
@@ -41,5 +41,5 @@ export interface QueueFeatureOptions extends Omit<QueueOptions, 'prefix' | 'tele
 /** Queues, and claims of queues, by name. */
 export interface QueuesFeature {
   readonly queues?: Readonly<Record<string, QueueFeatureOptions>>;
-  readonly claims?: Readonly<Record<string, Omit<ClaimsOptions, 'prefix'>>>;
+  readonly claims?: Readonly<Record<string, Omit<ClaimsOptions, 'prefix' | 'telemetry'>>>;
 }

@@ -1,39 +1,57 @@
-import { requireKnown, requireObject } from '@mortise/redis';
-import type { FeatureProvider, ModuleShape } from '@mortise/redis/nestjs';
+import type { FeatureShape, ModuleShape } from '@mortise/redis/nestjs';
 import { featureModule, rootModule } from '@mortise/redis/nestjs';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { Queue } from '../queue.js';
-import { Connection, connectionToken } from './connection.js';
-import type { QueuesFeature, QueuesModuleOptions } from './options.js';
 import { FeatureQueue } from './feature-queue.js';
+import type { QueuesFeature, QueuesModuleOptions } from './options.js';
+import { Queues } from './queues.js';
 import { TaskWorkers } from './task-workers.js';
-import { DEFAULT_MODULE, getClaimsToken, getQueueToken } from './tokens.js';
-
-const FEATURE = new Set(['queues', 'claims']);
+import { DEFAULT_MODULE, getClaimsToken, getQueuesToken, getQueueToken } from './tokens.js';
 
 const shape = {
   name: 'Queues' as const,
   known: new Set(['redis', 'url', 'prefix', 'telemetry', 'workers', 'graceMs']),
   imports: [DiscoveryModule],
   provide: (module: string | undefined) => [
-    { token: connectionToken(module), make: (options: QueuesModuleOptions) => Connection.open(options) },
+    {
+      token: getQueuesToken(module),
+      make: (options: QueuesModuleOptions) => Queues.open(options, module ?? DEFAULT_MODULE),
+    },
     {
       token: TaskWorkers,
-      inject: [connectionToken(module), DiscoveryService, MetadataScanner],
-      make: (
-        options: QueuesModuleOptions,
-        connection: Connection,
-        ...scan: [DiscoveryService, MetadataScanner]
-      ) => new TaskWorkers(module ?? DEFAULT_MODULE, options, connection, ...scan),
+      inject: [getQueuesToken(module), DiscoveryService, MetadataScanner],
+      make: (options: QueuesModuleOptions, queues: Queues, ...scan: [DiscoveryService, MetadataScanner]) =>
+        new TaskWorkers(options, queues, ...scan),
       isInternal: true,
     },
   ],
 } satisfies ModuleShape<QueuesModuleOptions, 'Queues'>;
 
+const feature: FeatureShape<QueuesFeature, Queues> = {
+  name: shape.name,
+  root: getQueuesToken,
+  kinds: {
+    queues: [
+      {
+        token: getQueueToken,
+        make: (queues, name, given) => {
+          const { tasks: _, ...options } = given;
+          return queues.queue(name, options);
+        },
+      },
+      {
+        token: (name, module) => `${getQueueToken(name, module)}, for workers`,
+        make: ({ module }, name, { tasks, schemas }) => new FeatureQueue(name, module, tasks, schemas),
+        isInternal: true,
+      },
+    ],
+    claims: { token: getClaimsToken, make: (queues, name, options) => queues.claims(name, options) },
+  },
+};
+
 /**
- * Provides queues to a NestJS application, and runs workers of `@TaskHandler` methods in it. `forRoot` takes a client and the
+ * Provides `Queues` to a NestJS application, and runs workers of `@TaskHandler` methods in it. `forRoot` takes a client and the
  * options of workers; `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. Without
  * `workers` the same modules make a program that only enqueues. An application with several clients gives each `forRoot` a
  * `name`.
@@ -51,28 +69,7 @@ export class QueuesModule extends rootModule<QueuesModuleOptions, 'Queues'>(shap
    *
    * @param module The name that `forRoot` was given.
    */
-  static forFeature(feature: QueuesFeature, module?: string): DynamicModule {
-    requireKnown('forFeature', requireObject('feature', feature), FEATURE);
-    const { queues = {}, claims = {} } = feature;
-    const connection = connectionToken(module);
-    const ofQueues = Object.entries(queues).flatMap(([name, { tasks, ...options }]): FeatureProvider[] => [
-      {
-        token: `${getQueueToken(name, module)}, for workers`,
-        inject: [],
-        make: () => new FeatureQueue(name, module ?? DEFAULT_MODULE, tasks, options.schemas),
-        isInternal: true,
-      },
-      {
-        token: getQueueToken(name, module),
-        inject: [connection],
-        make: ({ redis, common }: Connection) => new Queue(redis, name, { ...options, ...common }),
-      },
-    ]);
-    const ofClaims = Object.entries(claims).map(([name, options]): FeatureProvider => ({
-      token: getClaimsToken(name, module),
-      inject: [connection],
-      make: (open: Connection) => open.claims(name, options),
-    }));
-    return featureModule(QueuesModule, 'Queues', [...ofQueues, ...ofClaims], module);
+  static forFeature(named: QueuesFeature, module?: string): DynamicModule {
+    return featureModule(QueuesModule, feature, named, module);
   }
 }

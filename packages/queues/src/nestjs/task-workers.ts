@@ -1,4 +1,4 @@
-import { ArgumentTypeError } from '@mortise/redis';
+import { ArgumentRangeError, ArgumentTypeError } from '@mortise/redis';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleInit } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
@@ -7,43 +7,40 @@ import type { WorkerOptions } from '../options.js';
 import type { Handlers } from '../work/handlers.js';
 import { Worker } from '../work/worker.js';
 import { assign, misplaced, missing } from './assigned-handlers.js';
-import type { Connection } from './connection.js';
 import { findHandlers } from './found-handlers.js';
 import type { QueuesModuleOptions, QueuesWorkerOptions } from './options.js';
 import { FeatureQueue } from './feature-queue.js';
+import type { Queues } from './queues.js';
 
 /** The workers of an application, from its boot to its shutdown. */
 export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** The name of the module. */
-  readonly #module: string;
   readonly #options: QueuesModuleOptions;
-  readonly #connection: Connection;
+  readonly #queues: Queues;
   readonly #discovery: DiscoveryService;
   readonly #scanner: MetadataScanner;
   readonly #log = new Logger('QueuesModule');
   #workers: readonly Worker[] = [];
 
   constructor(
-    module: string,
     options: QueuesModuleOptions,
-    connection: Connection,
+    queues: Queues,
     discovery: DiscoveryService,
     scanner: MetadataScanner,
   ) {
-    this.#module = module;
     this.#options = options;
-    this.#connection = connection;
+    this.#queues = queues;
     this.#discovery = discovery;
     this.#scanner = scanner;
   }
 
   /** Runs after all providers are created and before any starts. */
   onModuleInit(): void {
+    const { module: name } = this.#queues;
     const everywhere = this.#featureQueues();
-    const own = everywhere.filter(({ module }) => module === this.#module);
+    const own = everywhere.filter(({ module }) => module === name);
     const declared = declaredBy(own);
     const handlers = findHandlers(this.#discovery, this.#scanner);
-    const found = handlers.filter(({ options: { module = this.#module } }) => module === this.#module);
+    const found = handlers.filter(({ options: { module = name } }) => module === name);
     const all = [...declared.keys()].toSorted();
     const workers = [this.#options.workers || []].flat() as readonly QueuesWorkerOptions[];
     const problems = misplaced(handlers, (module) =>
@@ -54,7 +51,7 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
     this.#workers = workers.map(({ queues = all, ...options }) => {
       const assigned = assign(queues, found, problems);
       const schemas = schemasOf(
-        own.filter(({ name }) => queues.includes(name)),
+        own.filter((queue) => queues.includes(queue.name)),
         problems,
       );
       refuse(problems);
@@ -84,16 +81,13 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
     handlers: Handlers<Record<string, unknown>>,
     options: WorkerOptions,
   ): Worker {
-    const { redis, common } = this.#connection;
+    const onError = (error: unknown): void => this.#log.error(error);
     try {
-      return new Worker(redis, queues, handlers, {
-        onError: (error) => this.#log.error(error),
-        ...options,
-        ...common,
-      });
+      const own = this.#queues.ownOptions('Worker', { onError, ...options });
+      return new Worker(this.#queues.redis, queues, handlers, own);
     } catch (error) {
       // A failed boot shows only the message.
-      const Misuse = error instanceof RangeError ? RangeError : TypeError;
+      const Misuse = error instanceof RangeError ? ArgumentRangeError : ArgumentTypeError;
       throw new Misuse(`QueuesModule: ${(error as Error).message}`, { cause: error });
     }
   }

@@ -1,10 +1,7 @@
-import type { OtelApi, OtelOptions } from '@mortise/redis/otel';
-import { otelTelemetry as ofScope } from '@mortise/redis/otel';
-import type { Telemetry } from '@mortise/redis';
+import type { OtelTelemetry } from '@mortise/redis/otel';
+import { otelTelemetryOf } from '@mortise/redis/otel';
 
 export type { OtelApi, OtelOptions } from '@mortise/redis/otel';
 
-/** For the option `telemetry` of `Queue`, `Worker` and `QueuesModule`: `otelTelemetry(await import('@opentelemetry/api'))`. */
-export function otelTelemetry(api: OtelApi, options: OtelOptions = {}): Telemetry {
-  return ofScope(api, { scope: '@mortise/queues', ...options });
-}
+/** For the option `telemetry` of `Queue`, `Worker`, `Claims` and `QueuesModule`: `otelTelemetry(await import('@opentelemetry/api'))`. */
+export const otelTelemetry: OtelTelemetry = /* @__PURE__ */ otelTelemetryOf('queues');

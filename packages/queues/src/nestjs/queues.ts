@@ -1,0 +1,98 @@
+import type { RedisClient } from '@mortise/redis';
+import { ArgumentTypeError, requireClient, requireName } from '@mortise/redis';
+import { withDefaults } from '@mortise/redis/nestjs';
+import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { Claims } from '../claims/claims.js';
+import type { ClaimsOptions } from '../claims/options.js';
+import type { QueueOptions } from '../options.js';
+import { Queue } from '../queue.js';
+import type { QueuesModuleOptions } from './options.js';
+
+/** Options that the module gives to all its queues, claims and workers. */
+type Common = Pick<QueueOptions, 'prefix' | 'telemetry'>;
+
+/**
+ * Makes queues and claims with the client, the prefix and the telemetry of a `QueuesModule`. Claims stop at the shutdown, and a
+ * client of its own is closed after the workers stop.
+ */
+export class Queues implements BeforeApplicationShutdown, OnApplicationShutdown {
+  readonly redis: RedisClient;
+  readonly #common: Common;
+  readonly #own: Redis | undefined;
+  readonly #claims: Claims[] = [];
+
+  /**
+   * @param module The name of the module.
+   * @param own The client, if it is to be closed.
+   */
+  constructor(
+    redis: RedisClient,
+    { prefix, telemetry }: Pick<QueuesModuleOptions, keyof Common>,
+    readonly module: string,
+    own?: Redis,
+  ) {
+    this.redis = requireClient(redis);
+    if (prefix !== undefined) requireName('prefix', prefix);
+    this.#common = withDefaults<Common>({ prefix, telemetry }, undefined);
+    this.#own = own;
+  }
+
+  static async open(options: QueuesModuleOptions, module: string): Promise<Queues> {
+    const { redis, url } = options;
+    if ((redis === undefined) === (url === undefined))
+      throw new ArgumentTypeError('one of redis and url must be given');
+    const own = url === undefined ? undefined : await connect(url);
+    return new Queues(own ?? redis!, options, module, own);
+  }
+
+  /** Each call makes a `Queue`, which needs no end. */
+  queue(name: string, options: Omit<QueueOptions, keyof Common> = {}): Queue {
+    return new Queue(this.redis, name, this.ownOptions('Queue', options));
+  }
+
+  /** Each call makes `Claims`. The application stops them at its shutdown. */
+  claims(queue: string, options: Omit<ClaimsOptions, keyof Common> = {}): Claims {
+    const claims = new Claims(this.redis, queue, this.ownOptions('Claims', options));
+    this.#claims.push(claims);
+    return claims;
+  }
+
+  /**
+   * The options with those of the module. They may not name these themselves: a worker serves all queues of its module under one
+   * prefix.
+   */
+  ownOptions<Options extends object>(label: string, options: Options): Options & Common {
+    for (const option of ['prefix', 'telemetry']) {
+      if (option in options) throw new ArgumentTypeError(`${label}: ${option} is an option of forRoot`);
+    }
+    return { ...options, ...this.#common };
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#claims.map((claims) => claims.stop()));
+  }
+
+  onApplicationShutdown(): void {
+    if (this.#own && this.#own.status !== 'end') this.#own.disconnect();
+  }
+}
+
+/** A client that connects at its first command. Its commands wait while Redis is away. */
+async function connect(url: string): Promise<Redis> {
+  // Imported here, since an application that passes a client may use another version of ioredis.
+  const ioredis = await import('ioredis');
+  const redis = new ioredis.Redis(url, { maxRetriesPerRequest: null, lazyConnect: true });
+  const log = new Logger('QueuesModule');
+  let logged: string | undefined;
+  redis.on('ready', () => {
+    logged = undefined;
+  });
+  // Each failed reconnection emits an error; only a new message is logged.
+  redis.on('error', ({ message }: Error) => {
+    if (message !== logged) log.warn(`redis: ${message}`);
+    logged = message;
+  });
+  return redis;
+}
