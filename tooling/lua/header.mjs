@@ -3,7 +3,7 @@
  * call in TypeScript is made from it. This file reads the header and refuses a body that does not keep to it.
  *
  *   #!lua flags=no-writes
- *   -- What the script does, in prose.
+ *   -- Enqueues tasks: a sentence on the purpose of the script.
  *   --
  *   -- KEYS
  *   --   tasks        HASH id -> record; until the retention of the task ends
@@ -129,7 +129,7 @@ function checkUses(fail, body, table, { names, rest }) {
   if (bound.size > names.length) fail(`the body reads more of ${table} than the header names`);
 }
 
-/** What stands between the commas that are in no bracket: `max(1, a), b` has two items. */
+/** The items between the commas that are in no bracket: `max(1, a), b` has two. */
 function topLevelItems(list) {
   const items = [''];
   let depth = 0;

@@ -12,7 +12,7 @@ const REDIS_CHECK_MS = 500;
 /** Tables of the user's own database are cached instead. */
 const hasOwnShop = !process.env.DATABASE_URL && !process.env.CACHE_TABLES;
 
-/** What runs, in the order in which it was started; it is stopped in the opposite one. */
+/** The running processes, in the order of their start; they stop in the opposite order. */
 const running = [];
 let isStopping = false;
 let isRestarting = false;

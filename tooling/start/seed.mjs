@@ -50,9 +50,8 @@ export async function seed(address) {
 }
 
 /**
- * Takes a few seconds the first time, while the rest can be used. Frank creates the guild and brings the others along. What he has with
- * his name says when all are in; so a start that was cut off is made up for by the next one, and what became of the guild since is
- * left alone.
+ * Takes a few seconds the first time, while the shop works. Frank creates the guild and adds the others. The payload of his
+ * own name says when all are in. So the next start completes one that was cut off, and later changes of the guild stay.
  */
 export async function seedGuild(address) {
   const [creator, ...others] = PLAYERS;

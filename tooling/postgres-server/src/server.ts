@@ -17,7 +17,7 @@ import {
 import { findPostgres, type PostgresInstallation } from './installation.js';
 
 export interface PostgresOptions {
-  /** What to run. @defaultValue what `findPostgres()` finds */
+  /** The program to run. @defaultValue the one that `findPostgres()` finds */
   installation?: PostgresInstallation;
   /** Whether a commit waits for the disk: it does no good in tests, for nobody pulls the plug. @defaultValue false */
   fsync?: boolean;

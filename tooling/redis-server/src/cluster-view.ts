@@ -1,4 +1,4 @@
-// What the nodes of a cluster believe. Each node has its own picture, and after a failover or the move of a slot they differ for
+// The nodes' views of a cluster. Each node has its own, and after a failover or the move of a slot they differ for
 // a while; a test that goes on at that moment meets errors that have nothing to do with what it tests. So everything in this
 // package that changes a cluster waits until all nodes that can answer have the same picture.
 

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What happens to what arrives: it goes on, its bytes are lost, or it waits until it may go on. */
+/** The fate of bytes that arrive: they go on, are lost, or wait until they may go on. */
 export type LaneMode = 'pass' | 'drop' | 'hold';
 
 interface Parcel {

@@ -4,7 +4,7 @@ import { replicated } from './replicated.js';
 import { assertSees, linkedReplicas, masterSeenBy } from './sentinel-view.js';
 import type { RedisServer } from './server.js';
 
-/** What the sentinels call the master. */
+/** The sentinels' name for the master. */
 export const MASTER_NAME = 'mortise';
 
 const SETTLE_DEADLINE_MS = 30_000;
@@ -48,7 +48,7 @@ export class RedisSentinel {
 
   /**
    * Has the sentinels promote a replica, and waits until they agree on it and all servers that run are linked to it.
-   * What was written before the call is not lost.
+   * No write before the call is lost.
    */
   async failover(): Promise<void> {
     const before = await this.master();

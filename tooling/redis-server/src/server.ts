@@ -189,7 +189,7 @@ export class RedisServer {
     const answers = async (): Promise<boolean> => {
       if (!this.isRunning)
         throw new StartFailedError(`the server ended before it answered:\n${this.logTail()}`);
-      // Whoever answers on this port may be the server of another process that was faster.
+      // Another process that was faster may have its server on this port.
       const info = await request(this.#port, ['INFO', 'server'], { timeoutMs: 500 });
       if (!String(info).includes(`process_id:${pid}\r`)) return false;
       return (await request(this.#port, ['PING'], { timeoutMs: 500 })) === 'PONG';

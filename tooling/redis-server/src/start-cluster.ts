@@ -55,7 +55,7 @@ async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
 
 /**
  * Lets the masters take the place of their placeholders, and everybody forget these. The announcement of a new master goes over the
- * links that are there at that moment (who misses it hears a second later), and two that don't know of each other would take
+ * links that are there at that moment (a node that misses it learns of it a second later), and two that don't know of each other would take
  * the same epoch: therefore when all are linked, and one after the other.
  */
 async function takeOver(
@@ -89,7 +89,7 @@ async function takeOver(
 }
 
 /**
- * Not before the node has heard who took the placeholder's slots: slots without an owner would put it into `cluster_state:fail`,
+ * Not before the node knows the new owner of the placeholder's slots: slots without an owner would put it into `cluster_state:fail`,
  * and a master into the delay that all this avoids. Nor can a replica forget its master.
  */
 async function forgetPlaceholders(node: RedisServer, placeholders: Set<string>): Promise<void> {

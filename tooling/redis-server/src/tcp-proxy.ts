@@ -82,8 +82,8 @@ export class TcpProxy {
   }
 
   /**
-   * The server executes the `nth` request from now on, and its connection ends in place of the reply. What a client sends in
-   * one piece counts as one request. Resolves when the server has replied; a later call replaces this one.
+   * The server executes the `nth` request from now on, and its connection ends in place of the reply. Commands that a client sends in
+   * one piece count as one request. Resolves when the server has replied; a later call replaces this one.
    */
   loseReply(nth = 1): Promise<void> {
     return new Promise((resolve) => {

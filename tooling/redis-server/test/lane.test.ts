@@ -36,7 +36,7 @@ describe('Lane', () => {
     expect(arrived).toBe('abcde');
   });
 
-  it('hurries what is delayed, when told so', () => {
+  it('sends delayed bytes at once on demand', () => {
     lane.delayMs = 60_000;
     send('a');
     send('b');

@@ -180,7 +180,7 @@ describe('RedisServer', () => {
       ]);
     });
 
-    it('kills a server that is too busy to hear it', async () => {
+    it('kills a server that is too busy to answer', async () => {
       const server = await start({ args: ['--busy-reply-threshold', '50'] });
       const busy = server.command('EVAL', 'while true do end', '0').catch((error: Error) => error.message);
       await until(

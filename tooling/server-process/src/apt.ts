@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path';
 import { findOnPath, run, type Environment } from './programs.js';
 
 export interface UnpackOptions {
-  /** What is unpacked, as `onProgress` says it. */
+  /** The name of the unpacked program, for `onProgress`. */
   what: string;
   cacheDirectory: string;
   env: Environment;
@@ -22,7 +22,7 @@ export interface UnpackOptions {
   check: (directory: string) => Promise<unknown>;
 }
 
-/** What an unpacked server needs in its environment to find the libraries that were unpacked with it. */
+/** The environment in which an unpacked server finds the libraries that were unpacked with it. */
 export async function unpackedEnvironment(directory: string): Promise<Record<string, string>> {
   const libraries = join(directory, 'usr/lib');
   const entries = await readdir(libraries, { withFileTypes: true }).catch(() => []);
@@ -75,7 +75,7 @@ export async function aptUnpack(options: UnpackOptions): Promise<boolean> {
   }
 }
 
-/** What `wanted` depend on, directly or not, that is needed and that the system doesn't have installed. */
+/** The dependencies of `wanted`, direct or not, that the system doesn't have installed. */
 async function missingDependencies(
   wanted: string[],
   {

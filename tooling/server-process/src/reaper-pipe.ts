@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 // From src/ (jest) as well as from dist/, this is the one file that lies in src/.
 const PROGRAM = fileURLToPath(new URL('../src/reaper.mjs', import.meta.url));
 
-/** What is registered now; the reaper lives as long as this isn't empty. */
+/** The registered processes; the reaper lives as long as this isn't empty. */
 const registered = new Map<string, Registration>();
 let reaper: ChildProcess | undefined;
 

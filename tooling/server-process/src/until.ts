@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { DeadlineError, messageOf, StartFailedError } from './errors.js';
 
 export interface UntilOptions {
-  /** What is waited for, as it stands in the error: "waited 5000 ms for <what>". */
+  /** The awaited event, for the error: "waited 5000 ms for <what>". */
   what: string;
   /** @defaultValue 30000 */
   deadlineMs?: number;
@@ -14,8 +14,8 @@ export interface UntilOptions {
 }
 
 /**
- * Looks at a condition until it returns something other than `undefined` or `false`, and returns that. What the condition
- * throws counts as "not yet" and shows in the {@link DeadlineError}, except for a {@link StartFailedError}, which ends the wait:
+ * Looks at a condition until it returns something other than `undefined` or `false`, and returns that. An error of the
+ * condition counts as "not yet" and shows in the {@link DeadlineError}, except for a {@link StartFailedError}, which ends the wait:
  * a server that has ended won't become ready.
  */
 export async function until<T>(

@@ -11,7 +11,7 @@ import { until } from '@mortise/test-kit';
 
 const RUN = new URL('../run.mjs', import.meta.url).href;
 const INVOKER = new URL('../invoker.mjs', import.meta.url).href;
-/** What `start.mjs` does once everything is built. */
+/** The steps of `start.mjs` once everything is built. */
 const PROGRAM = `
   import { onInvokerGone } from '${INVOKER}';
   import { run, stop } from '${RUN}';

@@ -19,7 +19,7 @@ export function connect(url = process.env['MORTISE_TEST_REDIS']!): Redis {
 
 /** Closes a client when the file's tests are over, and prints none of its errors. */
 export function disconnectLater<Client extends Redis | Cluster>(client: Client): Client {
-  // What ioredis would print while the server is down.
+  // Without a listener, ioredis prints errors while the server is down.
   client.on('error', () => undefined);
   open.add(client);
   return client;

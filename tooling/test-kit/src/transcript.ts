@@ -11,8 +11,8 @@ export interface TranscriptScope {
 }
 
 /**
- * What the server executed while `action` ran: all that `redis` sent, and what others sent that names the prefix. One
- * line each: the command, the script, and the keys without the prefix; indented below it, what the script called.
+ * The commands that the server executed while `action` ran: those of `redis`, and those of others that name the prefix.
+ * One line each: the command, the script, and the keys without the prefix; below it, indented, the calls of the script.
  */
 export async function transcript(
   redis: Redis,

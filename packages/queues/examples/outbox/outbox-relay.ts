@@ -11,7 +11,7 @@ import { Client } from 'pg';
 import type { ClientConfig, DatabaseError } from 'pg';
 
 export interface OutboxRelayOptions {
-  /** An idle relay looks again after this, whatever it has heard, ms. Default 1,000. */
+  /** An idle relay looks again after this, with or without a notification, ms. Default 1,000. */
   readonly recheckMs?: number;
   /**
    * PostgreSQL takes the lane from a relay that has been silent for this time, ms: one that is frozen, cut off, or waits for Redis.
@@ -65,7 +65,7 @@ export class OutboxRelay {
   readonly #onError: (error: unknown) => void;
   #stopping = new AbortController();
   #running: Promise<void> | undefined;
-  /** Whether something was heard since the last look. */
+  /** Whether a notification came since the last look. */
   #isWoken = false;
   #endWait: () => void = () => undefined;
 
@@ -99,7 +99,7 @@ export class OutboxRelay {
         await this.#connected(async (client) => {
           let isAnnounced = false;
           while (!stopping.aborted) {
-            // What is heard from here on, this look may have missed.
+            // This look may miss the lines of notifications that come from here on.
             this.#isWoken = false;
             if (await this.#step(client)) {
               if (isAnnounced) await client.query(RETRACT);
