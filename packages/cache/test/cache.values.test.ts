@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { decodeEntry, encodeEntry } from '../src/read-through/envelope.js';
-import { CacheKeys, namedBy } from '../src/read-through/keys.js';
+import { CacheKeys, namedBy } from '../src/keys.js';
 import { pagesOf } from './cached.js';
 
 const redis = connect();

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { maxQueriesOf } from '@mortise/cache/rows';
 import type { LoadRows } from '@mortise/cache/rows';
 import { connect, until } from '@mortise/test-kit';
+import { DEFAULT_CONNECTIONS, MAX_CONNECTIONS } from '../src/sql/postgres/postgres-source.js';
 import { cacheOf, refresh } from './fixture.js';
 import type { Item } from './fixture.js';
 
@@ -57,7 +58,9 @@ test.each([1, 2, 3])(
   },
 );
 
-test('options are checked as those of a refresher, and have its defaults', () => {
+test('maxQueriesOf checks its options, has the defaults of a refresher, and decides those of PostgresSource', () => {
   expect(maxQueriesOf()).toBe(maxQueriesOf({ concurrency: 2 }));
+  expect(maxQueriesOf()).toBe(DEFAULT_CONNECTIONS);
+  expect(maxQueriesOf({ concurrency: 100 })).toBe(MAX_CONNECTIONS);
   expect(() => maxQueriesOf({ concurrency: 0 })).toThrow(RangeError);
 });

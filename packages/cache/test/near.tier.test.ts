@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Cell } from '../src/near/near-store.js';
 import { NearStore } from '../src/near/near-store.js';
 import { NearTier } from '../src/near/near-tier.js';
-import { CacheKeys } from '../src/read-through/keys.js';
+import { CacheKeys } from '../src/keys.js';
 
 const keys = new CacheKeys('pages', undefined, 0);
 

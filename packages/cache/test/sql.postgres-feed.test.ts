@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { PostgresSource, postgresOutboxSql } from '@mortise/cache/postgres';
 import { connect, until } from '@mortise/test-kit';
 import type { Pool, PoolClient } from 'pg';
-import { outboxOf } from '../src/sql/outbox.js';
+import { outboxOf } from '../src/outbox.js';
 import { closed, freshDatabase, postgres } from './sql.databases.js';
 import { feedOf, MANY_ITEMS, watch } from './sql.feed.js';
 

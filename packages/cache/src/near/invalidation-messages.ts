@@ -6,7 +6,7 @@
  */
 import { isClosed, Loop, WaiterHub } from '@mortise/redis';
 import type { ErrorReporter, Listener, RedisClient } from '@mortise/redis';
-import type { CacheKeys } from '../read-through/keys.js';
+import type { CacheKeys } from '../keys.js';
 import { bounded } from './bounded.js';
 import type { Coherence, CoherentTier } from './coherence.js';
 

@@ -3,7 +3,7 @@
  * between sending the read and keeping the value. Invalidations come over another connection than values,
  * so either may arrive first. While invalidations cannot arrive, the tier is closed and empty.
  */
-import { namedBy } from '../read-through/keys.js';
+import { namedBy } from '../keys.js';
 import type { CoherentTier } from './coherence.js';
 import { NearStore } from './near-store.js';
 import type { Cell } from './near-store.js';

@@ -7,8 +7,8 @@ import type { CacheOptions } from '../read-through/options.js';
 import type { RefresherOptions, RowCacheOptions } from '../rows/options.js';
 import { Refresher } from '../rows/refresher.js';
 import { RowCache } from '../rows/row-cache.js';
-import { ChangeFeed } from '../sql/change-feed.js';
-import type { ChangeFeedOptions, ChangeSource } from '../sql/change-feed.js';
+import { ChangeFeed } from '../rows/feed/change-feed.js';
+import type { ChangeFeedOptions, ChangeSource } from '../rows/feed/change-feed.js';
 
 interface Runnable {
   start(): Promise<void>;

@@ -9,7 +9,7 @@ import type { Cell } from '../near/near-store.js';
 import { NearTier } from '../near/near-tier.js';
 import { ClientTracking } from '../near/client-tracking.js';
 import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
-import { CacheKeys } from './keys.js';
+import { CacheKeys } from '../keys.js';
 import { InFlightLoads } from './in-flight-loads.js';
 import type { FallbackValue, LoadRequest } from './in-flight-loads.js';
 import { TimedCommands } from './timed-commands.js';

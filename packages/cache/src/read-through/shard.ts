@@ -9,7 +9,7 @@ import {
   cacheStore,
   cacheTime,
 } from '../scripts.gen.js';
-import type { CacheKeys } from './keys.js';
+import type { CacheKeys } from '../keys.js';
 import type { TimedCommands } from './timed-commands.js';
 import { Reads } from './reads.js';
 import type { TrackedReads } from './reads.js';

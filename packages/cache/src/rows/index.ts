@@ -14,5 +14,5 @@ export { Refresher } from './refresher.js';
 export type { RowCacheStats } from './row-cache.js';
 export { RowCache } from './row-cache.js';
 export type { RowState } from './row-state.js';
-export type { ChangeFeedOptions, ChangeFeedStats, ChangeSource } from '../sql/change-feed.js';
-export { ChangeFeed } from '../sql/change-feed.js';
+export type { ChangeFeedOptions, ChangeFeedStats, ChangeSource } from './feed/change-feed.js';
+export { ChangeFeed } from './feed/change-feed.js';

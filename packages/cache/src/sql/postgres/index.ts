@@ -1,6 +1,6 @@
 export { SqlSourceError } from '../../errors.js';
 export type { JsonValue, SqlRow } from '../json-value.js';
-export type { OutboxSql } from '../outbox.js';
+export type { OutboxSql } from '../../outbox.js';
 export type { SourceOptions } from '../source-options.js';
 export type { PostgresOutboxOptions } from './postgres-outbox-sql.js';
 export { postgresOutboxSql } from './postgres-outbox-sql.js';

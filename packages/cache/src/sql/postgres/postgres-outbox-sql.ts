@@ -1,6 +1,6 @@
 import { requireBoolean, requireOptions } from '@mortise/redis';
 import { literal, quote, requireIdentifier } from '../identifier.js';
-import type { OutboxSql } from '../outbox.js';
+import type { OutboxSql } from '../../outbox.js';
 import { MAX_NAME_BYTES } from './limits.js';
 
 export interface PostgresOutboxOptions {

@@ -13,8 +13,8 @@
  */
 import { onAbort } from '@mortise/redis';
 import type { SqlSourceError } from '../../errors.js';
-import { incompleteOutbox, noOutbox } from '../outbox.js';
-import type { Change, Outbox, OutboxReader } from '../outbox.js';
+import { incompleteOutbox, noOutbox } from '../../outbox.js';
+import type { Change, Outbox, OutboxReader } from '../../outbox.js';
 import type { SourceTable } from '../source-options.js';
 import { IDLE, outboxName, UNRECORDED_SQL } from './postgres-outbox-sql.js';
 import type { PostgresClient, PostgresConnections, PostgresQuery } from './postgres-pool.js';

@@ -1,9 +1,8 @@
 /** Rows of a PostgreSQL table, for `RowCache`. */
 import { ArgumentTypeError, requireDuration, requireInteger } from '@mortise/redis';
-import { maxQueriesOf } from '../../rows/max-queries.js';
 import { requireIdentifier } from '../identifier.js';
 import type { SqlRow } from '../json-value.js';
-import { setOutbox } from '../outbox.js';
+import { setOutbox } from '../../outbox.js';
 import { loadQuery, resolveSourceOptions } from '../source-options.js';
 import type { SourceOptions, SourceTable } from '../source-options.js';
 import { MAX_NAME_BYTES } from './limits.js';
@@ -48,8 +47,9 @@ const OWN_OPTIONS: readonly (keyof PostgresSourceOptions)[] = [
   'connectTimeoutMs',
   'notify',
 ];
-/** Connections for a refresher with the largest `concurrency`. */
-const MAX_CONNECTIONS = 204;
+/** `maxQueriesOf` of a refresher with the default and with the largest `concurrency`. */
+export const DEFAULT_CONNECTIONS = 8;
+export const MAX_CONNECTIONS = 204;
 
 /** Class 22: data errors, such as a text that its type cannot parse. */
 const DATA_ERROR = /^22/;
@@ -184,7 +184,7 @@ export class PostgresSource<Row extends object = SqlRow> {
 }
 
 function resolveTarget(options: PostgresSourceOptions, queryTimeoutMs: number): PostgresTarget {
-  const { url, pool, maxConnections = maxQueriesOf(), connectTimeoutMs = 5_000 } = options;
+  const { url, pool, maxConnections = DEFAULT_CONNECTIONS, connectTimeoutMs = 5_000 } = options;
   if ((url === undefined) === (pool === undefined))
     throw new ArgumentTypeError('either url or pool must be given');
   if (url !== undefined && (typeof url !== 'string' || !/^postgres(ql)?:\/\//.test(url)))

@@ -7,8 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { requireOptions } from '@mortise/redis';
 import { SqlSourceError } from '../../errors.js';
 import { quote, requireIdentifier } from '../identifier.js';
-import { noOutbox } from '../outbox.js';
-import type { Change, Outbox, OutboxReader, OutboxSql } from '../outbox.js';
+import { noOutbox } from '../../outbox.js';
+import type { Change, Outbox, OutboxReader, OutboxSql } from '../../outbox.js';
 import { MAX_NAME_BYTES } from './limits.js';
 import type { SqliteConnection, SqliteQueries } from './sqlite-connection.js';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import { changeFeedRelease, changeFeedTake } from '../scripts.gen.js';
+import { changeFeedRelease, changeFeedTake } from '../../scripts.gen.js';
 
 let feeds = 0;
 

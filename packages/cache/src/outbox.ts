@@ -5,7 +5,7 @@
  * what they have handled, so the outbox contains exactly the unread changes and no reader has a position.
  */
 import { ArgumentTypeError } from '@mortise/redis';
-import { SqlSourceError } from '../errors.js';
+import { SqlSourceError } from './errors.js';
 
 /** One entry of an outbox. */
 export interface Change {

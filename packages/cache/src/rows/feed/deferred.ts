@@ -1,5 +1,5 @@
 import { groupBy } from './group-by.js';
-import type { Change } from './outbox.js';
+import type { Change } from '../../outbox.js';
 
 /** The duration of a quick load. */
 const MIN_RETRY_MS = 25;

@@ -20,17 +20,17 @@ import {
   WaiterHub,
 } from '@mortise/redis';
 import type { OnError, RedisClient } from '@mortise/redis';
-import type { ShardKeys, TableKeys } from '../rows/keys.js';
-import { tableOf } from '../rows/refreshed-table.js';
-import type { RowCache } from '../rows/row-cache.js';
-import { changeFeedMark } from '../scripts.gen.js';
+import type { ShardKeys, TableKeys } from '../keys.js';
+import { tableOf } from '../refreshed-table.js';
+import type { RowCache } from '../row-cache.js';
+import { changeFeedMark } from '../../scripts.gen.js';
 import { Deferred } from './deferred.js';
 import { FeedLease } from './feed-lease.js';
 import { groupBy } from './group-by.js';
-import { outboxOf } from './outbox.js';
-import type { Change, ChangeSource, Outbox, OutboxReader } from './outbox.js';
+import { outboxOf } from '../../outbox.js';
+import type { Change, ChangeSource, Outbox, OutboxReader } from '../../outbox.js';
 
-export type { ChangeSource } from './outbox.js';
+export type { ChangeSource } from '../../outbox.js';
 
 export interface ChangeFeedOptions {
   /** Another feed takes over after this time without a renewal, in ms, from 100 to 10 minutes. Default 10,000. */
