@@ -1,5 +1,5 @@
 /** Three connections to a printer, shared by all processes: never more than three at once, first come, first served. */
-import { Semaphore, SemaphoreLimitError } from '@mortise/locks';
+import { LockSettingsError, Semaphore } from '@mortise/locks';
 import { Redis } from 'ioredis';
 
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
@@ -27,7 +27,7 @@ await pool.setPermits(4);
 console.log('after setPermits:', await pool.available());
 const outdated = new Semaphore(redis, 'printer:connections', { permits: 3, prefix: 'example' });
 const refusal = await outdated.acquire().catch((error: unknown) => error);
-console.log(refusal instanceof SemaphoreLimitError && refusal.message);
+console.log(refusal instanceof LockSettingsError && refusal.message);
 
 await pool.setPermits(3);
 await redis.quit();

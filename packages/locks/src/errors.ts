@@ -56,33 +56,21 @@ export class LatchLostError extends CodedError {
   }
 }
 
-/** The latch has another count. Nothing was counted. */
-export class LatchCountError extends CodedError {
-  readonly code = 'ERR_LATCH_COUNT';
+/** The latch has another count, or the semaphore another limit. Nothing was done; a waiter has left the queue. */
+export class LockSettingsError extends CodedError {
+  readonly code: 'ERR_LATCH_COUNT' | 'ERR_SEMAPHORE_LIMIT';
 
   constructor(
-    readonly latchName: string,
-    /** The caller's count. */
-    readonly count: number,
-    /** The count of the latch in Redis. */
-    readonly knownCount: number,
+    setting: 'count' | 'limit',
+    readonly lockName: string,
+    /** The caller's count or limit. */
+    readonly value: number,
+    /** The count or limit in Redis. */
+    readonly knownValue: number,
   ) {
-    super(`latch ${JSON.stringify(latchName)} has the count ${knownCount}, not ${count}`);
-  }
-}
-
-/** The semaphore has another limit. Nothing was acquired; a waiter has left the queue. */
-export class SemaphoreLimitError extends CodedError {
-  readonly code = 'ERR_SEMAPHORE_LIMIT';
-
-  constructor(
-    readonly semaphoreName: string,
-    /** The caller's limit. */
-    readonly limit: number,
-    /** The limit of the semaphore in Redis. */
-    readonly knownLimit: number,
-  ) {
-    super(`semaphore ${JSON.stringify(semaphoreName)} has the limit ${knownLimit}, not ${limit}`);
+    const kind = setting === 'count' ? 'latch' : 'semaphore';
+    super(`${kind} ${JSON.stringify(lockName)} has the ${setting} ${knownValue}, not ${value}`);
+    this.code = setting === 'count' ? 'ERR_LATCH_COUNT' : 'ERR_SEMAPHORE_LIMIT';
   }
 }
 
@@ -103,14 +91,5 @@ export class QuorumUnreachableError extends CodedError {
       `lock ${JSON.stringify(lockName)} needs ${needed} of ${nodes} nodes, of which ${causes.size} failed (${reasons.join('; ')})`,
       { cause: causes.values().next().value },
     );
-  }
-}
-
-/** A node of a quorum did not reply in time, or has an overdue reply: a cause of ERR_QUORUM_UNREACHABLE. */
-export class QuorumNodeTimeoutError extends CodedError {
-  readonly code = 'ERR_QUORUM_NODE_TIMEOUT';
-
-  constructor(readonly nodeTimeoutMs: number) {
-    super(`the node did not reply within ${nodeTimeoutMs} ms`);
   }
 }

@@ -2,12 +2,11 @@ export type { LeaseEnd } from '@mortise/redis';
 export { ClientClosedError, LeaseLostError } from '@mortise/redis';
 export { CountDownLatch } from './count-down-latch/count-down-latch.js';
 export {
-  LatchCountError,
   LatchLostError,
   LatchTimeoutError,
   LockReplicasError,
+  LockSettingsError,
   LockTimeoutError,
-  SemaphoreLimitError,
 } from './errors.js';
 export type { Lease } from './lease/lease.js';
 export type { MultiLease } from './multi-lock/multi-lease.js';
@@ -25,6 +24,7 @@ export type {
   MutexOptions,
   RateLimiterOptions,
   ReadWriteLockOptions,
+  ReplicationOptions,
   SemaphoreOptions,
   TryAcquirePermitsOptions,
 } from './options.js';
@@ -33,6 +33,5 @@ export { RateLimiter } from './rate-limiter/rate-limiter.js';
 export type { LockSide, ReadWriteLockState } from './read-write-lock/lock-side.js';
 export { ReadWriteLock } from './read-write-lock/read-write-lock.js';
 export type { WriteLease } from './read-write-lock/write-lease.js';
-export type { ReplicationOptions } from './replication/replication-options.js';
 export type { PermitHolder, SemaphoreState } from './semaphore/semaphore.js';
 export { Semaphore } from './semaphore/semaphore.js';

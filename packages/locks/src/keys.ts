@@ -5,7 +5,7 @@
  * | `<prefix>:locks:{<name>}:token` | STRING last fencing token | every grant | 7 days after it was made; the next grant makes it anew |
  * | `<prefix>:locks:{<name>}:queue` | ZSET waiter → its place | waiters and their re-checks | with the last waiter, or 60 s after the last arrival or re-check |
  * | `<prefix>:locks:{<name>}:rate` | STRING instant at which the whole burst remains, id of the last call | allowed takes | at that instant |
- * | `<prefix>:locks:{<name>}:latch` | HASH epoch, count, remaining | count-downs; waiters and their checks | `ttlMs` after the last of them, or after it opened |
+ * | `<prefix>:locks:{<name>}:latch` | HASH epoch, count, remaining | count-downs; waiters and their checks | `keepMs` after the last of them, or after it opened |
  * | `<prefix>:locks:{<name>}:latch-ids` | SET ids that have counted | count-downs with an id | when the latch opens, or with it |
  * | `<prefix>:locks:{<name>}:permits` | ZSET holder → end of its lease | grants of permits; renewals | with the last holder, or 7 days after the last grant or renewal |
  * | `<prefix>:locks:{<name>}:permits-queue` | ZSET waiter → its place | waiters for permits and their re-checks | with the last waiter, or 60 s after the last arrival or re-check |
@@ -24,78 +24,69 @@
  * the lease: as an argument it would add 40 bytes to each release, and most releases wake nobody. `…:latch-updates` says
  * that a latch has opened or was reset, `…:vote-updates` that the vote of this node was given back.
  */
+import type { EntityKeys } from '@mortise/redis';
 import { keySlot, KeySpace } from '@mortise/redis';
 
-export class MutexKeys {
-  readonly lease: string;
-  readonly token: string;
+/** The keys of a lock with a queue. */
+class LockKeys {
+  readonly slot: number;
   readonly queue: string;
   /** The names of the channels, without the id of the client. */
   readonly channels: string;
-  #slot: number | undefined;
+
+  /** @param kind The first part of its queue and channels. */
+  constructor(entity: EntityKeys, kind: '' | 'permits-' | 'rw-') {
+    this.queue = entity.key(`${kind}queue`);
+    this.slot = keySlot(this.queue);
+    this.channels = entity.key(`${kind}grant`, '');
+  }
+}
+
+export class MutexKeys extends LockKeys {
+  readonly lease: string;
+  readonly token: string;
 
   constructor(name: string, prefix: string | undefined) {
     const entity = new KeySpace('locks', prefix).entity(name);
+    super(entity, '');
     this.lease = entity.key('lease');
     this.token = entity.key('token');
-    this.queue = entity.key('queue');
-    this.channels = entity.key('grant', '');
-  }
-
-  get slot(): number {
-    return (this.#slot ??= keySlot(this.lease));
   }
 }
 
-export class SemaphoreKeys {
+export class SemaphoreKeys extends LockKeys {
   readonly permits: string;
-  readonly queue: string;
   readonly state: string;
-  readonly channels: string;
-  readonly slot: number;
 
   constructor(name: string, prefix: string | undefined) {
     const entity = new KeySpace('locks', prefix).entity(name);
+    super(entity, 'permits-');
     this.permits = entity.key('permits');
-    this.queue = entity.key('permits-queue');
     this.state = entity.key('permits-state');
-    this.channels = entity.key('permits-grant', '');
-    this.slot = keySlot(this.permits);
   }
 }
 
-export class ReadWriteLockKeys {
+export class ReadWriteLockKeys extends LockKeys {
   readonly write: string;
   readonly readers: string;
   readonly token: string;
-  readonly queue: string;
-  readonly channels: string;
-  #slot: number | undefined;
 
   constructor(name: string, prefix: string | undefined) {
     const entity = new KeySpace('locks', prefix).entity(name);
+    super(entity, 'rw-');
     this.write = entity.key('write');
     this.readers = entity.key('readers');
     this.token = entity.key('rw-token');
-    this.queue = entity.key('rw-queue');
-    this.channels = entity.key('rw-grant', '');
-  }
-
-  get slot(): number {
-    return (this.#slot ??= keySlot(this.write));
   }
 }
 
 export class RateLimiterKeys {
   readonly rate: string;
-  #slot: number | undefined;
+  readonly slot: number;
 
   constructor(name: string, prefix: string | undefined) {
     this.rate = new KeySpace('locks', prefix).entity(name).key('rate');
-  }
-
-  get slot(): number {
-    return (this.#slot ??= keySlot(this.rate));
+    this.slot = keySlot(this.rate);
   }
 }
 

@@ -1,5 +1,6 @@
 import {
   ArgumentTypeError,
+  requireArray,
   requireBoolean,
   requireDuration,
   requireInteger,
@@ -8,8 +9,6 @@ import {
   requireSignal,
 } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
-import type { ResolvedAcquireOptions } from './acquire/acquire.js';
-import type { ReplicationOptions } from './replication/replication-options.js';
 
 const DAY_MS = 86_400_000;
 
@@ -19,8 +18,10 @@ export const DEFAULTS = {
   renew: true,
   fencing: true,
   waitMs: 30_000,
+  minReplicas: 0,
+  replicasWaitMs: 1_000,
   permits: 1,
-  ttlMs: DAY_MS,
+  keepMs: DAY_MS,
   by: 1,
 };
 
@@ -66,6 +67,23 @@ export interface MultiLockOptions extends LeaseOptions {
   readonly fencing?: boolean | undefined;
 }
 
+/** Number of replicas that acknowledge a grant before the caller gets it. */
+export interface ReplicationOptions {
+  /**
+   * Number of replicas that must acknowledge a grant before the caller gets it: from 0 to 100. If fewer do so within
+   * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicasError. A failover is then less likely to
+   * give the lock to a second holder, but still may: Redis may promote a replica without the grant. Renewals wait for no
+   * replica. Costs a connection for each client (on Cluster for each master), a write, and a share of a WAIT. Only for
+   * Mutex. Default 0: no replica.
+   */
+  readonly minReplicas?: number | undefined;
+  /**
+   * How long to wait for the replicas, in ms: a whole number from 1 to half of `leaseMs`. Default 1,000, or half of
+   * `leaseMs` if that is less. It counts against the lease and against `waitMs`.
+   */
+  readonly replicasWaitMs?: number | undefined;
+}
+
 /** Options of a Mutex. */
 export interface MutexOptions extends MultiLockOptions, ReplicationOptions {}
 
@@ -88,15 +106,15 @@ export interface RateLimiterOptions extends CommonOptions {
   readonly burst?: number | undefined;
 }
 
-/** When a latch opens, and how long it is remembered. */
+/** Options of a CountDownLatch. */
 export interface CountDownLatchOptions extends CommonOptions {
-  /** How many count-downs open the latch: a whole number from 1 to 1,000,000. All users of a latch agree. */
+  /** Number of count-downs that open the latch: a whole number from 1 to 1,000,000. All users of a latch agree. */
   readonly count: number;
   /**
    * How long the latch is remembered after the last count-down, wait or opening, in ms: a whole number from 10,000 to
-   * 2,678,400,000 (31 days). It does not end while somebody waits. Default 86,400,000 (one day).
+   * 2,678,400,000 (31 days). It does not end while a caller waits. Default 86,400,000 (one day).
    */
-  readonly ttlMs?: number | undefined;
+  readonly keepMs?: number | undefined;
 }
 
 /** How long to wait. */
@@ -122,7 +140,7 @@ export interface TryAcquirePermitsOptions {
 /** Number of permits to take, and how long to wait for them. */
 export interface AcquirePermitsOptions extends AcquireOptions, TryAcquirePermitsOptions {}
 
-/** What to count down, and by how much. */
+/** Options of a count-down. */
 export interface CountDownOptions {
   /** Names this count-down, so that a repetition does not count again: 1 to 1,024 bytes. Default: none. */
   readonly id?: string | undefined;
@@ -131,15 +149,18 @@ export interface CountDownOptions {
 }
 
 const COMMON = ['prefix', 'telemetry'] as const;
-export const LEASE_OPTIONS = [...COMMON, 'leaseMs', 'renew', 'maxHoldMs'] as const;
+const LEASE_OPTIONS = [...COMMON, 'leaseMs', 'renew', 'maxHoldMs'] as const;
 const MULTI_LOCK_OPTIONS = [...LEASE_OPTIONS, 'fair', 'fencing'] as const;
-const KNOWN = {
-  Mutex: new Set([...MULTI_LOCK_OPTIONS, 'minReplicas', 'replicasWaitMs']),
+const MUTEX_OPTIONS = [...MULTI_LOCK_OPTIONS, 'minReplicas', 'replicasWaitMs'] as const;
+export const KNOWN = {
+  Mutex: new Set(MUTEX_OPTIONS),
   MultiLock: new Set(MULTI_LOCK_OPTIONS),
   ReadWriteLock: new Set(LEASE_OPTIONS),
   Semaphore: new Set([...LEASE_OPTIONS, 'permits']),
   RateLimiter: new Set([...COMMON, 'limit', 'periodMs', 'burst']),
-  CountDownLatch: new Set([...COMMON, 'count', 'ttlMs']),
+  CountDownLatch: new Set([...COMMON, 'count', 'keepMs']),
+  QuorumMutex: new Set([...LEASE_OPTIONS, 'nodeTimeoutMs', 'driftFactor']),
+  '@Locked': new Set([...MUTEX_OPTIONS, 'waitMs', 'module']),
   acquire: new Set(['waitMs', 'signal']),
   'acquire of a semaphore': new Set(['waitMs', 'signal', 'permits']),
   'tryAcquire of a semaphore': new Set(['permits']),
@@ -148,7 +169,7 @@ const KNOWN = {
 } satisfies Record<string, ReadonlySet<string>>;
 
 /** An object with known options only. Throws TypeError otherwise. */
-function known<Options extends object>(what: keyof typeof KNOWN, options: Options): Options {
+export function known<Options extends object>(what: keyof typeof KNOWN, options: Options): Options {
   return requireOptions(what, options, KNOWN[what]);
 }
 
@@ -156,10 +177,7 @@ function known<Options extends object>(what: keyof typeof KNOWN, options: Option
  * The defaults of one kind of lock. A MultiLock lacks `minReplicas`, but resolves it in order to refuse it: ignored, its
  * callers would rely on replicas in vain.
  */
-export function defaultsOf(
-  kind: 'Mutex' | 'MultiLock' | 'ReadWriteLock' | 'Semaphore' | 'RateLimiter' | 'CountDownLatch',
-  defaults: MutexOptions,
-): object {
+export function defaultsOf(kind: keyof typeof KNOWN, defaults: MutexOptions): object {
   const names: ReadonlySet<string> = KNOWN[kind];
   const { minReplicas } = defaults;
   return {
@@ -171,7 +189,7 @@ export function defaultsOf(
 export interface ResolvedLeaseOptions {
   readonly leaseMs: number;
   /** Maximum time for which background renewals keep a lease; `leaseMs` means no renewals. */
-  readonly keepMs: number;
+  readonly renewForMs: number;
 }
 
 export interface ResolvedMutexOptions extends ResolvedLeaseOptions {
@@ -184,7 +202,21 @@ export function resolveLeaseOptions(options: LeaseOptions): ResolvedLeaseOptions
   requireLeaseMs(leaseMs);
   requireBoolean('renew', renew);
   if (maxHoldMs !== undefined) requireDuration('maxHoldMs', maxHoldMs, { min: leaseMs, max: 31 * DAY_MS });
-  return { leaseMs, keepMs: renew ? (maxHoldMs ?? Infinity) : leaseMs };
+  return { leaseMs, renewForMs: renew ? (maxHoldMs ?? Infinity) : leaseMs };
+}
+
+export interface ReplicationTerms {
+  readonly minReplicas: number;
+  readonly replicasWaitMs: number;
+}
+
+export function resolveReplicationOptions(options: ReplicationOptions, leaseMs: number): ReplicationTerms {
+  const max = Math.floor(leaseMs / 2);
+  const { minReplicas = DEFAULTS.minReplicas } = options;
+  const { replicasWaitMs = Math.min(DEFAULTS.replicasWaitMs, max) } = options;
+  requireInteger('minReplicas', minReplicas, { min: 0, max: 100 });
+  requireInteger('replicasWaitMs', replicasWaitMs, { min: 1, max });
+  return { minReplicas, replicasWaitMs };
 }
 
 export function resolveMutexOptions(
@@ -226,11 +258,16 @@ export function resolveRateLimiterOptions(
 
 export function resolveCountDownLatchOptions(
   options: CountDownLatchOptions,
-): Readonly<Record<'count' | 'ttlMs', number>> {
-  const { count, ttlMs = DEFAULTS.ttlMs } = known('CountDownLatch', options);
+): Readonly<Record<'count' | 'keepMs', number>> {
+  const { count, keepMs = DEFAULTS.keepMs } = known('CountDownLatch', options);
   requireInteger('count', count, { min: 1, max: 1_000_000 });
-  requireInteger('ttlMs', ttlMs, { min: 10_000, max: 31 * DAY_MS });
-  return { count, ttlMs };
+  requireInteger('keepMs', keepMs, { min: 10_000, max: 31 * DAY_MS });
+  return { count, keepMs };
+}
+
+export interface ResolvedAcquireOptions {
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 export function resolveAcquireOptions(
@@ -275,8 +312,9 @@ const MAX_NAMES = 100;
 
 /** The names of a MultiLock, each once. Throws TypeError or RangeError unless they are a list of 1 to 100 names. */
 export function requireNames(names: readonly string[]): string[] {
-  if (!Array.isArray(names)) throw new ArgumentTypeError(`names must be an array, got ${typeof names}`);
-  const different = new Set(Array.from(names, (name, index) => requireName(`names[${index}]`, name)));
+  const different = new Set(
+    Array.from(requireArray('names', names), (name, index) => requireName(`names[${index}]`, name)),
+  );
   requireInteger('the number of names', different.size, { min: 1, max: MAX_NAMES });
   return [...different];
 }

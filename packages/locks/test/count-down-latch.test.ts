@@ -64,7 +64,7 @@ describe('countDown', () => {
     const prefix = freshPrefix();
     await latch(3, prefix).countDown();
     const wrong = latch(4, prefix);
-    const refusal = { code: 'ERR_LATCH_COUNT', latchName: 'import', count: 4, knownCount: 3 };
+    const refusal = { code: 'ERR_LATCH_COUNT', lockName: 'import', value: 4, knownValue: 3 };
     await expect(wrong.countDown()).rejects.toMatchObject(refusal);
     await expect(wrong.wait()).rejects.toMatchObject(refusal);
     await expect(wrong.remaining()).rejects.toMatchObject(refusal);
@@ -255,9 +255,12 @@ describe('misuse', () => {
     );
   });
 
-  test.each([0, -1, 9_999, 10_000.5, Number.NaN, Infinity, 2_678_400_001])('ttlMs %p is refused', (ttlMs) => {
-    expect(() => new CountDownLatch(redis, 'import', { count: 1, ttlMs })).toThrow(RangeError);
-  });
+  test.each([0, -1, 9_999, 10_000.5, Number.NaN, Infinity, 2_678_400_001])(
+    'keepMs %p is refused',
+    (keepMs) => {
+      expect(() => new CountDownLatch(redis, 'import', { count: 1, keepMs })).toThrow(RangeError);
+    },
+  );
 
   test.each([0, -1, 4, 0.5, Number.NaN, Infinity])('by %p of 3 is refused', async (by) => {
     await expect(latch(3).countDown({ by })).rejects.toThrow(
@@ -344,9 +347,9 @@ describe('keys', () => {
     return Object.fromEntries(await Promise.all(entries));
   }
 
-  test('all expire ttlMs after the last count-down; ids go when the latch opens', async () => {
+  test('all expire keepMs after the last count-down; ids go when the latch opens', async () => {
     const prefix = freshPrefix();
-    const gate = new CountDownLatch(redis, 'import', { count: 3, ttlMs: 60_000, prefix });
+    const gate = new CountDownLatch(redis, 'import', { count: 3, keepMs: 60_000, prefix });
     await gate.countDown({ id: 'a' });
     await redis.pexpire(keyOf(prefix), 20_000);
     await redis.pexpire(keyOf(prefix, 'latch-ids'), 20_000);
@@ -373,7 +376,7 @@ describe('keys', () => {
 
   test('a latch does not end under those who wait', async () => {
     const prefix = freshPrefix();
-    const gate = new CountDownLatch(redis, 'import', { count: 2, ttlMs: 10_000, prefix });
+    const gate = new CountDownLatch(redis, 'import', { count: 2, keepMs: 10_000, prefix });
     await gate.countDown({ id: 'a' });
     const wait = gate.wait();
     await waiting(prefix, 1);

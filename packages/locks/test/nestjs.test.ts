@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import {
   CountDownLatch,
@@ -10,134 +8,67 @@ import {
   ReadWriteLock,
   Semaphore,
 } from '@mortise/locks';
-import type { LocksModuleOptions, LocksOptionsFactory } from '@mortise/locks/nestjs';
-import {
-  getLocksToken,
-  getMutexToken,
-  InjectCountDownLatch,
-  InjectLocks,
-  InjectMultiLock,
-  InjectMutex,
-  InjectRateLimiter,
-  InjectReadWriteLock,
-  InjectSemaphore,
-  Locked,
-  Locks,
-  LocksModule,
-} from '@mortise/locks/nestjs';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/common';
-import { Injectable, Module, Scope, SetMetadata } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import type { Redis } from 'ioredis';
+import * as nestjs from '@mortise/locks/nestjs';
+import { InjectLocks, InjectMutex, Locked, Locks, LocksModule } from '@mortise/locks/nestjs';
+import { QuorumMutex } from '@mortise/locks/quorum';
+import { connect, disconnectLater, freshPrefix } from '@mortise/test-kit';
+import type { Provided } from '@mortise/test-kit/nestjs';
+import { boot, bootWith, describeModule } from '@mortise/test-kit/nestjs';
+import { Injectable, Scope, SetMetadata } from '@nestjs/common';
+import { Redis } from 'ioredis';
 
 const redis = connect();
-const REDIS = 'redis';
+/** Of servers that nothing is sent to. */
+const clients = [1, 2, 3].map((port) => disconnectLater(new Redis({ port, lazyConnect: true })));
 
-async function boot(metadata: ModuleMetadata): Promise<INestApplicationContext> {
-  @Module(metadata)
-  class App {}
-  return NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+/** A kind of locks. */
+function named(type: Provided[0], kind: keyof typeof KINDS): Provided {
+  const { getToken, inject } = KINDS[kind];
+  return [type, (module) => getToken('it', module), (module) => inject('it', module)];
 }
+const KINDS = {
+  mutex: { getToken: nestjs.getMutexToken, inject: nestjs.InjectMutex },
+  multiLock: { getToken: nestjs.getMultiLockToken, inject: nestjs.InjectMultiLock },
+  readWriteLock: { getToken: nestjs.getReadWriteLockToken, inject: nestjs.InjectReadWriteLock },
+  semaphore: { getToken: nestjs.getSemaphoreToken, inject: nestjs.InjectSemaphore },
+  rateLimiter: { getToken: nestjs.getRateLimiterToken, inject: nestjs.InjectRateLimiter },
+  countDownLatch: { getToken: nestjs.getCountDownLatchToken, inject: nestjs.InjectCountDownLatch },
+  quorumMutex: { getToken: nestjs.getQuorumMutexToken, inject: nestjs.InjectQuorumMutex },
+};
 
-/** What the application gives for the class that it consists of. */
-async function run<Instance>(
-  service: Type<Instance>,
-  ...imports: NonNullable<ModuleMetadata['imports']>
-): Promise<Instance> {
-  return (await boot({ imports, providers: [service] })).get(service);
-}
-
-describe('LocksModule.forRoot', () => {
-  test('provides Locks to the whole application, by type and by decorator', async () => {
-    @Injectable()
-    class Inner {
-      constructor(
-        readonly byType: Locks,
-        @InjectLocks() readonly byDecorator: Locks,
-      ) {}
-    }
-    @Module({ providers: [Inner] })
-    class InnerModule {}
-    const app = await boot({ imports: [LocksModule.forRoot({ redis }), InnerModule] });
-    const inner = app.get(Inner, { strict: false });
-    expect(inner.byType).toBeInstanceOf(Locks);
-    expect(inner.byDecorator).toBe(inner.byType);
-    expect(app.get(getLocksToken())).toBe(inner.byType);
-  });
-
-  test('sends nothing at boot and leaves the client open at the end', async () => {
-    const own = connect();
-    const app = await boot({ imports: [LocksModule.forRoot({ redis: own, prefix: freshPrefix() })] });
-    const lease = await app.get(Locks).mutex('lock').acquire();
-    await app.close();
-    expect(lease.isValid).toBe(true);
-    expect(await lease.release()).toBe(true);
-    expect(own.status).toBe('ready');
-  });
-
-  test.each([
-    [{}, TypeError, 'LocksModule: redis must be a Redis or Cluster instance of ioredis 5.4 or later'],
-    [{ redis: 'redis://127.0.0.1' }, TypeError, 'LocksModule: redis must be a Redis or Cluster instance'],
-    [
-      { redis, leaseMs: 0 },
-      RangeError,
-      'LocksModule: leaseMs must be a whole number from 10 to 86400000, got 0',
+describeModule({
+  module: LocksModule,
+  provided: [[Locks, nestjs.getLocksToken, InjectLocks]],
+  refused: [
+    [{ leaseMs: 0 }, RangeError, 'leaseMs must be a whole number from 10 to 86400000, got 0'],
+    [{ fair: 'yes' }, TypeError, 'fair must be true or false, got string'],
+    [{ maxHoldMs: 1 }, RangeError, 'maxHoldMs must be from'],
+    [{ lease: 1 }, TypeError, 'LocksModule has no option "lease"; there are redis, prefix'],
+  ],
+  feature: {
+    given: {
+      mutexes: { it: {} },
+      multiLocks: { it: { names: ['a', 'b'] } },
+      readWriteLocks: { it: {} },
+      semaphores: { it: { permits: 4 } },
+      rateLimiters: { it: { limit: 10, periodMs: 1_000 } },
+      countDownLatches: { it: { count: 3 } },
+      quorumMutexes: { it: { clients } },
+    },
+    provided: [
+      named(Mutex, 'mutex'),
+      named(MultiLock, 'multiLock'),
+      named(ReadWriteLock, 'readWriteLock'),
+      named(Semaphore, 'semaphore'),
+      named(RateLimiter, 'rateLimiter'),
+      named(CountDownLatch, 'countDownLatch'),
+      named(QuorumMutex, 'quorumMutex'),
     ],
-    [{ redis, fair: 'yes' }, TypeError, 'LocksModule: fair must be true or false, got string'],
-    [{ redis, prefix: '' }, RangeError, 'LocksModule: prefix must have 1 to 1024 bytes, got 0'],
-    [{ redis, name: 'second', maxHoldMs: 1 }, RangeError, 'LocksModule "second": maxHoldMs must be from'],
-  ])('lets the boot fail for what cannot be used: %#', async (options, Misuse, message) => {
-    const booted = boot({ imports: [LocksModule.forRoot(options as LocksModuleOptions)] });
-    await expect(booted).rejects.toThrow(message);
-    await expect(booted).rejects.toBeInstanceOf(Misuse);
-  });
-});
-
-describe('LocksModule.forRootAsync', () => {
-  @Module({ providers: [{ provide: REDIS, useValue: redis }], exports: [REDIS] })
-  class RedisModule {}
-
-  @Injectable()
-  class Factory implements LocksOptionsFactory {
-    createLocksOptions(): LocksModuleOptions {
-      return { redis, leaseMs: 61_234 };
-    }
-  }
-  @Module({ providers: [Factory], exports: [Factory] })
-  class FactoryModule {}
-
-  test.each([
-    [
-      'useFactory',
-      LocksModule.forRootAsync({
-        imports: [RedisModule],
-        inject: [REDIS],
-        useFactory: async (client: Redis) => ({ redis: client, leaseMs: 61_234 }),
-      }),
+    refused: [
+      [{ semaphores: { it: { permits: 0 } } }, 'LocksModule.forFeature: permits must be a whole number'],
+      [{ quorumMutexes: { it: { clients: [] } } }, 'LocksModule.forFeature: clients must have 3 to 15 items'],
     ],
-    ['useClass', LocksModule.forRootAsync({ useClass: Factory })],
-    ['useExisting', LocksModule.forRootAsync({ imports: [FactoryModule], useExisting: Factory })],
-  ])('takes its options from %s', async (_how, module) => {
-    const app = await boot({ imports: [module] });
-    const lock = app.get(Locks).mutex('lock', { prefix: freshPrefix() });
-    await using lease = await lock.acquire();
-    expect(lease.isValid).toBe(true);
-    const { remainingMs } = await lock.inspect();
-    expect(remainingMs).toBeGreaterThan(0);
-    expect(remainingMs).toBeLessThanOrEqual(61_234);
-  });
-
-  test('lets the boot fail when the factory gives no client, and with what it throws', async () => {
-    const without = LocksModule.forRootAsync({ useFactory: () => ({}) as LocksModuleOptions });
-    await expect(boot({ imports: [without] })).rejects.toThrow('LocksModule: redis must be a Redis');
-    const throwing = LocksModule.forRootAsync({
-      useFactory: () => {
-        throw new Error('no configuration');
-      },
-    });
-    await expect(boot({ imports: [throwing] })).rejects.toThrow('no configuration');
-  });
+  },
 });
 
 describe('Locks', () => {
@@ -149,7 +80,7 @@ describe('Locks', () => {
     const writer = await locks.readWriteLock('c').write.acquire();
     const permit = await locks.semaphore('d', { permits: 1 }).acquire();
     await locks.rateLimiter('e', { limit: 1, periodMs: 60_000 }).take();
-    await locks.countDownLatch('f', { count: 2, ttlMs: 60_000 }).countDown();
+    await locks.countDownLatch('f', { count: 2, keepMs: 60_000 }).countDown();
     const entities = (await redis.keys(`${prefix}:*`)).map((key) => /\{(.)\}/.exec(key)![1]!);
     expect(new Set(entities)).toEqual(new Set(['a', 'b', 'c', 'd', 'e', 'f']));
     await Promise.all([mutex, multi, writer, permit].map((lease) => lease.release()));
@@ -174,6 +105,41 @@ describe('Locks', () => {
     expect([permit, reader, mutex].map(({ fencingToken }) => fencingToken > 0)).toEqual([true, true, false]);
   });
 
+  test('makes locks of fixed names with the defaults of the module', async () => {
+    const prefix = freshPrefix();
+    @Injectable()
+    class Renderer {
+      constructor(
+        @nestjs.InjectMultiLock('disks') readonly disks: MultiLock,
+        @nestjs.InjectSemaphore('gpus') readonly gpus: Semaphore,
+      ) {}
+    }
+    const renderer = await bootWith(
+      Renderer,
+      LocksModule.forRoot({ redis, prefix }),
+      LocksModule.forFeature({
+        multiLocks: { disks: { names: ['a', 'b'], leaseMs: 60_000 } },
+        semaphores: { gpus: { permits: 4 } },
+      }),
+    );
+    await using disks = await renderer.disks.acquire();
+    expect(disks.isValid).toBe(true);
+    expect((await new Mutex(redis, 'b', { prefix }).inspect()).remainingMs).toBeGreaterThan(30_000);
+    await using permits = await renderer.gpus.acquire({ permits: 3 });
+    expect(permits.isValid).toBe(true);
+    expect(await new Semaphore(redis, 'gpus', { permits: 4, prefix }).available()).toBe(1);
+  });
+
+  test('sends nothing when it is made', async () => {
+    const prefix = freshPrefix();
+    const app = await boot({ imports: [LocksModule.forRoot({ redis, prefix, leaseMs: 61_234 })] });
+    const lock = app.get(Locks).mutex('lock');
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+    await using lease = await lock.acquire();
+    const { remainingMs } = await lock.inspect();
+    expect([lease.isValid, remainingMs > 0, remainingMs <= 61_234]).toEqual([true, true, true]);
+  });
+
   test('refuses what the locks refuse', () => {
     const locks = new Locks(redis);
     expect(() => locks.mutex('')).toThrow(new RangeError('name must have 1 to 1024 bytes, got 0'));
@@ -183,89 +149,35 @@ describe('Locks', () => {
   });
 });
 
-describe('LocksModule.forFeature', () => {
+test('modules with names have their own clients and defaults', async () => {
+  const [first, second] = [freshPrefix(), freshPrefix()];
   @Injectable()
-  class Renderer {
+  class Both {
     constructor(
-      @InjectMutex('index') readonly mutex: Mutex,
-      @InjectReadWriteLock('scenes') readonly scenes: ReadWriteLock,
-      @InjectSemaphore('gpus') readonly gpus: Semaphore,
-      @InjectRateLimiter('previews') readonly previews: RateLimiter,
-      @InjectMultiLock('disks') readonly disks: MultiLock,
-      @InjectCountDownLatch('warm') readonly warm: CountDownLatch,
+      readonly locks: Locks,
+      @InjectLocks('billing') readonly billing: Locks,
+      @InjectMutex('nightly', 'billing') readonly nightly: Mutex,
     ) {}
-  }
 
-  test('provides locks of fixed names with the defaults of the module', async () => {
-    const prefix = freshPrefix();
-    const feature = LocksModule.forFeature({
-      mutexes: { index: { leaseMs: 60_000 } },
-      readWriteLocks: { scenes: {} },
-      semaphores: { gpus: { permits: 4 } },
-      rateLimiters: { previews: { limit: 10, periodMs: 1_000 } },
-      multiLocks: { disks: { names: ['a', 'b'], leaseMs: 60_000 } },
-      countDownLatches: { warm: { count: 3 } },
-    });
-    const renderer = await run(Renderer, LocksModule.forRoot({ redis, prefix }), feature);
-    expect(renderer.mutex).toBeInstanceOf(Mutex);
-    expect(renderer.scenes).toBeInstanceOf(ReadWriteLock);
-    expect(renderer.previews).toMatchObject({ name: 'previews', limit: 10 });
-    expect(renderer.warm).toBeInstanceOf(CountDownLatch);
-    expect(await renderer.warm.remaining()).toBe(3);
-    await using disks = await renderer.disks.acquire();
-    expect(disks.isValid).toBe(true);
-    const ofDisk = new Mutex(redis, 'b', { prefix });
-    expect((await ofDisk.inspect()).remainingMs).toBeGreaterThan(30_000);
-    await using permits = await renderer.gpus.acquire({ permits: 3 });
-    expect(permits.isValid).toBe(true);
-    expect(await new Semaphore(redis, 'gpus', { permits: 4, prefix }).available()).toBe(1);
-  });
-
-  test('lets the boot fail for options that cannot be used and for a lock that is not listed', async () => {
-    const root = LocksModule.forRoot({ redis });
-    const misused = LocksModule.forFeature({ semaphores: { gpus: { permits: 0 } } });
-    await expect(boot({ imports: [root, misused] })).rejects.toThrow(
-      /LocksModule.forFeature: permits must be a whole number/,
-    );
-    expect(() => LocksModule.forFeature({ locks: {} } as never)).toThrow(
-      'LocksModule.forFeature has no option "locks"',
-    );
-    const others = LocksModule.forFeature({ mutexes: { other: {} } });
-    await expect(run(Renderer, root, others)).rejects.toThrow(getMutexToken('index'));
-  });
-});
-
-describe('modules with names', () => {
-  test('have their own clients and defaults', async () => {
-    const [first, second] = [freshPrefix(), freshPrefix()];
-    @Injectable()
-    class Both {
-      constructor(
-        readonly locks: Locks,
-        @InjectLocks('billing') readonly billing: Locks,
-        @InjectMutex('nightly', 'billing') readonly nightly: Mutex,
-      ) {}
-
-      @Locked('nightly', { module: 'billing' })
-      async held(): Promise<unknown[]> {
-        const of = async (prefix: string) => (await new Mutex(redis, 'nightly', { prefix }).inspect()).holder;
-        return [await of(first), await this.nightly.tryAcquire()];
-      }
+    @Locked('nightly', { module: 'billing' })
+    async held(): Promise<unknown[]> {
+      const of = async (prefix: string) => (await new Mutex(redis, 'nightly', { prefix }).inspect()).holder;
+      return [await of(first), await this.nightly.tryAcquire()];
     }
-    const both = await run(
-      Both,
-      LocksModule.forRoot({ redis, prefix: first }),
-      LocksModule.forRootAsync({
-        name: 'billing',
-        useFactory: () => ({ redis: connect(), prefix: second }),
-      }),
-      LocksModule.forFeature({ mutexes: { nightly: {} } }, 'billing'),
-    );
-    expect(both.locks).not.toBe(both.billing);
-    expect(await both.held()).toEqual([null, null]);
-    await using lease = await both.locks.mutex('nightly').tryAcquire();
-    expect(lease?.isValid).toBe(true);
-  });
+  }
+  const both = await bootWith(
+    Both,
+    LocksModule.forRoot({ redis, prefix: first }),
+    LocksModule.forRootAsync({
+      name: 'billing',
+      useFactory: () => ({ redis: connect(), prefix: second }),
+    }),
+    LocksModule.forFeature({ mutexes: { nightly: {} } }, 'billing'),
+  );
+  expect(both.locks).not.toBe(both.billing);
+  expect(await both.held()).toEqual([null, null]);
+  await using lease = await both.locks.mutex('nightly').tryAcquire();
+  expect(lease?.isValid).toBe(true);
 });
 
 describe('@Locked', () => {
@@ -372,35 +284,15 @@ describe('@Locked', () => {
     expect(await Promise.all(requests.map((request) => request.held()))).toEqual([true, true]);
   });
 
+  test('refuses an unknown option when it decorates', () => {
+    expect(() => Locked('close', { lease: 1 } as never)).toThrow(
+      '@Locked has no option "lease"; there are prefix',
+    );
+  });
+
   test('lets the boot fail without a LocksModule', async () => {
     await expect(boot({ providers: [Invoices, Counter] })).rejects.toThrow(
       /dependencies of the Invoices.*Locks/s,
     );
   });
-});
-
-test('the main entry imports nothing of NestJS', () => {
-  const seen = new Set<string>();
-  const foreign = new Set<string>();
-  const visit = (file: string): void => {
-    if (seen.has(file)) return;
-    seen.add(file);
-    for (const [, target] of readFileSync(file, 'utf8').matchAll(/(?:from|import) ?\(?'([^']+)'/g)) {
-      if (target!.startsWith('.')) visit(join(dirname(file), target!.replace(/js$/, 'ts')));
-      else foreign.add(target!);
-    }
-  };
-  const source = join(import.meta.dirname, '../src');
-  visit(join(source, 'index.ts'));
-  expect([...foreign].filter((target) => !target.startsWith('node:'))).toEqual(['@mortise/redis']);
-  expect(seen.size).toBeGreaterThan(20);
-  visit(join(source, 'nestjs/index.ts'));
-  expect(foreign).toContain('@nestjs/common');
-});
-
-test('the classes of both entries are the same', () => {
-  const locks = new Locks(redis);
-  expect(locks.countDownLatch('lock', { count: 1 })).toBeInstanceOf(CountDownLatch);
-  expect(locks.multiLock(['lock'])).toBeInstanceOf(MultiLock);
-  expect(locks.rateLimiter('lock', { limit: 1, periodMs: 1_000 })).toBeInstanceOf(RateLimiter);
 });

@@ -62,9 +62,9 @@ describe.each(Object.entries(ALL))('%s', (kind, make) => {
   });
 
   test('refuses unknown options with the list of known ones', () => {
-    const refusal = refusalOf(() => make({ ttl: 5_000 } as never)) as Error;
+    const refusal = refusalOf(() => make({ ttlMs: 5_000 } as never)) as Error;
     expect(refusal).toEqual(misuse(TypeError));
-    expect(refusal.message).toMatch(`${kind} has no option "ttl"; there are prefix, telemetry, `);
+    expect(refusal.message).toMatch(`${kind} has no option "ttlMs"; there are prefix, telemetry, `);
   });
 
   test.each([undefined, null, 7, {}, ['a']])('refuses the name %p', (name) => {

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import {
   CountDownLatch,
-  LatchCountError,
   LatchLostError,
   LatchTimeoutError,
+  LockSettingsError,
   RateLimiter,
 } from '@mortise/locks';
 import type {
@@ -38,7 +38,7 @@ test('the types are what the README says', async () => {
     60_000,
     'calls',
   ]);
-  const terms: CountDownLatchOptions = { count: 2, ttlMs: 60_000, prefix };
+  const terms: CountDownLatchOptions = { count: 2, keepMs: 60_000, prefix };
   const gate = new CountDownLatch(redis, 'import', terms);
   const down: CountDownOptions = { id: 'a', by: 1 };
   const wait: LatchWaitOptions = { waitMs: 1_000, signal: undefined };
@@ -51,13 +51,13 @@ test('the types are what the README says', async () => {
 
 test('errors have literal codes and typed fields', () => {
   expect(fieldsOf(new LatchTimeoutError('gate', 10))).toBe('gate 10');
-  expect(fieldsOf(new LatchCountError('gate', 3, 4))).toBe('gate 3 4');
+  expect(fieldsOf(new LockSettingsError('count', 'gate', 3, 4))).toBe('gate 3 4');
   expect(fieldsOf(new LatchLostError('gate'))).toBe('gate');
 });
 
-function fieldsOf(error: LatchTimeoutError | LatchCountError | LatchLostError): string {
+function fieldsOf(error: LatchTimeoutError | LockSettingsError | LatchLostError): string {
   if (error.code === 'ERR_LATCH_TIMEOUT') return `${error.latchName} ${error.waitMs}`;
-  if (error.code === 'ERR_LATCH_COUNT') return `${error.latchName} ${error.count} ${error.knownCount}`;
+  if (error.code !== 'ERR_LATCH_LOST') return `${error.lockName} ${error.value} ${error.knownValue}`;
   return error.latchName;
 }
 

@@ -283,7 +283,7 @@ test.concurrent('the limit that comes back after a loss is that of whoever waits
     for (const lease of leases) await lease.renew();
     expect(await mine.inspect()).toMatchObject({ limit: 4, used: 4, queueLength: 1 });
   }
-  await expect(theirs.acquire()).rejects.toMatchObject({ limit: 2, knownLimit: 4 });
+  await expect(theirs.acquire()).rejects.toMatchObject({ value: 2, knownValue: 4 });
   for (const lease of [old, ...leases]) expect(await lease.release()).toBe(true);
   expect(await (await wait).release()).toBe(true);
   expect(await new Semaphore(redis, 'pool', { prefix, permits: 4 }).available()).toBe(4);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { LeaseLostError, LockTimeoutError, Semaphore, SemaphoreLimitError } from '@mortise/locks';
+import { LeaseLostError, LockSettingsError, LockTimeoutError, Semaphore } from '@mortise/locks';
 import type { Lease, SemaphoreOptions } from '@mortise/locks';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { unlessExpired } from './occupants.js';
@@ -218,15 +218,15 @@ describe('setPermits', () => {
     const leases = [held, ...(await Promise.all(waits))];
     expect(await semaphore.inspect()).toMatchObject({ limit: 3, used: 3 });
     const refused = second.acquire();
-    await expect(refused).rejects.toThrow(SemaphoreLimitError);
+    await expect(refused).rejects.toThrow(LockSettingsError);
     await expect(refused).rejects.toMatchObject({
       code: 'ERR_SEMAPHORE_LIMIT',
-      semaphoreName: 'pool',
-      limit: 1,
-      knownLimit: 3,
+      lockName: 'pool',
+      value: 1,
+      knownValue: 3,
       message: 'semaphore "pool" has the limit 3, not 1',
     });
-    await expect(second.tryAcquire()).rejects.toThrow(SemaphoreLimitError);
+    await expect(second.tryAcquire()).rejects.toThrow(LockSettingsError);
     await Promise.all(leases.map((lease) => lease.renew()));
     expect(await releaseAll(leases)).toEqual([true, true, true]);
     const anew = new Semaphore(other, 'pool', { prefix, permits: 3 });
@@ -259,7 +259,7 @@ describe('setPermits', () => {
     await queued(semaphore, 3);
     const startedAt = performance.now();
     const refusals = [waits[0]!, waits[2]!].map((wait) =>
-      expect(wait).rejects.toMatchObject({ code: 'ERR_SEMAPHORE_LIMIT', limit: 5, knownLimit: 2 }),
+      expect(wait).rejects.toMatchObject({ code: 'ERR_SEMAPHORE_LIMIT', value: 5, knownValue: 2 }),
     );
     await semaphore.setPermits(2);
     await Promise.all(refusals);
@@ -284,10 +284,10 @@ describe('another limit', () => {
     const [semaphore, , prefix] = fresh(2);
     const stranger = new Semaphore(other, 'pool', { prefix, permits: 3 });
     const lease = await semaphore.acquire();
-    await expect(stranger.acquire()).rejects.toMatchObject({ limit: 3, knownLimit: 2 });
+    await expect(stranger.acquire()).rejects.toMatchObject({ value: 3, knownValue: 2 });
     await lease.release();
-    await expect(stranger.tryAcquire()).rejects.toMatchObject({ limit: 3, knownLimit: 2 });
-    await expect(stranger.using(() => 1)).rejects.toThrow(SemaphoreLimitError);
+    await expect(stranger.tryAcquire()).rejects.toMatchObject({ value: 3, knownValue: 2 });
+    await expect(stranger.using(() => 1)).rejects.toThrow(LockSettingsError);
     expect(await stranger.inspect()).toMatchObject({ limit: 2, used: 0, queueLength: 0 });
     expect(await (await semaphore.acquire()).release()).toBe(true);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Semaphore, SemaphoreLimitError } from '@mortise/locks';
+import { LockSettingsError, Semaphore } from '@mortise/locks';
 import type {
   AcquirePermitsOptions,
   Lease,
@@ -50,9 +50,9 @@ test('the types are what the README says', async () => {
 });
 
 test('a refusal has a literal code and both limits', () => {
-  const error = new SemaphoreLimitError('pool', 2, 3);
-  const code: 'ERR_SEMAPHORE_LIMIT' = error.code;
-  expect([code, error.semaphoreName, error.limit, error.knownLimit]).toEqual([
+  const error = new LockSettingsError('limit', 'pool', 2, 3);
+  const code: 'ERR_SEMAPHORE_LIMIT' | 'ERR_LATCH_COUNT' = error.code;
+  expect([code, error.lockName, error.value, error.knownValue]).toEqual([
     'ERR_SEMAPHORE_LIMIT',
     'pool',
     2,

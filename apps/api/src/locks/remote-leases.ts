@@ -7,7 +7,7 @@
  */
 import { Inject, Injectable } from '@nestjs/common';
 import type { AcquireOptions, Lease } from '@mortise/locks';
-import { LeaseLostError, LockTimeoutError } from '@mortise/locks';
+import { LeaseLostError, LockSettingsError, LockTimeoutError } from '@mortise/locks';
 import { KeySpace } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { z } from 'zod';
@@ -52,6 +52,8 @@ export interface RemoteLease {
 
 /** A granted waiter holds its lease for a second at first; this process confirms it before it answers. */
 const WHOLE = 0.9;
+/** How long a repeated release is recognised. */
+const RELEASED_MS = 60_000;
 /** The smallest renewal, which shortens no lease: it tests whether the lease exists. */
 const MIN_LEASE_MS = 10;
 
@@ -100,10 +102,21 @@ export class RemoteLeases {
     return until(endsAt);
   }
 
-  /** Throws the problem `lease-lost`: also for one that was released before. One round trip. */
+  /**
+   * Throws the problem `lease-lost`, but not within a minute after a first release, whose answer may be lost. Three round
+   * trips.
+   */
   async release(lendable: Lendable, holder: string): Promise<void> {
-    const isHeld = await lendable.releaseFor(holder).catch(refuseHolder);
-    if (!isHeld) throw lost(lendable, holder);
+    const mark = this.#keys.entity(`${lendable.kind}:${lendable.name}`).key('released', holder);
+    const [isHeld, wasReleased] = await Promise.all([
+      lendable.renewFor(holder, MIN_LEASE_MS, 0).catch(refuseHolder),
+      this.#redis.call('exists', [mark]),
+    ]);
+    if (isHeld) {
+      // Written first: without it, a repeated request would be refused.
+      await this.#redis.call('set', [mark, '', 'PX', RELEASED_MS]);
+      await lendable.releaseFor(holder);
+    } else if (wasReleased === 0) throw lost(lendable, holder);
   }
 
   /** The lease of an earlier request with this key, if it lasts. It is renewed, because its client starts again. */
@@ -136,8 +149,8 @@ export class RemoteLeases {
 }
 
 async function wait(lendable: Lendable, { waitMs, signal }: AcquireRequest): Promise<Lease> {
-  const lease =
-    waitMs === 0 ? await lendable.tryAcquire() : await acquireWithin(lendable, { waitMs, signal });
+  const attempt = waitMs === 0 ? lendable.tryAcquire() : acquireWithin(lendable, { waitMs, signal });
+  const lease = await attempt.catch((error: unknown) => refuseLimit(lendable, error));
   if (lease) return lease;
   // This second request explains the refusal, and tells a silent Redis from a held lock.
   const obstacle = await lendable.obstacle();
@@ -152,6 +165,13 @@ async function acquireWithin(lendable: Lendable, options: AcquireOptions): Promi
     if (error instanceof LockTimeoutError && !isRedisUnavailable(error.cause)) return null;
     throw error;
   }
+}
+
+/** The problem of a semaphore with another limit. */
+function refuseLimit(lendable: Lendable, error: unknown): never {
+  if (!(error instanceof LockSettingsError)) throw error;
+  const limits = { limit: error.value, knownLimit: error.knownValue };
+  throw new Problem('semaphore-limit', error.message, { ...nameOf(lendable), ...limits }, { cause: error });
 }
 
 function until(endsAt: number): number {

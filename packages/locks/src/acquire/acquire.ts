@@ -1,14 +1,10 @@
 /** `acquire` and `tryAcquire` of every lock. */
 import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { LockTimeoutError } from '../errors.js';
+import type { ResolvedAcquireOptions } from '../options.js';
 import type { Grant, LockRequest } from './acquisition.js';
 import { Acquisition } from './acquisition.js';
 import type { LockClient } from './lock-client.js';
-
-export interface ResolvedAcquireOptions {
-  readonly waitMs: number;
-  readonly signal: AbortSignal | undefined;
-}
 
 /** A grant that the caller waits for. The caller ends it with `leave` if it no longer wants the grant. */
 export interface PendingGrant<G extends Grant> {

@@ -1,12 +1,12 @@
 /**
  * The acquisition of a lock: request it, wait in the queue, and get it from the holder's release.
  *
- *   asking ──held──▶ granted
+ *   requesting ──held──▶ granted
  *     │ ▲
  * queued └──woken── waiting ──message──▶ granted
  *     └────────────────▲
  *
- * An acquisition asks before it subscribes, so a lock without contention costs no subscription. The first waiter of a
+ * An acquisition sends its request before it subscribes, so a lock without contention costs no subscription. The first waiter of a
  * process therefore joins the queue without listening: a release that finds no listener drops it from the queue, and the
  * re-check after the subscription puts it back in its place. While the wait queue is open, an acquisition sends one
  * command.
@@ -58,7 +58,7 @@ export interface LockRequest<G extends Grant> {
 export const CONFIRM_MS = 1_000;
 
 export class Acquisition<G extends Grant> implements QueuedWaiter {
-  /** Null: start again. Always settles after `leave`. */
+  /** Null: start again. After `leave` it always ends. */
   readonly granted: Promise<G | null>;
   readonly #client: LockClient;
   readonly #request: LockRequest<G>;

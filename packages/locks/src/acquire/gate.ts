@@ -36,7 +36,7 @@ export interface Holder {
 export interface ReleaseRequest extends Holder {
   readonly isFair: boolean;
   /** Whether another process takes the lock away from the member. */
-  readonly isForced?: boolean;
+  readonly isForced: boolean;
 }
 
 export interface RenewRequest extends Holder {

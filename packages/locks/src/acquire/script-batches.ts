@@ -10,6 +10,7 @@ export interface Locked {
   /** Unique among locks. */
   readonly id: string;
   readonly slot: number;
+  readonly keys: { readonly queue: string; readonly channels: string };
 }
 
 /** A request for one lock. */

@@ -5,9 +5,9 @@
  * a second for each lock, and none while every waiter is granted the lock in time.
  */
 import type { Waiter, WaiterHub } from '@mortise/redis';
-import { UNDELIVERED } from '@mortise/redis';
+import { ServerClock, UNDELIVERED } from '@mortise/redis';
 import { SharedTimer } from '../shared-timer.js';
-import type { AcquireReply, Gate, Moment, QueueEntry } from './gate.js';
+import type { AcquireReply, Gate, QueueEntry } from './gate.js';
 import { MAX_BATCH } from './gate.js';
 import * as liveMembers from './live-members.js';
 
@@ -43,7 +43,7 @@ export class WaitQueue {
   readonly #onTimer = (): void => this.#onDue();
   /** Receives messages for acquisitions that have ended. */
   #strays: Waiter | undefined;
-  #moment: Moment = { sentAt: 0, serverUs: 0 };
+  readonly #clock = new ServerClock();
   #emptyAt = 0;
   /** When the next re-check may be sent, after the last one. */
   #nextAt = 0;
@@ -84,7 +84,7 @@ export class WaitQueue {
   }
 
   enter(waiter: QueuedWaiter, { sentAt, serverUs, remainingMs }: AcquireReply): void {
-    this.#moment = { sentAt, serverUs };
+    this.#clock.learn(sentAt, serverUs / 1_000);
     const recheckAt = performance.now() + pauseMs(remainingMs);
     this.#waiters.set(waiter.member, { waiter, recheckAt });
     if (this.#waiters.size === 1) rechecks.set(this.#onTimer, Math.max(recheckAt, this.#nextAt));
@@ -101,12 +101,11 @@ export class WaitQueue {
   }
 
   /**
-   * An instant of the server by this process's clock, never too late. It is early by at most the round trip of the last
-   * command, which shortens a lease and never extends it.
+   * An instant of the server by this process's clock, never too late. It is early by at most a round trip and 1 ms, which
+   * shortens a lease and never extends it.
    */
   localTime(serverUs: number): number {
-    const { sentAt, serverUs: knownUs } = this.#moment;
-    return Math.min(performance.now(), sentAt + (serverUs - knownUs) / 1_000);
+    return Math.min(performance.now(), this.#clock.earliestLocal(serverUs / 1_000));
   }
 
   /** Keeps the subscription while the queue is open, and re-checks after an interruption. */
@@ -192,7 +191,7 @@ export class WaitQueue {
       // A waiter that has left must not be put back.
       const batch = all.slice(from, from + MAX_BATCH).filter(({ member }) => this.#waiters.has(member));
       const reply = await this.#gate.recheck(batch, quarantineMs);
-      this.#moment = reply;
+      this.#clock.learn(reply.sentAt, reply.serverUs / 1_000);
       remainingMs = reply.remainingMs;
       for (const { index, fencingToken } of reply.grants) {
         batch[index]!.deliver(Buffer.from(`${fencingToken}:${reply.serverUs}`));

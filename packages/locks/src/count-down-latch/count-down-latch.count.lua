@@ -3,18 +3,18 @@
 -- latch doesn't change. If the latch has another count, nothing is counted. O(count-downs).
 --
 -- KEYS
---   latch        HASH epoch (µs when it began), count, remaining; ttlMs from the last call, or from its opening
+--   latch        HASH epoch (µs when it began), count, remaining; keepMs from the last call, or from its opening
 --   ids          SET ids that have counted; until the latch opens, or ends. No more than `count`
 --   updates      channel of the waiters; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
 --   count        of a latch that begins here
---   ttlMs        ms
+--   keepMs        ms
 --   downs...     two for each count-down: id ('' for none), by
 -- RETURNS
 --   the count with which the latch began; then, if that is `count`, what remains after each count-down
 local latch, ids, updates = KEYS[1], KEYS[2], KEYS[3]
-local publish, count, ttlMs = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local publish, count, keepMs = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
 local known = redis.call('HMGET', latch, 'epoch', 'count', 'remaining')
 local epoch, remaining = known[1], tonumber(known[3] or count)
@@ -38,9 +38,9 @@ for i = 4, #ARGV, 2 do
 end
 if not wasOpen then
   redis.call('HSET', latch, 'remaining', remaining)
-  redis.call('PEXPIRE', latch, ttlMs)
+  redis.call('PEXPIRE', latch, keepMs)
   if remaining > 0 then
-    redis.call('PEXPIRE', ids, ttlMs)
+    redis.call('PEXPIRE', ids, keepMs)
   else
     redis.call('UNLINK', ids)
     redis.call(publish, updates, '*:' .. epoch)

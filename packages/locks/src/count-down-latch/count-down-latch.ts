@@ -1,10 +1,14 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireName } from '@mortise/redis';
-import type { ResolvedAcquireOptions } from '../acquire/acquire.js';
 import { LatchTimeoutError } from '../errors.js';
 import { CountDownLatchKeys } from '../keys.js';
 import { resolveAcquireOptions, resolveCountDownLatchOptions, resolveCountDownOptions } from '../options.js';
-import type { CountDownLatchOptions, CountDownOptions, LatchWaitOptions } from '../options.js';
+import type {
+  CountDownLatchOptions,
+  CountDownOptions,
+  LatchWaitOptions,
+  ResolvedAcquireOptions,
+} from '../options.js';
 import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import type { LatchTerms } from './latch-terms.js';
 import { Latches } from './latches.js';
@@ -13,7 +17,7 @@ import { Latches } from './latches.js';
  * A latch that opens after `count` count-downs from any processes; then all waiters go on together. It opens once. It is
  * `CountDownLatch` of Java, with `remaining` for `getCount` and `wait` for `await`.
  *
- * It begins with the first count-down or wait and is forgotten `ttlMs` after the last; then the same name is a new latch.
+ * It begins with the first count-down or wait and is forgotten `keepMs` after the last; then the same name is a new latch.
  * So give each use its own name: `import 2026-11-20`. An object is cheap, has no connection of its own and needs no closing.
  * Objects with the same name and prefix are the same latch.
  */
@@ -26,18 +30,18 @@ export class CountDownLatch {
 
   /** Throws TypeError or RangeError for a client, name or option that cannot be used. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: CountDownLatchOptions) {
-    const { count, ttlMs } = resolveCountDownLatchOptions(options);
+    const { count, keepMs } = resolveCountDownLatchOptions(options);
     this.name = requireName('name', name);
     this.count = count;
     this.#latches = Latches.of(redis);
     this.#telemetry = LockTelemetry.of(options.telemetry, 'latch');
-    this.#terms = { name, keys: new CountDownLatchKeys(name, options.prefix), count, ttlMs };
+    this.#terms = { name, keys: new CountDownLatchKeys(name, options.prefix), count, keepMs };
   }
 
   /**
    * Counts down by `by`, at most to 0, and resolves to the remaining count. The call that reaches 0 opens the latch and
    * wakes all waiters, in the same script. With an `id` it counts once, however often it is repeated. Without one, a
-   * repetition after an error of ioredis may count twice, and open the latch too early. Rejects with LatchCountError if the
+   * repetition after an error of ioredis may count twice, and open the latch too early. Rejects with LockSettingsError if the
    * latch has another count. One round trip, O(1); count-downs of one latch and tick share it, in their order.
    */
   async countDown(options: CountDownOptions = {}): Promise<number> {
@@ -47,7 +51,7 @@ export class CountDownLatch {
 
   /**
    * Resolves when the latch is open. Rejects with LatchTimeoutError after `waitMs`, with the reason of `signal` when that is
-   * aborted, with LatchLostError when the latch was reset or its keys are gone, with LatchCountError if it has another
+   * aborted, with LatchLostError when the latch was reset or its keys are gone, with LockSettingsError if it has another
    * count, and with ERR_CLIENT_CLOSED when the client is closed. Errors of ioredis pass through from the first check;
    * later ones become the cause of LatchTimeoutError. Two round trips for the first waiter of a process, none for further
    * ones meanwhile; then one command a second for each process and latch. With `waitMs: 0` one round trip. Safe to repeat.
@@ -57,7 +61,7 @@ export class CountDownLatch {
   }
 
   /**
-   * The remaining count: 0 when the latch is open, `count` before it begins. Rejects with LatchCountError if it has
+   * The remaining count: 0 when the latch is open, `count` before it begins. Rejects with LockSettingsError if it has
    * another count. One round trip, O(1).
    */
   async remaining(): Promise<number> {

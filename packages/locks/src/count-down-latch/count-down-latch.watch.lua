@@ -3,16 +3,16 @@
 -- latch, so that a later one can tell whether counts were lost. O(1).
 --
 -- KEYS
---   latch        HASH epoch (µs when it began), count, remaining; ttlMs from the last call, or from its opening
+--   latch        HASH epoch (µs when it began), count, remaining; keepMs from the last call, or from its opening
 --   ids          SET ids that have counted; until the latch opens, or ends
 -- ARGV
 --   count        of a latch that begins here
---   ttlMs        ms
+--   keepMs        ms
 --   epoch        of the latch that the caller waits for; '' at the first check
 -- RETURNS
 --   its epoch, count and remaining; three nulls if there is no latch
 local latch, ids = KEYS[1], KEYS[2]
-local count, ttlMs, epoch = ARGV[1], ARGV[2], ARGV[3]
+local count, keepMs, epoch = ARGV[1], ARGV[2], ARGV[3]
 
 local known = redis.call('HMGET', latch, 'epoch', 'count', 'remaining')
 if not known[1] and epoch == '' then
@@ -22,7 +22,7 @@ if not known[1] and epoch == '' then
   redis.call('UNLINK', ids)
 end
 if known[2] == count and known[3] ~= '0' and (epoch == '' or epoch == known[1]) then
-  redis.call('PEXPIRE', latch, ttlMs)
-  redis.call('PEXPIRE', ids, ttlMs)
+  redis.call('PEXPIRE', latch, keepMs)
+  redis.call('PEXPIRE', ids, keepMs)
 end
 return known

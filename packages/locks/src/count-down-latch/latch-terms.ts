@@ -5,7 +5,7 @@ export interface LatchTerms {
   readonly name: string;
   readonly keys: CountDownLatchKeys;
   readonly count: number;
-  readonly ttlMs: number;
+  readonly keepMs: number;
 }
 
 /** The epoch tells a latch from an earlier one of the same name. */

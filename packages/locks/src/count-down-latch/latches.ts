@@ -2,7 +2,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, WaiterHub } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
-import { LatchCountError } from '../errors.js';
+import { LockSettingsError } from '../errors.js';
 import { perClient } from '../per-client.js';
 import { countDownLatchCount, countDownLatchReset, countDownLatchWatch } from '../scripts.gen.js';
 import type { LatchState, LatchTerms } from './latch-terms.js';
@@ -32,16 +32,16 @@ export class Latches {
 
   /** Resolves to what remains after it. */
   countDown(terms: LatchTerms, id: string, by: number): Promise<number> {
-    return this.#countDowns.submit(`${keyOf(terms)} ${terms.ttlMs}`, { terms, id, by });
+    return this.#countDowns.submit(`${keyOf(terms)} ${terms.keepMs}`, { terms, id, by });
   }
 
   /** Null when the latch of that epoch is gone. The epoch '' means any, and begins a latch. */
   async watch(terms: LatchTerms, epoch: string): Promise<LatchState | null> {
-    const { name, keys, count, ttlMs } = terms;
-    const reply = await countDownLatchWatch.run(this.#redis, keys, { count, ttlMs, epoch });
+    const { name, keys, count, keepMs } = terms;
+    const reply = await countDownLatchWatch.run(this.#redis, keys, { count, keepMs, epoch });
     const [knownEpoch, knownCount, remaining] = reply as [string | null, string | null, string | null];
     if (knownEpoch === null || (epoch !== '' && epoch !== knownEpoch)) return null;
-    if (Number(knownCount) !== count) throw new LatchCountError(name, count, Number(knownCount));
+    if (Number(knownCount) !== count) throw new LockSettingsError('count', name, count, Number(knownCount));
     return { epoch: knownEpoch, remaining: Number(remaining) };
   }
 
@@ -49,7 +49,7 @@ export class Latches {
     const reply = await this.#redis.call('hmget', [keys.latch, 'count', 'remaining']);
     const [knownCount, remaining] = reply as [string | null, string | null];
     if (knownCount !== null && Number(knownCount) !== count) {
-      throw new LatchCountError(name, count, Number(knownCount));
+      throw new LockSettingsError('count', name, count, Number(knownCount));
     }
     return remaining === null ? count : Number(remaining);
   }
@@ -83,16 +83,16 @@ export class Latches {
   }
 
   async #send(downs: readonly CountDown[]): Promise<(number | Error)[]> {
-    const { name, keys, count, ttlMs } = downs[0]!.terms;
+    const { name, keys, count, keepMs } = downs[0]!.terms;
     const reply = (await countDownLatchCount.run(this.#redis, keys, {
       publish: this.#hub.publishCommand,
       count,
-      ttlMs,
+      keepMs,
       downs: downs.flatMap(({ id, by }) => [id, by]),
     })) as number[];
     const [knownCount = 0, ...remaining] = reply;
     if (knownCount === count) return remaining;
-    return downs.map(() => new LatchCountError(name, count, knownCount));
+    return downs.map(() => new LockSettingsError('count', name, count, knownCount));
   }
 }
 

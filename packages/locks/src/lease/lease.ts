@@ -17,7 +17,7 @@ export interface LeaseTerms {
   readonly leaseMs: number;
   readonly isFair: boolean;
   /** Maximum time for which background renewals keep the lease. */
-  readonly keepMs: number;
+  readonly renewForMs: number;
   readonly telemetry: LockTelemetry | undefined;
 }
 
@@ -42,7 +42,7 @@ export class Lease implements AsyncDisposable {
   readonly holder: string;
   readonly #terms: LeaseTerms;
   readonly #grantedAt: number;
-  readonly #keepUntil: number;
+  readonly #renewUntil: number;
   readonly #onRenewalDue = (): void => void this.#renewInBackground();
   #endsAt: number;
   #lostBy: LeaseLostError | undefined;
@@ -60,10 +60,10 @@ export class Lease implements AsyncDisposable {
     this.holder = member;
     this.fencingToken = fencingToken;
     this.#grantedAt = startsAt;
-    this.#keepUntil = startsAt + terms.keepMs;
+    this.#renewUntil = startsAt + terms.renewForMs;
     this.#endsAt = startsAt + termMs;
     // The watchdog references leases without an end, so they are never collected.
-    if (terms.keepMs === Infinity) liveMembers.add(member);
+    if (terms.renewForMs === Infinity) liveMembers.add(member);
     else liveMembers.addFor(this, member);
     this.#planRenewal(startsAt, termMs);
   }
@@ -150,7 +150,7 @@ export class Lease implements AsyncDisposable {
   }
 
   #planRenewal(startsAt: number, termMs: number): void {
-    if (this.#keepUntil - this.#endsAt < 1) {
+    if (this.#renewUntil - this.#endsAt < 1) {
       watchdog.delete(this.#onRenewalDue);
       return;
     }
@@ -163,8 +163,8 @@ export class Lease implements AsyncDisposable {
     const { leaseMs } = this.#terms;
     try {
       if (!this.isValid) throw this.#lose('expired');
-      const termMs = Math.floor(Math.min(leaseMs, this.#keepUntil - performance.now()));
-      await this.#renewFor(termMs, this.#keepUntil);
+      const termMs = Math.floor(Math.min(leaseMs, this.#renewUntil - performance.now()));
+      await this.#renewFor(termMs, this.#renewUntil);
     } catch (error) {
       if (this.#isReleased || this.#lostBy) return;
       this.#failure = error;
@@ -191,7 +191,7 @@ export class Lease implements AsyncDisposable {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#terms.telemetry?.held(this.#grantedAt, this.#lostBy?.reason);
-    if (this.#terms.keepMs === Infinity) liveMembers.remove(this.holder);
+    if (this.#terms.renewForMs === Infinity) liveMembers.remove(this.holder);
     else liveMembers.removeFor(this, this.holder);
   }
 

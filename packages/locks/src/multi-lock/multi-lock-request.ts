@@ -19,7 +19,7 @@ export interface MultiLockTerms {
   readonly isFair: boolean;
   readonly isFenced: boolean;
   /** Maximum time for which background renewals keep the lease. */
-  readonly keepMs: number;
+  readonly renewForMs: number;
   readonly telemetry: LockTelemetry | undefined;
 }
 
@@ -126,7 +126,7 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
       renew: (_: unknown, termMs: number) => gate.renew(this, termMs, count),
       release: () => Promise.resolve(true),
     };
-    const terms = { name, gate: held, leaseMs, isFair, keepMs: Infinity, telemetry: undefined };
+    const terms = { name, gate: held, leaseMs, isFair, renewForMs: Infinity, telemetry: undefined };
     const lease = new Lease(terms, this.#grant());
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });

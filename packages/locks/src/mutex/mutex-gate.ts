@@ -3,14 +3,13 @@ import { WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
-  Gate,
-  Holder,
   QueueEntry,
   RecheckReply,
   ReleaseRequest,
   RenewReply,
   RenewRequest,
 } from '../acquire/gate.js';
+import { BatchedGate } from '../acquire/batched-gate.js';
 import type { For, Locked, LockScripts } from '../acquire/script-batches.js';
 import { ScriptBatches } from '../acquire/script-batches.js';
 import type { MutexKeys } from '../keys.js';
@@ -113,44 +112,21 @@ function keysOf({ lease, token, queue }: MutexKeys): string[] {
 }
 
 /** One exclusive lock. */
-export class MutexGate implements Gate {
-  readonly id: string;
-  readonly channels: string;
-  readonly #redis: RedisClient;
-  readonly #lock: KeyedLock;
-  readonly #batches: ScriptBatches<KeyedLock>;
-
+export class MutexGate extends BatchedGate<KeyedLock> {
   constructor(redis: RedisClient, keys: MutexKeys) {
-    this.id = keys.lease;
-    this.channels = keys.channels;
-    this.#redis = redis;
-    this.#lock = { id: keys.lease, slot: keys.slot, keys };
-    this.#batches = batchesOf(redis);
-  }
-
-  acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.#batches.acquire({ ...request, lock: this.#lock });
-  }
-
-  release(holder: Holder, isFair: boolean): Promise<boolean> {
-    return this.#batches.release({ ...holder, isFair, lock: this.#lock });
+    super(redis, { id: keys.lease, slot: keys.slot, keys }, batchesOf(redis));
   }
 
   /** Takes the lock away from its present holder, and from no later one, however often the client sends the release. */
   async forceRelease(): Promise<boolean> {
-    const member = (await this.#redis.call('get', [this.#lock.keys.lease])) as string | null;
-    if (member === null) return false;
-    return this.#batches.release({ member, fencingToken: 0, isFair: true, isForced: true, lock: this.#lock });
-  }
-
-  renew(holder: Holder, leaseMs: number): Promise<RenewReply> {
-    return this.#batches.renew({ ...holder, leaseMs, lock: this.#lock });
+    const member = (await this.redis.call('get', [this.lock.keys.lease])) as string | null;
+    return member !== null && this.release({ member, fencingToken: 0 }, true, true);
   }
 
   async recheck(waiters: readonly QueueEntry[], quarantineMs: number): Promise<RecheckReply> {
     const sentAt = performance.now();
-    const reply = await mutexRecheck.run(this.#redis, this.#lock.keys, {
-      publish: WaiterHub.of(this.#redis).publishCommand,
+    const reply = await mutexRecheck.run(this.redis, this.lock.keys, {
+      publish: this.publish,
       quarantineMs,
       waiters: waiters.flatMap(({ place, member }) => [place, member]),
     });
@@ -161,13 +137,9 @@ export class MutexGate implements Gate {
     return { sentAt, serverUs, remainingMs, missing, grants };
   }
 
-  async forget(members: readonly string[]): Promise<void> {
-    await this.#redis.call('zrem', [this.#lock.keys.queue, ...members]);
-  }
-
   /** @param waiter The member to rank. */
   async inspect(waiter = ''): Promise<InspectReply> {
-    const reply = await mutexInspect.run(this.#redis, this.#lock.keys, { waiter });
+    const reply = await mutexInspect.run(this.redis, this.lock.keys, { waiter });
     const [holder, fencingToken, remainingMs, queueLength, rank] = reply as [
       string | null,
       number,

@@ -5,6 +5,7 @@ export type {
   LocksModuleOptions,
   LocksOptionsFactory,
   NamedMultiLockOptions,
+  NamedQuorumMutexOptions,
 } from './locks.module.js';
 export { LocksModule } from './locks.module.js';
 export { Locks } from './locks.js';
@@ -13,6 +14,7 @@ export {
   getLocksToken,
   getMultiLockToken,
   getMutexToken,
+  getQuorumMutexToken,
   getRateLimiterToken,
   getReadWriteLockToken,
   getSemaphoreToken,
@@ -20,6 +22,7 @@ export {
   InjectLocks,
   InjectMultiLock,
   InjectMutex,
+  InjectQuorumMutex,
   InjectRateLimiter,
   InjectReadWriteLock,
   InjectSemaphore,

@@ -1,8 +1,9 @@
 import { injectingDecorator } from '@mortise/redis/nestjs';
 import type { AcquireOptions, MutexOptions } from '../options.js';
+import { known } from '../options.js';
 import { getLocksToken } from './tokens.js';
 
-/** How the lock of a method is held, and how long a call waits for it. */
+/** Options of @Locked. */
 export interface LockedOptions extends MutexOptions, Pick<AcquireOptions, 'waitMs'> {
   /** The name of the `LocksModule` whose client and defaults are used. Default: the one without a name. */
   readonly module?: string | undefined;
@@ -14,13 +15,14 @@ export interface LockedOptions extends MutexOptions, Pick<AcquireOptions, 'waitM
  * with LeaseLostError if the lease ended before the method did. A method that must know of that earlier, or write the
  * fencing token, takes the lock itself: `locks.mutex(name).using(…)`.
  *
- * The boot fails without a `LocksModule`. Not reentrant: a method that calls another one under the same name waits for
+ * An unknown option throws TypeError. The boot fails without a `LocksModule`. Not reentrant: a method that calls another one under the same name waits for
  * itself. Two commands, as `using`.
  */
 export function Locked<Args extends unknown[] = []>(
   name: string | ((...args: Args) => string),
-  { module, waitMs, ...options }: LockedOptions = {},
+  lockedOptions: LockedOptions = {},
 ): ReturnType<typeof injectingDecorator<unknown, Args>> {
+  const { module, waitMs, ...options } = known('@Locked', lockedOptions);
   return injectingDecorator(
     `locks of @Locked, ${module ?? 'default'}`,
     getLocksToken(module),

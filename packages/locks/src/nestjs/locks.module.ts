@@ -3,8 +3,7 @@
  * injected `Locks`; `forFeature` is for fixed names whose options all users must agree on, such as the permits of a semaphore.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireKnown, requireObject } from '@mortise/redis';
-import type { FeatureProvider } from '@mortise/redis/nestjs';
+import type { FeatureShape } from '@mortise/redis/nestjs';
 import { featureModule, rootModule } from '@mortise/redis/nestjs';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
@@ -16,6 +15,8 @@ import type {
   ReadWriteLockOptions,
   SemaphoreOptions,
 } from '../options.js';
+import { KNOWN } from '../options.js';
+import type { QuorumMutexOptions } from '../quorum/quorum-options.js';
 import { Locks } from './locks.js';
 import * as tokens from './tokens.js';
 
@@ -34,6 +35,11 @@ export interface NamedMultiLockOptions extends MultiLockOptions {
   readonly names: readonly string[];
 }
 
+/** The clients of a QuorumMutex, and its options. */
+export interface NamedQuorumMutexOptions extends QuorumMutexOptions {
+  readonly clients: readonly RedisClient[];
+}
+
 type Named<Options> = Readonly<Record<string, Options>>;
 
 /** Locks of fixed names, with options of their own over those of the module. */
@@ -44,17 +50,43 @@ export interface LocksFeature {
   readonly semaphores?: Named<SemaphoreOptions>;
   readonly rateLimiters?: Named<RateLimiterOptions>;
   readonly countDownLatches?: Named<CountDownLatchOptions>;
+  readonly quorumMutexes?: Named<NamedQuorumMutexOptions>;
 }
 
-const NAME = 'Locks';
-const FEATURE: ReadonlySet<string> = new Set<keyof LocksFeature>([
-  'mutexes',
-  'multiLocks',
-  'readWriteLocks',
-  'semaphores',
-  'rateLimiters',
-  'countDownLatches',
-]);
+const feature: FeatureShape<LocksFeature, Locks> = {
+  name: 'Locks',
+  root: tokens.getLocksToken,
+  kinds: {
+    mutexes: {
+      token: tokens.getMutexToken,
+      make: (locks, name, options) => locks.mutex(name, options),
+    },
+    multiLocks: {
+      token: tokens.getMultiLockToken,
+      make: (locks, _, { names, ...options }) => locks.multiLock(names, options),
+    },
+    readWriteLocks: {
+      token: tokens.getReadWriteLockToken,
+      make: (locks, name, options) => locks.readWriteLock(name, options),
+    },
+    semaphores: {
+      token: tokens.getSemaphoreToken,
+      make: (locks, name, options) => locks.semaphore(name, options),
+    },
+    rateLimiters: {
+      token: tokens.getRateLimiterToken,
+      make: (locks, name, options) => locks.rateLimiter(name, options),
+    },
+    countDownLatches: {
+      token: tokens.getCountDownLatchToken,
+      make: (locks, name, options) => locks.countDownLatch(name, options),
+    },
+    quorumMutexes: {
+      token: tokens.getQuorumMutexToken,
+      make: (locks, name, { clients, ...options }) => locks.quorumMutex(clients, name, options),
+    },
+  },
+};
 
 /**
  * Provides `Locks` to the whole application. `forRoot` takes a client and defaults; `forRootAsync` takes `useFactory` with
@@ -62,8 +94,9 @@ const FEATURE: ReadonlySet<string> = new Set<keyof LocksFeature>([
  * client is never closed.
  */
 @Module({})
-export class LocksModule extends rootModule<LocksModuleOptions, typeof NAME>({
-  name: NAME,
+export class LocksModule extends rootModule<LocksModuleOptions, 'Locks'>({
+  name: 'Locks',
+  known: new Set(['redis', ...KNOWN.Mutex]),
   provide: (module) => [
     {
       token: tokens.getLocksToken(module),
@@ -77,37 +110,7 @@ export class LocksModule extends rootModule<LocksModuleOptions, typeof NAME>({
    *
    * @param module The `name` of the module that `forRoot` made. Default: the one without a name.
    */
-  static forFeature(feature: LocksFeature, module?: string): DynamicModule {
-    requireKnown('LocksModule.forFeature', requireObject('feature', feature), FEATURE);
-    const providersOf = <Options>(
-      named: Named<Options> = {},
-      tokenOf: (name: string, module?: string) => string,
-      make: (locks: Locks, name: string, options: Options) => unknown,
-    ): FeatureProvider[] =>
-      Object.entries(named).map(([name, options]) => ({
-        token: tokenOf(name, module),
-        inject: [tokens.getLocksToken(module)],
-        make: (locks: Locks) => make(locks, name, options),
-      }));
-    const { mutexes, multiLocks, readWriteLocks, semaphores, rateLimiters, countDownLatches } = feature;
-    const provided = [
-      ...providersOf(mutexes, tokens.getMutexToken, (locks, name, options) => locks.mutex(name, options)),
-      ...providersOf(multiLocks, tokens.getMultiLockToken, (locks, _name, { names, ...options }) =>
-        locks.multiLock(names, options),
-      ),
-      ...providersOf(readWriteLocks, tokens.getReadWriteLockToken, (locks, name, options) =>
-        locks.readWriteLock(name, options),
-      ),
-      ...providersOf(semaphores, tokens.getSemaphoreToken, (locks, name, options) =>
-        locks.semaphore(name, options),
-      ),
-      ...providersOf(rateLimiters, tokens.getRateLimiterToken, (locks, name, options) =>
-        locks.rateLimiter(name, options),
-      ),
-      ...providersOf(countDownLatches, tokens.getCountDownLatchToken, (locks, name, options) =>
-        locks.countDownLatch(name, options),
-      ),
-    ];
-    return featureModule(LocksModule, NAME, provided, module);
+  static forFeature(named: LocksFeature, module?: string): DynamicModule {
+    return featureModule(LocksModule, feature, named, module);
   }
 }

@@ -13,6 +13,8 @@ import type {
   SemaphoreOptions,
 } from '../options.js';
 import { defaultsOf } from '../options.js';
+import { QuorumMutex } from '../quorum/quorum-mutex.js';
+import type { QuorumMutexOptions } from '../quorum/quorum-options.js';
 import { RateLimiter } from '../rate-limiter/rate-limiter.js';
 import { ReadWriteLock } from '../read-write-lock/read-write-lock.js';
 import { Semaphore } from '../semaphore/semaphore.js';
@@ -65,6 +67,11 @@ export class Locks {
   /** A latch that opens after a number of count-downs. */
   countDownLatch(name: string, options: CountDownLatchOptions): CountDownLatch {
     return new CountDownLatch(this.#redis, name, this.#with('CountDownLatch', options));
+  }
+
+  /** A lock of a majority of independent servers, not on the client of the module. */
+  quorumMutex(clients: readonly RedisClient[], name: string, options: QuorumMutexOptions = {}): QuorumMutex {
+    return new QuorumMutex(clients, name, this.#with('QuorumMutex', options));
   }
 
   #with<Options extends object>(kind: Parameters<typeof defaultsOf>[0], options: Options): Options {

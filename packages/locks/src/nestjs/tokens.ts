@@ -1,79 +1,36 @@
-import { featureToken, rootToken } from '@mortise/redis/nestjs';
-import type { InjectionToken } from '@nestjs/common';
-import { Inject } from '@nestjs/common';
+import { featureTokenOf, injectorOf, rootTokenOf } from '@mortise/redis/nestjs';
 import { Locks } from './locks.js';
 
-type Decorator = PropertyDecorator & ParameterDecorator;
-
-const token = (kind: string, name: string, module?: string): string =>
-  featureToken('Locks', kind, name, module);
-
 /** The token of a module's `Locks`: the class itself, unless the module has a name. */
-export function getLocksToken(module?: string): InjectionToken<Locks> {
-  return rootToken('Locks', Locks, module);
-}
-
+export const getLocksToken = rootTokenOf('Locks', Locks);
 /** The token of a Mutex of `LocksModule.forFeature`. */
-export function getMutexToken(name: string, module?: string): string {
-  return token('mutex', name, module);
-}
-
+export const getMutexToken = featureTokenOf('Locks', 'mutex');
 /** The token of a MultiLock of `LocksModule.forFeature`. */
-export function getMultiLockToken(name: string, module?: string): string {
-  return token('multi-lock', name, module);
-}
-
+export const getMultiLockToken = featureTokenOf('Locks', 'multi-lock');
 /** The token of a ReadWriteLock of `LocksModule.forFeature`. */
-export function getReadWriteLockToken(name: string, module?: string): string {
-  return token('read-write lock', name, module);
-}
-
+export const getReadWriteLockToken = featureTokenOf('Locks', 'read-write lock');
 /** The token of a Semaphore of `LocksModule.forFeature`. */
-export function getSemaphoreToken(name: string, module?: string): string {
-  return token('semaphore', name, module);
-}
-
+export const getSemaphoreToken = featureTokenOf('Locks', 'semaphore');
 /** The token of a RateLimiter of `LocksModule.forFeature`. */
-export function getRateLimiterToken(name: string, module?: string): string {
-  return token('rate limiter', name, module);
-}
-
+export const getRateLimiterToken = featureTokenOf('Locks', 'rate limiter');
 /** The token of a CountDownLatch of `LocksModule.forFeature`. */
-export function getCountDownLatchToken(name: string, module?: string): string {
-  return token('count-down latch', name, module);
-}
+export const getCountDownLatchToken = featureTokenOf('Locks', 'count-down latch');
+/** The token of a QuorumMutex of `LocksModule.forFeature`. */
+export const getQuorumMutexToken = featureTokenOf('Locks', 'quorum mutex');
 
 /** Injects the `Locks` of a module. Its type alone injects those of the module without a name. */
-export function InjectLocks(module?: string): Decorator {
-  return Inject(getLocksToken(module));
-}
-
+export const InjectLocks = injectorOf(getLocksToken);
 /** Injects a Mutex of `LocksModule.forFeature`. */
-export function InjectMutex(name: string, module?: string): Decorator {
-  return Inject(getMutexToken(name, module));
-}
-
+export const InjectMutex = injectorOf(getMutexToken);
 /** Injects a MultiLock of `LocksModule.forFeature`. */
-export function InjectMultiLock(name: string, module?: string): Decorator {
-  return Inject(getMultiLockToken(name, module));
-}
-
+export const InjectMultiLock = injectorOf(getMultiLockToken);
 /** Injects a ReadWriteLock of `LocksModule.forFeature`. */
-export function InjectReadWriteLock(name: string, module?: string): Decorator {
-  return Inject(getReadWriteLockToken(name, module));
-}
-
+export const InjectReadWriteLock = injectorOf(getReadWriteLockToken);
 /** Injects a Semaphore of `LocksModule.forFeature`. */
-export function InjectSemaphore(name: string, module?: string): Decorator {
-  return Inject(getSemaphoreToken(name, module));
-}
-
+export const InjectSemaphore = injectorOf(getSemaphoreToken);
 /** Injects a RateLimiter of `LocksModule.forFeature`. */
-export function InjectRateLimiter(name: string, module?: string): Decorator {
-  return Inject(getRateLimiterToken(name, module));
-}
-
+export const InjectRateLimiter = injectorOf(getRateLimiterToken);
 /** Injects a CountDownLatch of `LocksModule.forFeature`. */
-export function InjectCountDownLatch(name: string, module?: string): Decorator {
-  return Inject(getCountDownLatchToken(name, module));
-}
+export const InjectCountDownLatch = injectorOf(getCountDownLatchToken);
+/** Injects a QuorumMutex of `LocksModule.forFeature`. */
+export const InjectQuorumMutex = injectorOf(getQuorumMutexToken);

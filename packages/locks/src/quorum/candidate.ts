@@ -16,7 +16,7 @@ export interface QuorumTerms {
   readonly keys: QuorumMutexKeys;
   readonly leaseMs: number;
   /** Maximum time for which background renewals keep a lease. */
-  readonly keepMs: number;
+  readonly renewForMs: number;
   readonly nodeTimeoutMs: number;
   readonly driftFactor: number;
   readonly telemetry: LockTelemetry | undefined;
@@ -39,7 +39,7 @@ export class Candidate {
   readonly member: string;
   readonly #terms: QuorumTerms;
   /** Nodes that may have given their votes. */
-  readonly #asked: Set<QuorumNode>;
+  readonly #requested: Set<QuorumNode>;
   /** Votes on their way. */
   readonly #votes = new Map<QuorumNode, Promise<unknown>>();
   #hasWithdrawn = false;
@@ -48,12 +48,12 @@ export class Candidate {
   constructor(terms: QuorumTerms, member: string, isNew: boolean) {
     this.#terms = terms;
     this.member = member;
-    this.#asked = new Set(isNew ? [] : terms.nodes);
+    this.#requested = new Set(isNew ? [] : terms.nodes);
   }
 
-  /** Asks all nodes for their votes. */
+  /** Requests the votes of all nodes. */
   requestVotes(): Promise<VoteCount<VoteReply>> {
-    return countVotes(this.#ask(this.#terms.leaseMs, true, this.#terms.nodes), isOwn);
+    return countVotes(this.#request(this.#terms.leaseMs, true, this.#terms.nodes), isOwn);
   }
 
   /** Extends the lease on a majority. Rejects if too few nodes replied to decide. */
@@ -63,7 +63,7 @@ export class Candidate {
     const roomyMs = termMs + Math.ceil(driftOf(leaseMs, driftFactor));
     const givenMs = termMs < leaseMs ? Math.min(leaseMs, roomyMs) : termMs;
     const sentAt = performance.now() + Math.min(0, givenMs - driftOf(givenMs, driftFactor) - termMs);
-    const requests = this.#ask(givenMs, false, nodes);
+    const requests = this.#request(givenMs, false, nodes);
     const count = await countVotes(requests, isOwn);
     if (!count.isWon && !count.isLost) throw unreachable(name, count);
     if (count.isWon) {
@@ -85,7 +85,7 @@ export class Candidate {
     const request = { keys, member: this.member, notifies };
     this.#hasWithdrawn = true;
     const requests = nodes.map((node) => {
-      if (!this.#asked.has(node)) return Promise.resolve(false);
+      if (!this.#requested.has(node)) return Promise.resolve(false);
       const send = (): Promise<boolean> => node.withdraw(request);
       const reply = this.#votes.get(node)?.then(send, send) ?? send();
       // Without a connection nothing can be given back: the lease expires.
@@ -99,18 +99,18 @@ export class Candidate {
   async #regain(node: QuorumNode, request: Promise<VoteReply>, leaseMs: number): Promise<void> {
     try {
       const { holder } = await request;
-      if (holder === '' && !this.#hasWithdrawn) await Promise.all(this.#ask(leaseMs, true, [node]));
+      if (holder === '' && !this.#hasWithdrawn) await Promise.all(this.#request(leaseMs, true, [node]));
     } catch {
       // The next renewal tries again.
     }
   }
 
-  #ask(leaseMs: number, isNew: boolean, nodes: readonly QuorumNode[]): Promise<VoteReply>[] {
+  #request(leaseMs: number, isNew: boolean, nodes: readonly QuorumNode[]): Promise<VoteReply>[] {
     const { keys, nodeTimeoutMs } = this.#terms;
     return nodes.map((node) =>
       node.limit(() => {
         const vote = node.vote({ keys, member: this.member, leaseMs, isNew });
-        this.#asked.add(node);
+        this.#requested.add(node);
         this.#votes.set(node, vote);
         const forget = (): void => {
           if (this.#votes.get(node) === vote) this.#votes.delete(node);

@@ -5,6 +5,7 @@
  * Rejected: queues on the nodes. The nodes don't agree on an order, so the heads of their queues would block each other,
  * and a restarted node forgets its queue.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { PendingGrant } from '../acquire/acquire.js';
 import type { Grant } from '../acquire/acquisition.js';
 import type { LockClient } from '../acquire/lock-client.js';
@@ -143,10 +144,4 @@ export async function requestOnce(
   }
   void candidate.withdraw(count.isWon);
   return { grant: null, count };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }

@@ -1,13 +1,12 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireName } from '@mortise/redis';
-import type { ResolvedAcquireOptions } from '../acquire/acquire.js';
 import { acquireBy } from '../acquire/acquire.js';
 import { LockClient } from '../acquire/lock-client.js';
 import { LockTimeoutError, QuorumUnreachableError } from '../errors.js';
 import { QuorumMutexKeys } from '../keys.js';
 import { Lease } from '../lease/lease.js';
 import { runUnder } from '../lease/using.js';
-import type { AcquireOptions } from '../options.js';
+import type { AcquireOptions, ResolvedAcquireOptions } from '../options.js';
 import { requireHolder, requireLeaseMs, resolveAcquireOptions } from '../options.js';
 import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import type { QuorumTerms } from './candidate.js';

@@ -1,8 +1,7 @@
 /** One of the independent servers of a quorum. Requests of one tick for locks of one slot share a script call. */
 import type { RedisClient, Waiter } from '@mortise/redis';
-import { Coalescer, TIMED_OUT, waitFor, WaiterHub } from '@mortise/redis';
+import { Coalescer, isClosed, TIMED_OUT, waitFor, WaiterHub } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
-import { QuorumNodeTimeoutError } from '../errors.js';
 import type { QuorumMutexKeys } from '../keys.js';
 import { perClient } from '../per-client.js';
 import { quorumMutexInspect, quorumMutexVote, quorumMutexWithdraw } from '../scripts.gen.js';
@@ -53,7 +52,7 @@ export class QuorumNode {
 
   /** Whether the owner has closed the client, so that no reply can come. */
   get isClosed(): boolean {
-    return this.#redis.status === 'end';
+    return isClosed(this.#redis);
   }
 
   vote(request: VoteRequest): Promise<VoteReply> {
@@ -80,14 +79,15 @@ export class QuorumNode {
    * connection queues its commands, and they would pile up.
    */
   async limit<Reply>(send: () => Promise<Reply>, timeoutMs: number): Promise<Reply> {
-    if (this.#overdue > 0) throw new QuorumNodeTimeoutError(timeoutMs);
+    const late = new Error(`the node did not reply within ${timeoutMs} ms`);
+    if (this.#overdue > 0) throw late;
     const reply = send();
     const inTime = await waitFor(reply, { waitMs: timeoutMs });
     if (inTime !== TIMED_OUT) return inTime;
-    const settle = (): void => void (this.#overdue -= 1);
+    const onReply = (): void => void (this.#overdue -= 1);
     this.#overdue += 1;
-    reply.then(settle, settle);
-    throw new QuorumNodeTimeoutError(timeoutMs);
+    reply.then(onReply, onReply);
+    throw late;
   }
 
   async #sendVotes(requests: readonly VoteRequest[]): Promise<VoteReply[]> {

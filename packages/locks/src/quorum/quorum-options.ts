@@ -1,12 +1,13 @@
 import {
   ArgumentRangeError,
   ArgumentTypeError,
+  requireArray,
   requireClient,
   requireInteger,
-  requireOptions,
+  requireNumber,
 } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import { LEASE_OPTIONS, resolveLeaseOptions } from '../options.js';
+import { known, resolveLeaseOptions } from '../options.js';
 import type { LeaseOptions, ResolvedLeaseOptions } from '../options.js';
 
 /**
@@ -32,19 +33,13 @@ export interface ResolvedQuorumMutexOptions extends ResolvedLeaseOptions {
 }
 
 const QUORUM_DEFAULTS = { driftFactor: 0.01, nodeTimeoutMs: 100 };
-const KNOWN = new Set([...LEASE_OPTIONS, 'nodeTimeoutMs', 'driftFactor']);
 
 export function resolveQuorumMutexOptions(options: QuorumMutexOptions): ResolvedQuorumMutexOptions {
-  const terms = resolveLeaseOptions(requireOptions('QuorumMutex', options, KNOWN));
+  const terms = resolveLeaseOptions(known('QuorumMutex', options));
   const { driftFactor = QUORUM_DEFAULTS.driftFactor } = options;
   const { nodeTimeoutMs = Math.min(QUORUM_DEFAULTS.nodeTimeoutMs, Math.floor(terms.leaseMs / 10)) } = options;
   requireInteger('nodeTimeoutMs', nodeTimeoutMs, { min: 1, max: Math.floor(terms.leaseMs / 2) });
-  if (typeof driftFactor !== 'number') {
-    throw new ArgumentTypeError(`driftFactor must be a number, got ${typeof driftFactor}`);
-  }
-  if (!(driftFactor >= 0 && driftFactor <= 0.5)) {
-    throw new ArgumentRangeError(`driftFactor must be from 0 to 0.5, got ${driftFactor}`);
-  }
+  requireNumber('driftFactor', driftFactor, { min: 0, max: 0.5 });
   return { ...terms, nodeTimeoutMs, driftFactor };
 }
 
@@ -56,10 +51,7 @@ const MAX_NODES = 15;
  * than 3 and for an even number: an even number makes failures more likely and tolerates no more of them.
  */
 export function requireNodes(clients: readonly RedisClient[]): readonly RedisClient[] {
-  if (!Array.isArray(clients)) {
-    throw new ArgumentTypeError(`clients must be an array, got ${typeof clients}`);
-  }
-  requireInteger('the number of clients', clients.length, { min: 3, max: MAX_NODES });
+  requireArray('clients', clients, { min: 3, max: MAX_NODES });
   if (clients.length % 2 === 0) {
     throw new ArgumentRangeError(`the number of clients must be odd, got ${clients.length}`);
   }

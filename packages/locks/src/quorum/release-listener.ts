@@ -1,4 +1,5 @@
 import type { Waiter } from '@mortise/redis';
+import { WakeUp } from '@mortise/redis';
 import { majorityOf } from './count-votes.js';
 import type { QuorumNode } from './quorum-node.js';
 
@@ -7,66 +8,51 @@ export class ReleaseListener {
   /** Resolves when the subscriptions of a majority of the nodes are open or have failed. It may take long: limit the wait. */
   readonly opened: Promise<void>;
   readonly #inboxes = new Set<Waiter>();
+  readonly #release = new WakeUp();
   #isClosed = false;
-  #hasHeard = false;
-  #wake: (() => void) | undefined;
 
   constructor(nodes: readonly QuorumNode[], channel: string, id: string) {
     this.opened = new Promise((resolve) => {
-      let settled = 0;
+      let ready = 0;
       for (const node of nodes) {
-        const settle = (): void => {
-          settled += 1;
-          if (settled === majorityOf(nodes.length)) resolve();
-        };
-        void this.#listen(node.waiter(channel, id), settle);
+        void this.#listen(node.waiter(channel, id), () => {
+          ready += 1;
+          if (ready === majorityOf(nodes.length)) resolve();
+        });
       }
     });
   }
 
   /** Resolves at the next release, or at once if there was one since the last `reset`; after `ms` at the latest. */
-  nextRelease(ms: number): Promise<void> {
-    if (this.#hasHeard || this.#isClosed) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#wake?.(), ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        this.#wake = undefined;
-        resolve();
-      };
-    });
+  async nextRelease(ms: number): Promise<void> {
+    await this.#release.wait(ms);
   }
 
   /** Forgets the releases until now. */
   reset(): void {
-    this.#hasHeard = false;
+    this.#release.reset();
   }
 
   close(): void {
     this.#isClosed = true;
     for (const inbox of this.#inboxes) inbox.close();
-    this.#wake?.();
+    this.#release.close();
   }
 
-  async #listen(opening: Promise<Waiter>, settle: () => void): Promise<void> {
+  async #listen(opening: Promise<Waiter>, onReady: () => void): Promise<void> {
     try {
       const inbox = await opening;
       this.#inboxes.add(inbox);
       if (this.#isClosed) inbox.close();
-      settle();
+      onReady();
       while (!this.#isClosed) {
         await inbox.next();
-        this.#onMessage();
+        this.#release.wake();
       }
     } catch {
       // The node is down or its client was closed: the waiter requests votes again anyway.
-      settle();
-      this.#onMessage();
+      onReady();
+      this.#release.wake();
     }
-  }
-
-  #onMessage(): void {
-    this.#hasHeard = true;
-    this.#wake?.();
   }
 }

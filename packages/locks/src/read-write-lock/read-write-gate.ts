@@ -3,7 +3,6 @@ import { WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
-  Gate,
   Holder,
   QueueEntry,
   RecheckReply,
@@ -11,6 +10,7 @@ import type {
   RenewReply,
   RenewRequest,
 } from '../acquire/gate.js';
+import { BatchedGate } from '../acquire/batched-gate.js';
 import type { For, Locked, LockScripts } from '../acquire/script-batches.js';
 import { ScriptBatches } from '../acquire/script-batches.js';
 import type { ReadWriteLockKeys } from '../keys.js';
@@ -46,13 +46,17 @@ export interface InspectReply {
 
 interface KeyedLock extends Locked {
   readonly keys: ReadWriteLockKeys;
-  readonly gate: ReadWriteGate;
+  readonly leaseMs: number;
+  readonly grantMore: (more: number) => Promise<void>;
 }
 
 const OUTCOMES = ['refused', 'held', 'queued'] as const;
 
 class ReadWriteScripts implements LockScripts<KeyedLock> {
-  constructor(readonly redis: RedisClient) {}
+  constructor(
+    readonly redis: RedisClient,
+    readonly publish: string,
+  ) {}
 
   readonly acquire = async (requests: readonly For<KeyedLock, AcquireRequest>[]): Promise<AcquireReply[]> => {
     const sentAt = performance.now();
@@ -70,13 +74,13 @@ class ReadWriteScripts implements LockScripts<KeyedLock> {
   };
 
   readonly release = async (requests: readonly For<KeyedLock, ReleaseRequest>[]): Promise<boolean[]> => {
-    const { gate, keys } = requests[0]!.lock;
+    const { keys, leaseMs, grantMore } = requests[0]!.lock;
     const [more, ...held] = (await readWriteLockRelease.run(this.redis, keys, {
-      publish: gate.publish,
-      quarantineMs: gate.leaseMs,
+      publish: this.publish,
+      quarantineMs: leaseMs,
       releases: requests.flatMap(({ member, fencingToken }) => [member, fencingToken]),
     })) as number[];
-    await gate.grantMore(more!);
+    await grantMore(more!);
     return held.map((answer) => answer === 1);
   };
 
@@ -93,7 +97,7 @@ class ReadWriteScripts implements LockScripts<KeyedLock> {
 
 const batchesOf = perClient(
   (redis) =>
-    new ScriptBatches(redis, new ReadWriteScripts(redis), {
+    new ScriptBatches(redis, new ReadWriteScripts(redis, WaiterHub.of(redis).publishCommand), {
       acquire: 'lock',
       release: 'lock',
       renew: 'slot',
@@ -101,48 +105,21 @@ const batchesOf = perClient(
 );
 
 /** One lock that readers share, or a writer holds alone. */
-export class ReadWriteGate implements Gate {
-  readonly id: string;
-  readonly channels: string;
-  readonly publish: string;
-  readonly #redis: RedisClient;
-  readonly #lock: KeyedLock;
-  readonly #batches: ScriptBatches<KeyedLock>;
-
+export class ReadWriteGate extends BatchedGate<KeyedLock> {
   /** @param leaseMs How long readers may still rely on the lock after Redis has forgotten them. */
-  constructor(
-    redis: RedisClient,
-    keys: ReadWriteLockKeys,
-    readonly leaseMs: number,
-  ) {
-    this.id = keys.write;
-    this.channels = keys.channels;
-    this.publish = WaiterHub.of(redis).publishCommand;
-    this.#redis = redis;
-    this.#lock = { id: keys.write, slot: keys.slot, keys, gate: this };
-    this.#batches = batchesOf(redis);
-  }
-
-  acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.#batches.acquire({ ...request, lock: this.#lock });
-  }
-
-  release(holder: Holder): Promise<boolean> {
-    return this.#batches.release({ ...holder, isFair: true, lock: this.#lock });
+  constructor(redis: RedisClient, keys: ReadWriteLockKeys, leaseMs: number) {
+    const grantMore = (more: number): Promise<void> => this.grantMore(more);
+    super(redis, { id: keys.write, slot: keys.slot, keys, leaseMs, grantMore }, batchesOf(redis));
   }
 
   /** Takes the lock away from the present holders of a side, and from no later ones, however often the client sends it. */
   async forceRelease(role: Role): Promise<boolean> {
-    const { write, readers } = this.#lock.keys;
+    const { write, readers } = this.lock.keys;
     const found =
-      role === 'w' ? this.#redis.call('get', [write]) : this.#redis.call('zrange', [readers, '0', '-1']);
+      role === 'w' ? this.redis.call('get', [write]) : this.redis.call('zrange', [readers, '0', '-1']);
     const members = [(await found) as string | null | string[]].flat().filter((member) => member !== null);
     const released = members.map((member) => this.release({ member, fencingToken: 0 }));
     return (await Promise.all(released)).includes(true);
-  }
-
-  renew(holder: Holder, leaseMs: number): Promise<RenewReply> {
-    return this.#batches.renew({ ...holder, leaseMs, lock: this.#lock });
   }
 
   async recheck(waiters: readonly QueueEntry[], quarantineMs: number): Promise<RecheckReply> {
@@ -151,14 +128,10 @@ export class ReadWriteGate implements Gate {
     return reply;
   }
 
-  async forget(members: readonly string[]): Promise<void> {
-    await this.#redis.call('zrem', [this.#lock.keys.queue, ...members]);
-  }
-
   /** Turns a writer into a reader. Safe to repeat. */
   async downgrade(writer: Holder, reader: string, leaseMs: number): Promise<DowngradeReply> {
     const sentAt = performance.now();
-    const reply = await readWriteLockDowngrade.run(this.#redis, this.#lock.keys, {
+    const reply = await readWriteLockDowngrade.run(this.redis, this.lock.keys, {
       publish: this.publish,
       member: writer.member,
       reader,
@@ -181,7 +154,7 @@ export class ReadWriteGate implements Gate {
 
   /** @param waiter The member to rank. */
   async inspect(maxReaders: number, waiter = ''): Promise<InspectReply> {
-    const reply = await readWriteLockInspect.run(this.#redis, this.#lock.keys, { waiter, maxReaders });
+    const reply = await readWriteLockInspect.run(this.redis, this.lock.keys, { waiter, maxReaders });
     const [writer, fencingToken, remainingMs, queueLength, rank, readers, ...firstReaders] = reply as [
       string | null,
       number,
@@ -199,7 +172,7 @@ export class ReadWriteGate implements Gate {
     quarantineMs: number,
   ): Promise<RecheckReply & { readonly more: number }> {
     const sentAt = performance.now();
-    const reply = await readWriteLockRecheck.run(this.#redis, this.#lock.keys, {
+    const reply = await readWriteLockRecheck.run(this.redis, this.lock.keys, {
       publish: this.publish,
       quarantineMs,
       waiters: waiters.flatMap(({ place, member }) => [place, member]),

@@ -40,9 +40,10 @@ export class ReadWriteLock {
     const keys = new ReadWriteLockKeys(name, options.prefix);
     const gate = new ReadWriteGate(requireClient(redis), keys, resolved.leaseMs);
     const client = LockClient.of(redis);
-    const read = { name, gate, telemetry: LockTelemetry.of(options.telemetry, 'read'), ...resolved };
-    const write = { ...read, telemetry: LockTelemetry.of(options.telemetry, 'write') };
-    this.read = new LockSide(client, { ...read, role: 'r' }, (grant) => new Lease(read, grant));
-    this.write = new LockSide(client, { ...write, role: 'w' }, (grant) => new WriteLease(write, read, grant));
+    const terms = { name, gate, ...resolved };
+    const read = { ...terms, role: 'r', telemetry: LockTelemetry.of(options.telemetry, 'read') } as const;
+    const write = { ...terms, role: 'w', telemetry: LockTelemetry.of(options.telemetry, 'write') } as const;
+    this.read = new LockSide(client, read, (_, grant) => new Lease(read, grant));
+    this.write = new LockSide(client, write, (_, grant) => new WriteLease(write, read, grant));
   }
 }

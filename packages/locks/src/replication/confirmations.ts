@@ -31,7 +31,7 @@ export interface Acknowledgement {
 
 interface Pending extends Confirmation {
   readonly limitAt: number;
-  readonly settle: (reply: Acknowledgement) => void;
+  readonly resolve: (reply: Acknowledgement) => void;
   sentAt: number;
 }
 
@@ -45,7 +45,7 @@ export class Confirmations {
   static readonly of = perClient((client) => new Confirmations(client));
   readonly #client: RedisClient;
   #link: ReplicaLink | undefined;
-  #asked: Pending[] = [];
+  #requested: Pending[] = [];
   #isRunning = false;
   #idle: NodeJS.Timeout | undefined;
 
@@ -59,15 +59,15 @@ export class Confirmations {
     const { replicasWaitMs } = confirmation;
     const sentAt = performance.now();
     const limitAt = sentAt + replicasWaitMs;
-    const settled = new Promise<Acknowledgement>((settle) => {
-      this.#asked.push({ ...confirmation, limitAt, settle, sentAt });
+    const acknowledged = new Promise<Acknowledgement>((resolve) => {
+      this.#requested.push({ ...confirmation, limitAt, resolve, sentAt });
     });
     if (!this.#isRunning) {
       this.#isRunning = true;
       // Grants of one reply arrive one after another.
       afterMicrotasks(() => void this.#run());
     }
-    const reply = await waitFor(settled, { waitMs: replicasWaitMs + LATE_MS });
+    const reply = await waitFor(acknowledged, { waitMs: replicasWaitMs + LATE_MS });
     if (reply !== TIMED_OUT) return reply;
     if (this.#link?.hasBeenReady) this.#close();
     return { acknowledged: 0, sentAt, cause: new Error('the server did not answer in time') };
@@ -77,26 +77,27 @@ export class Confirmations {
     clearTimeout(this.#idle);
     let open: Pending[] = [];
     let longestMs = FIRST_WAIT_MS;
-    while (open.length + this.#asked.length > 0) {
-      const asked = this.#asked.splice(0);
+    while (open.length + this.#requested.length > 0) {
+      const requested = this.#requested.splice(0);
       try {
         const link = (this.#link ??= this.#open());
         await link.isReady;
-        open.push(...(await confirmAll(link, asked)));
+        open.push(...(await confirmAll(link, requested)));
         if (open.length === 0) continue;
         const replicas = least(open, ({ minReplicas }) => minReplicas);
         const leftMs = Math.ceil(least(open, ({ limitAt }) => limitAt) - performance.now());
         // WAIT treats 0 as no limit.
         const acknowledged = await link.wait(replicas, Math.max(1, Math.min(leftMs, longestMs)));
         longestMs = acknowledged >= replicas ? FIRST_WAIT_MS : longestMs * 2;
-        open = open.filter(({ minReplicas, limitAt, sentAt, settle }) => {
+        open = open.filter(({ minReplicas, limitAt, sentAt, resolve }) => {
           const isOpen = acknowledged < minReplicas && performance.now() < limitAt;
-          if (!isOpen) settle({ acknowledged, sentAt });
+          if (!isOpen) resolve({ acknowledged, sentAt });
           return isOpen;
         });
       } catch (cause) {
         this.#close();
-        for (const { sentAt, settle } of [...open, ...asked]) settle({ acknowledged: 0, sentAt, cause });
+        for (const { sentAt, resolve } of [...open, ...requested])
+          resolve({ acknowledged: 0, sentAt, cause });
         open = [];
       }
     }
@@ -118,10 +119,10 @@ export class Confirmations {
 }
 
 /** Writes the leases with remaining time, in parallel. Resolves to those that are still held. */
-async function confirmAll(link: ReplicaLink, asked: readonly Pending[]): Promise<Pending[]> {
+async function confirmAll(link: ReplicaLink, requested: readonly Pending[]): Promise<Pending[]> {
   const held = await Promise.all(
-    asked.map(async (pending) => {
-      const { lease, member, leaseMs, limitAt, settle } = pending;
+    requested.map(async (pending) => {
+      const { lease, member, leaseMs, limitAt, resolve } = pending;
       let cause: unknown = new Error('the connection for replicas was not ready in time');
       if (performance.now() < limitAt) {
         pending.sentAt = performance.now();
@@ -132,7 +133,7 @@ async function confirmAll(link: ReplicaLink, asked: readonly Pending[]): Promise
           cause = error;
         }
       }
-      settle({ acknowledged: 0, sentAt: pending.sentAt, cause });
+      resolve({ acknowledged: 0, sentAt: pending.sentAt, cause });
       return undefined;
     }),
   );

@@ -3,7 +3,7 @@
  * reconnect: a WAIT repeated on another master would count replicas without the write.
  */
 import type { RedisClient, RedisConnection } from '@mortise/redis';
-import { ClientClosedError } from '@mortise/redis';
+import { ClientClosedError, isClosed } from '@mortise/redis';
 import { replicationConfirm } from '../scripts.gen.js';
 
 /** The state of the connection in ioredis. */
@@ -23,7 +23,7 @@ export class ReplicaLink {
     client: RedisClient & { readonly condition?: Condition | null },
     onEnd: (link: ReplicaLink) => void,
   ) {
-    if (client.status === 'end') throw new ClientClosedError();
+    if (isClosed(client)) throw new ClientClosedError();
     const { connectionName, db } = client.options as { connectionName?: string | null; db?: number };
     this.#connection = client.duplicate({
       lazyConnect: false,

@@ -4,7 +4,7 @@
  * lease back by a third of a lease, and the next renewal, due before that end, extends it again.
  */
 import type { RedisClient } from '@mortise/redis';
-import type { PendingGrant, ResolvedAcquireOptions } from '../acquire/acquire.js';
+import type { PendingGrant } from '../acquire/acquire.js';
 import { acquireBy, isInTime, tryAcquire } from '../acquire/acquire.js';
 import type { Grant } from '../acquire/acquisition.js';
 import { Acquisition } from '../acquire/acquisition.js';
@@ -12,10 +12,10 @@ import type { LockClient } from '../acquire/lock-client.js';
 import type { LockTerms } from '../acquire/single-lock-request.js';
 import { SingleLockRequest } from '../acquire/single-lock-request.js';
 import { LockReplicasError, LockTimeoutError } from '../errors.js';
+import type { ReplicationTerms, ResolvedAcquireOptions } from '../options.js';
 import type { Acknowledgement, Confirmation } from './confirmations.js';
 import { Confirmations } from './confirmations.js';
 import { masterOf } from './master-of.js';
-import type { ReplicationTerms } from './replication-options.js';
 
 export interface ReplicatedTerms extends LockTerms, ReplicationTerms {}
 
@@ -39,7 +39,7 @@ export class Replicated {
     return grant;
   }
 
-  /** Asks once, then waits for the replicas. Rejects with LockReplicasError when too few acknowledge in time. */
+  /** Requests the lock once, then waits for the replicas. Rejects with LockReplicasError when too few acknowledge in time. */
   async tryAcquire(): Promise<Grant | null> {
     const grant = await tryAcquire(new SingleLockRequest(this.#client, this.#terms, false));
     if (!grant) return null;
@@ -66,14 +66,14 @@ export class Replicated {
     const { name, gate, leaseMs, minReplicas, replicasWaitMs } = this.#terms;
     const { member } = grant;
     const confirmation = { lease: gate.id, member, leaseMs, minReplicas, replicasWaitMs };
-    const { acknowledged, sentAt, cause } = await this.#ask(confirmation);
+    const { acknowledged, sentAt, cause } = await this.#acknowledge(confirmation);
     if (acknowledged >= minReplicas) return { ...grant, startsAt: sentAt, termMs: leaseMs };
     await this.#giveBack(grant);
     const options = cause === undefined ? undefined : { cause };
     throw new LockReplicasError(name, minReplicas, acknowledged, options);
   }
 
-  async #ask(confirmation: Confirmation): Promise<Acknowledgement> {
+  async #acknowledge(confirmation: Confirmation): Promise<Acknowledgement> {
     try {
       return await Confirmations.of(masterOf(this.#redis, confirmation.lease)).confirm(confirmation);
     } catch (cause) {

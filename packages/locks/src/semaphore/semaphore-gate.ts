@@ -3,17 +3,16 @@ import { WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
-  Gate,
-  Holder,
   QueueEntry,
   RecheckReply,
   ReleaseRequest,
   RenewReply,
   RenewRequest,
 } from '../acquire/gate.js';
-import type { For, Locked, LockScripts } from '../acquire/script-batches.js';
+import { BatchedGate } from '../acquire/batched-gate.js';
+import type { For, LockScripts } from '../acquire/script-batches.js';
 import { ScriptBatches } from '../acquire/script-batches.js';
-import { SemaphoreLimitError } from '../errors.js';
+import { LockSettingsError } from '../errors.js';
 import type { SemaphoreKeys } from '../keys.js';
 import { perClient } from '../per-client.js';
 import {
@@ -49,7 +48,10 @@ export interface SemaphoreReply {
   readonly holders: readonly PermitHolderReply[];
 }
 
-interface KeyedSemaphore extends Locked, SemaphoreIdentity {}
+interface KeyedSemaphore extends SemaphoreIdentity {
+  readonly id: string;
+  readonly slot: number;
+}
 
 const OUTCOMES = ['refused', 'held', 'queued'] as const;
 /** The outcome for a caller with another limit. */
@@ -77,7 +79,7 @@ class SemaphoreScripts implements LockScripts<KeyedSemaphore> {
     return requests.map(({ lock: { name, limit } }, index) => {
       const outcome = reply[2 + 2 * index]!;
       const value = reply[3 + 2 * index]!;
-      if (outcome === OTHER_LIMIT) return new SemaphoreLimitError(name, limit, value);
+      if (outcome === OTHER_LIMIT) return new LockSettingsError('limit', name, limit, value);
       return { sentAt, serverUs, remainingMs, outcome: OUTCOMES[outcome]!, value };
     });
   };
@@ -133,45 +135,24 @@ const batchesOf = perClient(
 );
 
 /** A semaphore with one limit. After `setPermits` its user has another gate with the same queue. */
-export class SemaphoreGate implements Gate {
-  readonly id: string;
-  readonly channels: string;
-  readonly #redis: RedisClient;
-  readonly #semaphore: KeyedSemaphore;
+export class SemaphoreGate extends BatchedGate<KeyedSemaphore> {
   readonly #scripts: SemaphoreScripts;
-  readonly #batches: ScriptBatches<KeyedSemaphore>;
 
   constructor(redis: RedisClient, semaphore: SemaphoreIdentity) {
-    const { permits, slot, channels } = semaphore.keys;
-    this.id = permits;
-    this.channels = channels;
-    this.#redis = redis;
-    this.#semaphore = { ...semaphore, id: permits, slot };
+    const { permits, slot } = semaphore.keys;
+    super(redis, { ...semaphore, id: permits, slot }, batchesOf(redis));
     this.#scripts = scriptsOf(redis);
-    this.#batches = batchesOf(redis);
   }
 
   get limit(): number {
-    return this.#semaphore.limit;
-  }
-
-  acquire(request: AcquireRequest): Promise<AcquireReply> {
-    return this.#batches.acquire({ ...request, lock: this.#semaphore });
-  }
-
-  release(holder: Holder): Promise<boolean> {
-    return this.#batches.release({ ...holder, isFair: true, lock: this.#semaphore });
-  }
-
-  renew(holder: Holder, leaseMs: number): Promise<RenewReply> {
-    return this.#batches.renew({ ...holder, leaseMs, lock: this.#semaphore });
+    return this.lock.limit;
   }
 
   async recheck(waiters: readonly QueueEntry[], quarantineMs: number): Promise<RecheckReply> {
     const sentAt = performance.now();
-    const reply = await this.#scripts.recheck(this.#semaphore, waiters, quarantineMs);
+    const reply = await this.#scripts.recheck(this.lock, waiters, quarantineMs);
     const [serverUs = 0, remainingMs = 0, limit = 0, missing = 0, ...ended] = reply;
-    if (remainingMs === HAS_MORE) await this.#scripts.grantMore(this.#semaphore);
+    if (remainingMs === HAS_MORE) await this.#scripts.grantMore(this.lock);
     const grants: { index: number; fencingToken: number }[] = [];
     const refusals: { index: number; detail: string }[] = [];
     for (let at = 0; at < ended.length; at += 2) {
@@ -183,26 +164,21 @@ export class SemaphoreGate implements Gate {
     return { sentAt, serverUs, remainingMs, missing, grants, refusals };
   }
 
-  async forget(members: readonly string[]): Promise<void> {
-    await this.#redis.call('zrem', [this.#semaphore.keys.queue, ...members]);
-  }
-
   refusal(detail: string): Error {
-    return new SemaphoreLimitError(this.#semaphore.name, this.limit, Number(detail));
+    return new LockSettingsError('limit', this.lock.name, this.limit, Number(detail));
   }
 
   /** Sets the semaphore's limit to this gate's. */
   async setLimit(): Promise<void> {
-    const { keys, limit: callerLimit } = this.#semaphore;
-    const { publish } = this.#scripts;
-    const more = await semaphoreSetPermits.run(this.#redis, keys, { publish, callerLimit });
-    if (more === 1) await this.#scripts.grantMore(this.#semaphore);
+    const { keys, limit: callerLimit } = this.lock;
+    const more = await semaphoreSetPermits.run(this.redis, keys, { publish: this.publish, callerLimit });
+    if (more === 1) await this.#scripts.grantMore(this.lock);
   }
 
   /** @param waiter The member to rank. */
   async inspect(maxHolders: number, waiter = ''): Promise<SemaphoreReply> {
-    const { keys, limit: callerLimit } = this.#semaphore;
-    const reply = await semaphoreInspect.run(this.#redis, keys, { callerLimit, maxHolders, waiter });
+    const { keys, limit: callerLimit } = this.lock;
+    const reply = await semaphoreInspect.run(this.redis, keys, { callerLimit, maxHolders, waiter });
     const [limit, used, quarantineMs, queueLength, rank, ...rest] = reply as [
       number,
       number,

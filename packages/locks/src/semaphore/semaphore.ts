@@ -7,23 +7,14 @@
  * light request before a heavy one that doesn't fit yet; under load, the heavy one would never fit.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, requireInteger, requireName } from '@mortise/redis';
-import { acquire, tryAcquire } from '../acquire/acquire.js';
-import type { Grant } from '../acquire/acquisition.js';
+import { requireClient, requireName } from '@mortise/redis';
 import { LockClient } from '../acquire/lock-client.js';
-import { SingleLockRequest } from '../acquire/single-lock-request.js';
 import { SemaphoreKeys } from '../keys.js';
 import { Lease } from '../lease/lease.js';
-import { runUnder } from '../lease/using.js';
-import type {
-  AcquirePermitsOptions,
-  ResolvedSemaphoreOptions,
-  SemaphoreOptions,
-  TryAcquirePermitsOptions,
-} from '../options.js';
+import type { SingleLockTerms } from '../lease/single-lock.js';
+import { SingleLock } from '../lease/single-lock.js';
+import type { AcquirePermitsOptions, SemaphoreOptions, TryAcquirePermitsOptions } from '../options.js';
 import {
-  requireHolder,
-  requireLeaseMs,
   requireLimit,
   resolveAcquireOptions,
   resolvePermits,
@@ -56,6 +47,10 @@ export interface SemaphoreState {
   readonly position: number | null;
 }
 
+interface SemaphoreTerms extends SingleLockTerms {
+  readonly gate: SemaphoreGate;
+}
+
 const MAX_HOLDERS = 100;
 
 /**
@@ -65,65 +60,57 @@ const MAX_HOLDERS = 100;
  * or renewal. An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix
  * are the same semaphore. A Mutex of that name is independent of it.
  */
-export class Semaphore {
+export class Semaphore extends SingleLock<SemaphoreTerms> {
   readonly name: string;
-  readonly #redis: RedisClient;
-  readonly #client: LockClient;
-  readonly #keys: SemaphoreKeys;
-  readonly #options: ResolvedSemaphoreOptions;
-  readonly #telemetry: LockTelemetry | undefined;
-  #gate: SemaphoreGate;
+  readonly #gateFor: (limit: number) => SemaphoreGate;
 
   /** Throws TypeError or RangeError for a wrong client, name or option. Sends nothing. */
   constructor(redis: RedisClient, name: string, options: SemaphoreOptions) {
-    this.name = requireName('name', name);
-    this.#redis = requireClient(redis);
-    this.#client = LockClient.of(redis);
-    this.#options = resolveSemaphoreOptions(options);
-    this.#telemetry = LockTelemetry.of(options.telemetry, 'semaphore');
-    this.#keys = new SemaphoreKeys(name, options.prefix);
-    this.#gate = this.#gateFor(this.#options.limit);
+    const { limit: permits, ...resolved } = resolveSemaphoreOptions(options);
+    const keys = new SemaphoreKeys(requireName('name', name), options.prefix);
+    const client = requireClient(redis);
+    const gateFor = (limit: number): SemaphoreGate =>
+      new SemaphoreGate(client, { name, keys, limit, leaseMs: resolved.leaseMs });
+    const telemetry = LockTelemetry.of(options.telemetry, 'semaphore');
+    const terms = { name, gate: gateFor(permits), isFair: true, isFenced: true, telemetry, ...resolved };
+    super(LockClient.of(redis), terms, (held, grant) => new Lease(held, grant));
+    this.name = name;
+    this.#gateFor = gateFor;
   }
 
   /**
    * Waits in the queue and resolves with all permits at once. First come, first served: a request that doesn't fit yet
    * blocks the requests after it, so lighter ones never overtake it. Rejects with LockTimeoutError after `waitMs`, with the
-   * signal's reason when it is aborted, with SemaphoreLimitError if the semaphore has another limit (or gets a limit below
+   * signal's reason when it is aborted, with LockSettingsError if the semaphore has another limit (or gets a limit below
    * the requested permits), and with ERR_CLIENT_CLOSED when the client is closed during the wait; then it leaves the queue.
    * Errors of ioredis pass through, also for a client that was already closed. A reply after the end of its lease is given
    * back, and the wait goes on. One round trip if permits are free. Under contention one command for each acquisition, and
    * one for each process and second. O(log n) of holders and waiters.
    */
-  async acquire(options: AcquirePermitsOptions = {}): Promise<Lease> {
+  override async acquire(options: AcquirePermitsOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options, 'acquire of a semaphore');
-    const gate = this.#gate;
-    const permits = resolvePermits(options.permits, gate.limit);
-    const waiting = acquire(this.#client, (waits) => this.#request(gate, permits, waits), resolved);
-    return this.#lease(gate, await measured(this.#telemetry, waiting));
+    const { gate, telemetry } = this.terms;
+    const terms = { ...this.terms, role: resolvePermits(options.permits, gate.limit) };
+    return this.hold(terms, await measured(telemetry, this.wait(terms, resolved)));
   }
 
   /**
-   * Resolves with the permits if they are free and nobody waits, else with null. Rejects with SemaphoreLimitError if the
+   * Resolves with the permits if they are free and nobody waits, else with null. Rejects with LockSettingsError if the
    * semaphore has another limit. Errors of ioredis pass through. One round trip.
    */
-  async tryAcquire(options: TryAcquirePermitsOptions = {}): Promise<Lease | null> {
-    const gate = this.#gate;
-    const permits = resolveTryAcquirePermits(options, gate.limit);
-    const grant = await measured(this.#telemetry, tryAcquire(this.#request(gate, permits, false)));
-    return grant && this.#lease(gate, grant);
+  override async tryAcquire(options: TryAcquirePermitsOptions = {}): Promise<Lease | null> {
+    const { gate, telemetry } = this.terms;
+    const terms = { ...this.terms, role: resolveTryAcquirePermits(options, gate.limit) };
+    const grant = await measured(telemetry, this.try(terms));
+    return grant && this.hold(terms, grant);
   }
 
-  /**
-   * Acquires permits, runs `section` and releases the permits. The section's signal is aborted when the lease ends too
-   * early, and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if
-   * the lease ended before the section: then there may have been too many holders. A failed release does not hide the
-   * result, since the lease expires. Two commands.
-   */
-  async using<Result>(
+  /** As `using` of the other locks, with permits. Lost permits may have gone to too many holders. */
+  override using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
     options: AcquirePermitsOptions = {},
   ): Promise<Result> {
-    return runUnder(this, section, options);
+    return super.using(section, options);
   }
 
   /**
@@ -131,7 +118,7 @@ export class Semaphore {
    * granted because the state of the semaphore was lost. One round trip.
    */
   async available(): Promise<number> {
-    const { limit, used, quarantineMs } = await this.#gate.inspect(0);
+    const { limit, used, quarantineMs } = await this.terms.gate.inspect(0);
     return quarantineMs > 0 ? 0 : Math.max(0, limit - used);
   }
 
@@ -140,8 +127,9 @@ export class Semaphore {
    * 100).
    */
   async inspect(): Promise<SemaphoreState> {
-    const waiter = this.#client.firstWaiting(this.#gate);
-    const { limit, used, queueLength, rank, holders } = await this.#gate.inspect(MAX_HOLDERS, waiter);
+    const { gate } = this.terms;
+    const waiter = this.client.firstWaiting(gate);
+    const { limit, used, queueLength, rank, holders } = await gate.inspect(MAX_HOLDERS, waiter);
     return {
       limit,
       used,
@@ -157,7 +145,7 @@ export class Semaphore {
 
   /**
    * Changes the limit for all users. This object continues with it. Objects with another limit are refused with
-   * SemaphoreLimitError from now on, but they keep and renew their permits, and get those that they wait for. Below the
+   * LockSettingsError from now on, but they keep and renew their permits, and get those that they wait for. Below the
    * number of used permits nobody loses any, and nothing is granted until permits are free. Waiters for more than the new
    * limit are refused by their next re-check, within about 1.6 s (of one process the first 100 of the queue, and the waiter
    * at its head). Safe to repeat. After an error of ioredis, repeat it: this object keeps the old limit until then. One
@@ -166,52 +154,7 @@ export class Semaphore {
   async setPermits(permits: number): Promise<void> {
     const gate = this.#gateFor(requireLimit(permits));
     await gate.setLimit();
-    this.#gate = gate;
-    this.#client.openQueue(gate)?.use(gate);
-  }
-
-  /**
-   * Extends the lease of a holder to `leaseMs` from now, for a service that acquires permits for its clients. With the
-   * `fencingToken` of the lease, Redis restores the lease if the keys of the semaphore were lost; pass it only before the
-   * end of the lease. Resolves to false if that holder has no permits. Throws TypeError for a value that is not the
-   * `holder` of a lease. Safe to repeat. One round trip.
-   */
-  async renewFor(
-    holder: string,
-    leaseMs: number = this.#options.leaseMs,
-    fencingToken = 0,
-  ): Promise<boolean> {
-    requireInteger('fencingToken', fencingToken, { min: 0 });
-    const member = requireHolder(holder);
-    const reply = await this.#gate.renew({ member, fencingToken }, requireLeaseMs(leaseMs));
-    return reply.isHeld;
-  }
-
-  /**
-   * Takes the permits of one holder away and grants them to the next waiters, for operators and for a service that acquires
-   * permits for its clients. The holder learns of it at its next renewal: until then, only fencing tokens protect the
-   * resource. Resolves to false if that holder has no permits. Throws TypeError for a value that is not the `holder` of a
-   * lease. Safe to repeat: then `false` may also mean that the first call was executed. One round trip.
-   */
-  async releaseFor(holder: string): Promise<boolean> {
-    return this.#gate.release({ member: requireHolder(holder), fencingToken: 0 });
-  }
-
-  #gateFor(limit: number): SemaphoreGate {
-    const { leaseMs } = this.#options;
-    return new SemaphoreGate(this.#redis, { name: this.name, keys: this.#keys, limit, leaseMs });
-  }
-
-  #request(gate: SemaphoreGate, role: string, waits: boolean): SingleLockRequest {
-    const { leaseMs } = this.#options;
-    const terms = { name: this.name, gate, role, leaseMs, isFair: true, isFenced: true };
-    return new SingleLockRequest(this.#client, terms, waits);
-  }
-
-  #lease(gate: SemaphoreGate, grant: Grant): Lease {
-    const { leaseMs, keepMs } = this.#options;
-    const { name } = this;
-    const telemetry = this.#telemetry;
-    return new Lease({ name, gate, leaseMs, keepMs, isFair: true, telemetry }, grant);
+    this.terms = { ...this.terms, gate };
+    this.client.openQueue(gate)?.use(gate);
   }
 }

@@ -30,7 +30,7 @@ export class LockTelemetry {
     this.#telemetry = telemetry;
   }
 
-  /** Measures the time until `wait` settles. A result of null is a refusal. */
+  /** Measures the time until `wait` ends. A result of null is a refusal. */
   async measureWait<Result>(wait: Promise<Result>): Promise<Result> {
     const startsAt = performance.now();
     const record = (outcome: string): void => this.#record(WAIT, startsAt, { [OUTCOME]: outcome });
