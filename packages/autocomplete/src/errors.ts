@@ -1,32 +1,38 @@
 /** All errors of this package except misuse, which is a TypeError or RangeError with the code ERR_INVALID_ARG. */
 import { CodedError } from '@mortise/redis';
 
-/**
- * The display form and the aliases of an entry contain no words, only spaces, marks or control characters. Nothing was
- * sent.
- */
-export class NoWordsError extends CodedError {
-  readonly code = 'ERR_NO_WORDS';
-
-  constructor(readonly key: string) {
-    super(`entry ${JSON.stringify(key)} has no word to find it by`);
-  }
+interface Sizes {
+  readonly forms: number;
+  readonly maxForms: number;
+  readonly bytes: number;
+  readonly maxBytes: number;
 }
 
-/** The names of an entry have too many forms, or its display form, payload and aliases too many bytes as JSON. Nothing was sent. */
-export class EntryTooLargeError extends CodedError {
-  readonly code = 'ERR_ENTRY_TOO_LARGE';
+/** The entry cannot be stored. Nothing was sent. */
+export class InvalidEntryError extends CodedError {
+  /** For ERR_ENTRY_TOO_LARGE: the forms of all names, the bytes of display form, payload and aliases as JSON, and the limits. */
+  declare readonly forms?: number;
+  declare readonly maxForms?: number;
+  declare readonly bytes?: number;
+  declare readonly maxBytes?: number;
 
-  constructor(
+  private constructor(
+    readonly code: 'ERR_NO_WORDS' | 'ERR_ENTRY_TOO_LARGE',
     readonly key: string,
-    readonly forms: number,
-    readonly maxForms: number,
-    readonly bytes: number,
-    readonly maxBytes: number,
+    problem: string,
   ) {
-    super(
-      `entry ${JSON.stringify(key)} has ${forms} forms and ${bytes} bytes, the limits are ${maxForms} and ${maxBytes}`,
-    );
+    super(`entry ${JSON.stringify(key)} ${problem}`);
+  }
+
+  /** The display form and the aliases have only spaces, marks or control characters. */
+  static noWords(key: string): InvalidEntryError {
+    return new InvalidEntryError('ERR_NO_WORDS', key, 'has no word to find it by');
+  }
+
+  static tooLarge(key: string, sizes: Sizes): InvalidEntryError {
+    const { forms, maxForms, bytes, maxBytes } = sizes;
+    const problem = `has ${forms} forms and ${bytes} bytes, the limits are ${maxForms} and ${maxBytes}`;
+    return Object.assign(new InvalidEntryError('ERR_ENTRY_TOO_LARGE', key, problem), sizes);
   }
 }
 
@@ -39,12 +45,12 @@ export class RequestReusedError extends CodedError {
   }
 }
 
-/** `after` is not a cursor, is damaged, or belongs to another book, text or order. Nothing was sent. */
+/** The cursor is none, is damaged, or belongs to another book, text or order. Nothing was sent. */
 export class InvalidCursorError extends CodedError {
   readonly code = 'ERR_INVALID_CURSOR';
 
   constructor(problem: string) {
-    super(`after is not a cursor of these pages: ${problem}`);
+    super(`cursor is not one of these pages: ${problem}`);
   }
 }
 

@@ -3,13 +3,7 @@ export type { Page } from './book/complete/pages.js';
 export type { StoredBookEntry } from './book/get/stored-entries.js';
 export type { Suggestion } from './book/suggestion.js';
 export { RecentContacts } from './contacts/recent-contacts.js';
-export {
-  EntryTooLargeError,
-  InvalidCursorError,
-  NoWordsError,
-  PageTooDeepError,
-  RequestReusedError,
-} from './errors.js';
+export { InvalidCursorError, InvalidEntryError, PageTooDeepError, RequestReusedError } from './errors.js';
 export type {
   AddEntry,
   AddManyOptions,

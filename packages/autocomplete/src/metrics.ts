@@ -1,11 +1,8 @@
 /** Every metric of this package; the README lists them. */
 import type { Metric } from '@mortise/redis';
+import { metricsOf } from '@mortise/redis';
 
-const metric = (name: string, unit: string, description: string): Metric => ({
-  name: `mortise.autocomplete.${name}`,
-  unit,
-  description,
-});
+const metric = metricsOf('autocomplete');
 
 export const COMPLETIONS = metric('completions', '{completion}', 'Texts that were completed');
 export const SUGGESTIONS = metric('suggestions', '{suggestion}', 'Names that completions returned');

@@ -1,10 +1,13 @@
 import type { Telemetry } from '@mortise/redis';
 import {
   ArgumentRangeError,
+  ArgumentTypeError,
   requireBoolean,
   requireDuration,
   requireFunction,
   requireInteger,
+  requireKnown,
+  requireObject,
   requireOneOf,
   requireOptions,
   requireSignal,
@@ -100,7 +103,9 @@ export interface CompleteBookOptions {
    * round trip, and Redis about 1 ms at a million names. Default false.
    */
   readonly fuzzy?: boolean | undefined;
-  /** The cursor of the page before. Default: from the beginning. */
+  /** The `cursor` of the page before. Default: from the beginning. */
+  readonly cursor?: string | undefined;
+  /** An earlier name of `cursor`. */
   readonly after?: string | undefined;
 }
 
@@ -143,8 +148,15 @@ export const ADDRESS_BOOK_OPTIONS: Known = new Set<keyof AddressBookOptions>([
   'prefix',
   'telemetry',
 ]);
+const ENTRY: Known = new Set<keyof AddEntry<unknown>>(['key', 'display', 'aliases', 'payload', 'score']);
 const COMPLETE_OPTIONS: Known = new Set<keyof CompleteOptions>(['limit']);
-const COMPLETE_BOOK_OPTIONS: Known = new Set<keyof CompleteBookOptions>(['limit', 'order', 'fuzzy', 'after']);
+const COMPLETE_BOOK_OPTIONS: Known = new Set<keyof CompleteBookOptions>([
+  'limit',
+  'order',
+  'fuzzy',
+  'cursor',
+  'after',
+]);
 const BOOST_OPTIONS: Known = new Set<keyof BoostOptions>(['id']);
 const ADD_MANY_OPTIONS: Known = new Set<keyof AddManyOptions>(['onProgress', 'signal']);
 
@@ -186,14 +198,21 @@ export function resolveCompleteOptions(options: CompleteOptions): { limit: numbe
 export function resolveCompleteBookOptions(
   call: string,
   options: CompleteBookOptions,
-): { limit: number; order: 'score' | 'alphabetical'; fuzzy: boolean; after: string | undefined } {
+): { limit: number; order: 'score' | 'alphabetical'; fuzzy: boolean; cursor: string | undefined } {
   requireOptions(call, options, COMPLETE_BOOK_OPTIONS);
-  const { order = 'score', fuzzy = false, after } = options;
+  const { order = 'score', fuzzy = false, after, cursor = after } = options;
+  if (after !== undefined && after !== cursor)
+    throw new ArgumentTypeError('cursor and after exclude each other');
   requireBoolean('fuzzy', fuzzy);
   requireOneOf('order', order, ['score', 'alphabetical']);
   if (fuzzy && order !== 'score')
     throw new ArgumentRangeError("fuzzy must be false with order 'alphabetical'");
-  return { ...resolveLimit(options), order, fuzzy, after };
+  return { ...resolveLimit(options), order, fuzzy, cursor };
+}
+
+/** Refuses a value that is not an object, and unknown fields. */
+export function requireEntry<Payload>(entry: AddEntry<Payload>): AddEntry<Payload> {
+  return requireKnown('entry', requireObject('entry', entry), ENTRY);
 }
 
 export function resolveBoostOptions(options: BoostOptions): BoostOptions {

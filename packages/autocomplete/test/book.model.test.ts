@@ -169,13 +169,13 @@ async function ask(
   const tokens = tokensOf(text);
   const options = { order, fuzzy: fuzzy && order === 'score' };
   const pages: Answer[] = [];
-  let after: string | null = null;
+  let cursor: string | null = null;
   do {
-    const page = await book.page(text, { ...options, limit, ...(after !== null && { after }) });
+    const page = await book.page(text, { ...options, limit, ...(cursor !== null && { cursor }) });
     expect(page.suggestions.length).toBeLessThanOrEqual(limit);
     pages.push(...page.suggestions.map(({ key, score: given }): Answer => [key, given]));
-    ({ cursor: after } = page);
-  } while (after !== null);
+    ({ cursor } = page);
+  } while (cursor !== null);
   const expected = order === 'alphabetical' ? model.listed(tokens) : model.best(tokens, options.fuzzy);
   const asked = JSON.stringify([text, limit, options]);
   expect([asked, ...pages]).toEqual([asked, ...expected]);

@@ -113,16 +113,16 @@ async function play({ words, entries, moves, queries }: Play): Promise<void> {
     for (const fuzzy of [false, true]) {
       const expected = model.best(tokensOf(text), fuzzy).map(([key]) => key);
       const found: string[] = [];
-      let after: string | null = null;
+      let cursor: string | null = null;
       do {
-        const page = await guild.page(text, { fuzzy, limit, ...(after !== null && { after }) });
+        const page = await guild.page(text, { fuzzy, limit, ...(cursor !== null && { cursor }) });
         const keys = page.suggestions.map(({ key }) => key);
         expect(new Set(keys).size).toBe(keys.length);
         expect(keys.length).toBeLessThanOrEqual(limit);
         found.push(...keys);
-        ({ cursor: after } = page);
+        ({ cursor } = page);
         pages += 1;
-      } while (after !== null);
+      } while (cursor !== null);
       const asked = JSON.stringify([text, limit, fuzzy]);
       const stays = (key: string): boolean => !movers.includes(key);
       expect([asked, ...found.filter(stays)]).toEqual([asked, ...expected.filter(stays)]);

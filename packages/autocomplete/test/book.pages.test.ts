@@ -55,17 +55,17 @@ describe('pages with typing errors', () => {
     const calls = behindEach(async () => undefined);
     const found: string[] = [];
     const lengths: number[] = [];
-    let after: string | null = null;
+    let cursor: string | null = null;
     let before = 0;
     do {
       const limit: number = found.length < 4_000 ? 1_000 : 400;
-      const page = await book.page('anna', { fuzzy: true, limit, ...(after !== null && { after }) });
+      const page = await book.page('anna', { fuzzy: true, limit, ...(cursor !== null && { cursor }) });
       found.push(...page.suggestions.map(({ key }) => key));
       lengths.push(page.suggestions.length);
-      ({ cursor: after } = page);
+      ({ cursor } = page);
       expect(calls() - before).toBeLessThanOrEqual(MOST_CALLS);
       before = calls();
-    } while (after !== null);
+    } while (cursor !== null);
     expect(found).toEqual([
       ...[...scores.keys()].slice(0, 4_500),
       ...edited.map(([key]) => key),
@@ -81,11 +81,11 @@ describe('pages with typing errors', () => {
       5_000 - index,
     ]);
     const book = await bookOf(new Map([...names, ['annb', 9_000], ['annc', 1]]));
-    let { cursor: after } = await book.page('anna', { fuzzy: true, limit: 1_000 });
+    let { cursor } = await book.page('anna', { fuzzy: true, limit: 1_000 });
     const calls = behindEach(async () => undefined);
-    ({ cursor: after } = await book.page('anna', { fuzzy: true, limit: 990, after: after! }));
+    ({ cursor } = await book.page('anna', { fuzzy: true, limit: 990, cursor: cursor! }));
     expect(calls()).toBe(0);
-    const end = await book.page('anna', { fuzzy: true, limit: 100, after: after! });
+    const end = await book.page('anna', { fuzzy: true, limit: 100, cursor: cursor! });
     expect(end.suggestions.map(({ key }) => key)).toEqual([
       ...names.slice(1_990).map(([key]) => key),
       'annb',
@@ -111,11 +111,11 @@ describe('pages with typing errors', () => {
     expect(calls()).toBeGreaterThan(1);
     const keys = page.suggestions.slice(exact).map(({ key }) => key);
     expect(keys).toEqual(['hanna x', 'hanna w', 'hanna y']);
-    const { suggestions, cursor: after } = await book.page('anna', {
+    const { suggestions, cursor } = await book.page('anna', {
       fuzzy: true,
       limit: 9,
-      after: page.cursor!,
+      cursor: page.cursor!,
     });
-    expect([...suggestions.map(({ key }) => key), after]).toEqual(['hanna z', null]);
+    expect([...suggestions.map(({ key }) => key), cursor]).toEqual(['hanna z', null]);
   });
 });

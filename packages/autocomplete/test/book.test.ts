@@ -178,14 +178,14 @@ describe('typing errors', () => {
     ]);
     const options = { fuzzy: true, order: 'score' } as const;
     const found: string[] = [];
-    let after: string | null = null;
+    let cursor: string | null = null;
     for (const limit of [1_000, 200, 6, 1, 1, 1]) {
-      const page = await book.page('anna', { ...options, limit, ...(after !== null && { after }) });
+      const page = await book.page('anna', { ...options, limit, ...(cursor !== null && { cursor }) });
       found.push(...keysOf(page.suggestions));
-      ({ cursor: after } = page);
+      ({ cursor } = page);
     }
     expect(found).toEqual([...exact, 'hanna zed', 'hanna', 'annb']);
-    expect(after).toBeNull();
+    expect(cursor).toBeNull();
   });
 
   test('are one edit, not two', async () => {
@@ -207,50 +207,51 @@ describe('pages', () => {
   test.each(['score', 'alphabetical'] as const)('go through all entries by %s', async (order) => {
     const book = await bookOf(names.map((key, index) => ({ key, score: index % 3 })));
     const seen: string[] = [];
-    let after: string | null = null;
+    let cursor: string | null = null;
     do {
-      const page = await book.page('n', { order, limit: 25, ...(after !== null && { after }) });
+      const page = await book.page('n', { order, limit: 25, ...(cursor !== null && { cursor }) });
       seen.push(...keysOf(page.suggestions));
-      ({ cursor: after } = page);
-    } while (after !== null);
+      ({ cursor } = page);
+    } while (cursor !== null);
     const byScore = names.toSorted((a, b) => (names.indexOf(b) % 3) - (names.indexOf(a) % 3));
     expect(seen).toEqual(order === 'score' ? byScore : names);
   });
 
   test('are not moved by what comes and goes before them', async () => {
     const book = await bookOf(names);
-    const { cursor: after } = await book.page('', { order: 'alphabetical', limit: 60 });
+    const { cursor } = await book.page('', { order: 'alphabetical', limit: 60 });
     await book.remove(names[3]!);
     await book.add({ key: 'm999' });
-    const next = await book.page('', { order: 'alphabetical', limit: 60, after: after! });
+    const next = await book.page('', { order: 'alphabetical', limit: 60, cursor: cursor! });
     // Each name of two words has two forms; those that begin with x are in the reply already.
     expect(keysOf(next.suggestions)).toEqual(names.slice(60));
   });
 
   test('refuse a cursor that is damaged or of another text, order or book', async () => {
     const book = await bookOf(names);
-    const { cursor: after } = await book.page('n', { limit: 5 });
-    const cursor = after!;
+    const { cursor: end } = await book.page('n', { limit: 5 });
+    const cursor = end!;
     const refused = { code: 'ERR_INVALID_CURSOR' };
     const other = new AddressBook(redis, 'other', { prefix: freshPrefix() });
     for (const bad of ['', 'x', `${cursor}x`, cursor.slice(2), 7 as unknown as string]) {
-      await expect(book.page('n', { after: bad })).rejects.toMatchObject(refused);
+      await expect(book.page('n', { cursor: bad })).rejects.toMatchObject(refused);
     }
-    await expect(book.page('x', { after: cursor })).rejects.toMatchObject(refused);
-    await expect(book.page('n', { after: cursor, order: 'alphabetical' })).rejects.toMatchObject(refused);
-    await expect(other.page('n', { after: cursor })).rejects.toMatchObject(refused);
+    await expect(book.page('x', { cursor })).rejects.toMatchObject(refused);
+    await expect(book.page('n', { cursor, order: 'alphabetical' })).rejects.toMatchObject(refused);
+    await expect(other.page('n', { cursor })).rejects.toMatchObject(refused);
+    expect(keysOf(await book.complete('n', { limit: 5, cursor }))).toEqual(names.slice(5, 10));
     expect(keysOf(await book.complete('n', { limit: 5, after: cursor }))).toEqual(names.slice(5, 10));
   });
 
   test('in the order of scores end at the 10,000th entry', async () => {
     const many = newBook();
     await many.addMany(Array.from({ length: 10_500 }, (_, index) => ({ key: `k${index}` })));
-    let after: string | null = null;
+    let cursor: string | null = null;
     for (let page = 0; page < 10; page += 1) {
-      ({ cursor: after } = await many.page('', { limit: 1_000, ...(after !== null && { after }) }));
+      ({ cursor } = await many.page('', { limit: 1_000, ...(cursor !== null && { cursor }) }));
     }
     const refused = { code: 'ERR_PAGE_TOO_DEEP', depth: 10_000 };
-    await expect(many.page('', { limit: 1_000, after: after! })).rejects.toMatchObject(refused);
+    await expect(many.page('', { limit: 1_000, cursor: cursor! })).rejects.toMatchObject(refused);
   });
 });
 
@@ -303,8 +304,9 @@ describe('entries', () => {
       await expect(book.add({ key })).rejects.toMatchObject({ code: 'ERR_NO_WORDS', key });
       expect([await book.remove(key), await book.boost(key)]).toEqual([false, null]);
     }
-    const large = { code: 'ERR_ENTRY_TOO_LARGE' };
-    await expect(book.add({ key: 'a', payload: 'x'.repeat(9_000) })).rejects.toMatchObject(large);
+    const large = { code: 'ERR_ENTRY_TOO_LARGE', key: 'a', maxForms: 128, maxBytes: 8_192 };
+    const long = book.add({ key: 'a', payload: 'x'.repeat(9_000) });
+    await expect(long).rejects.toMatchObject({ ...large, forms: 1, bytes: 9_009 });
     const aliases = Array.from({ length: 16 }, (_, index) => `a b c d e f${index}`);
     await expect(book.add({ key: 'a', aliases })).rejects.toMatchObject(large);
     await expect(book.add({ key: '' })).rejects.toThrow(RangeError);

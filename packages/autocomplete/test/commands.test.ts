@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { AddressBook, RecentContacts } from '@mortise/autocomplete';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { commands, commandTable, connect, freshPrefix } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
 
 const redis = connect();
@@ -8,12 +8,14 @@ const prefix = freshPrefix();
 const recent = new RecentContacts(redis, { prefix });
 const ranked = new RecentContacts(redis, { prefix, halfLifeMs: 60_000 });
 
-/** Each command that is sent, with the commands that its script calls. */
-async function commands(action: () => Promise<unknown>): Promise<string> {
-  const lines = await transcript(redis, { prefix, scripts }, action);
-  const sent = lines.map((line) => line.replaceAll(/autocomplete:\{\w+\}:(\w+):1/g, '$1'));
-  return sent.join('\n').replaceAll('\n  ', ' | ');
-}
+const scope = {
+  prefix,
+  scripts,
+  /** Without the version of the normalization. */
+  edit: (lines: readonly string[]) => lines.map((line) => line.replaceAll(/:1\b/g, '')),
+};
+/** The commands that are sent, without those that scripts call. */
+const outside = { ...scope, show: 'outside' } as const;
 
 test('recent contacts: each method is one round trip, and changes of a tick share one', async () => {
   // The first use of a script on a server sends its text.
@@ -21,40 +23,34 @@ test('recent contacts: each method is one round trip, and changes of a tick shar
     await contacts.touch('anna', 'jack');
     await contacts.complete('anna', 'j');
   }
-  const lines: Record<string, string> = {};
+  const rows: string[] = [];
   for (const [kind, contacts] of Object.entries({ recent, ranked })) {
-    lines[`${kind} touch`] = await commands(() => contacts.touch('anna', 'jill'));
-    lines[`${kind} touch, remove`] = await commands(() =>
-      Promise.all([contacts.touch('anna', 'joe'), contacts.remove('anna', 'jack')]),
-    );
-    lines[`${kind} complete`] = await commands(() => contacts.complete('anna', 'j'));
-    lines[`${kind} complete, too long`] = await commands(() => contacts.complete('anna', 'j'.repeat(20_000)));
-    lines[`${kind} list`] = await commands(() => contacts.list('anna'));
+    const steps = {
+      [`${kind}.touch`]: () => contacts.touch('anna', 'jill'),
+      [`${kind}.touch, remove`]: () =>
+        Promise.all([contacts.touch('anna', 'joe'), contacts.remove('anna', 'jack')]),
+      [`${kind}.complete`]: () => contacts.complete('anna', 'j'),
+      [`${kind}.complete, too long`]: () => contacts.complete('anna', 'j'.repeat(20_000)),
+      [`${kind}.list`]: () => contacts.list('anna'),
+    };
+    rows.push(await commandTable(redis, scope, steps));
   }
-  expect(lines).toMatchInlineSnapshot(`
-{
-  "ranked complete": "evalsha_ro recent-contacts.complete ranked | zrange ranked",
-  "ranked complete, too long": "",
-  "ranked list": "zrange ranked",
-  "ranked touch": "evalsha recent-contacts.rank ranked | time | zremrangebyrank ranked | zscore ranked | zremrangebyrank ranked | zadd ranked | pexpire ranked",
-  "ranked touch, remove": "evalsha recent-contacts.rank ranked ranked | time | zremrangebyrank ranked | zscore ranked | zremrangebyrank ranked | zadd ranked | zrem ranked | pexpire ranked",
-  "recent complete": "evalsha_ro recent-contacts.complete recent | lrange recent",
-  "recent complete, too long": "",
-  "recent list": "lrange recent",
-  "recent touch": "evalsha recent-contacts.apply recent | lrem recent | lpush recent | pexpire recent",
-  "recent touch, remove": "evalsha recent-contacts.apply recent recent | lrem recent | lpush recent | lrem recent | ltrim recent | pexpire recent",
-}
+  expect(rows.join('\n')).toMatchInlineSnapshot(`
+"recent.touch → recent-contacts.apply:  lrem recent · lpush recent · pexpire recent
+recent.touch, remove → recent-contacts.apply:  lrem recent · lpush recent · lrem recent · ltrim recent · pexpire recent
+recent.complete → recent-contacts.complete:  lrange recent
+recent.complete, too long → nothing
+recent.list → lrange recent
+ranked.touch → recent-contacts.rank:  time · zremrangebyrank ranked · zscore ranked · zremrangebyrank ranked · zadd ranked · pexpire ranked
+ranked.touch, remove → recent-contacts.rank:  time · zremrangebyrank ranked · zscore ranked · zremrangebyrank ranked · zadd ranked · zrem ranked · pexpire ranked
+ranked.complete → recent-contacts.complete:  zrange ranked
+ranked.complete, too long → nothing
+ranked.list → zrange ranked"
 `);
 });
 
 describe('an address book', () => {
   const book = new AddressBook(redis, 'guild', { prefix });
-
-  /** The commands that are sent, without those that scripts call. */
-  async function sent(act: () => Promise<unknown>): Promise<string> {
-    const lines = (await commands(act)).split('\n');
-    return lines.map((line) => line.split(' ').slice(0, 2).join(' ')).join(', ');
-  }
 
   test('each method is one round trip, and changes of a tick share one', async () => {
     for (const _ of [1, 2]) {
@@ -65,7 +61,7 @@ describe('an address book', () => {
       await book.complete('jo sm');
       await book.page('j', { order: 'alphabetical' });
     }
-    const acts: Record<string, () => Promise<unknown>> = {
+    const steps = {
       add: () => book.add({ key: 'jill' }),
       'add, boost, remove': () =>
         Promise.all([book.add({ key: '1', display: 'Joe' }), book.boost('jill'), book.remove('jack')]),
@@ -80,23 +76,19 @@ describe('an address book', () => {
       page: () => book.page('j'),
       'page, alphabetical': () => book.page('j', { order: 'alphabetical' }),
     };
-    const lines: Record<string, string> = {};
-    for (const [name, act] of Object.entries(acts)) lines[name] = await sent(act);
-    expect(lines).toMatchInlineSnapshot(`
-{
-  "add": "evalsha book.apply",
-  "add, boost, remove": "evalsha book.apply",
-  "addMany": "evalsha book.apply",
-  "complete": "evalsha_ro book.quick",
-  "complete, 13": "evalsha_ro book.complete",
-  "complete, fuzzy": "evalsha_ro book.quick, evalsha_ro book.fuzzy",
-  "complete, fuzzy without room": "evalsha_ro book.quick",
-  "complete, two words": "evalsha_ro book.complete",
-  "get": "evalsha_ro book.get",
-  "page": "evalsha_ro book.quick",
-  "page, alphabetical": "evalsha_ro book.list",
-  "size": "hget meta",
-}
+    expect(await commandTable(redis, outside, steps)).toMatchInlineSnapshot(`
+"add → book.apply
+add, boost, remove → book.apply
+addMany → book.apply
+get → book.get
+size → hget meta
+complete → book.quick
+complete, 13 → book.complete
+complete, two words → book.complete
+complete, fuzzy without room → book.quick
+complete, fuzzy → book.quick | book.fuzzy
+page → book.quick
+page, alphabetical → book.list"
 `);
   });
 
@@ -105,11 +97,11 @@ describe('an address book', () => {
     const names = Array.from({ length: 40 }, (_, index) => `n${index + 10}`);
     await many.addMany(names.map((key) => ({ key })));
     let found: string[][] = [];
-    const lines = await sent(async () => {
+    const lines = await commands(redis, outside, async () => {
       const all = await Promise.all(names.map((name) => many.complete(name)));
       found = all.map((each) => each.map(({ key }) => key));
     });
-    expect(lines).toBe('evalsha_ro book.quick, evalsha_ro book.quick');
+    expect(lines).toBe('book.quick ×2');
     expect(found).toEqual(names.map((name) => [name]));
   });
 
@@ -119,10 +111,10 @@ describe('an address book', () => {
     const keys = Array.from({ length: 60 }, (_, index) => `jo joan john jon joe jody${index}`);
     await alike.addMany(keys.map((key, index) => ({ key, score: index })));
     let found: readonly { key: string }[] = [];
-    const lines = await sent(async () => {
+    const lines = await commands(redis, outside, async () => {
       found = await alike.complete('jo');
     });
-    expect(lines).toBe('evalsha_ro book.quick, evalsha_ro book.complete');
+    expect(lines).toBe('book.quick\nbook.complete');
     expect(found.map(({ key }) => key)).toEqual(keys.toReversed().slice(0, 10));
   });
 
@@ -131,12 +123,9 @@ describe('an address book', () => {
     const keys = Array.from({ length: 5 }, (_, index) => `a b c d e f${index}`);
     await few.addMany(keys.map((key) => ({ key, aliases: ['g h i j k l', 'm n o p q r'] })));
     await few.complete('');
-    const [quick = '', complete = ''] = (await commands(() => few.complete(''))).split('\n');
-    expect([quick, complete]).toEqual([
-      expect.stringContaining('book.quick'),
-      expect.stringContaining('book.complete'),
-    ]);
-    expect(quick.match(/\| zrange /g)).toHaveLength(1);
+    const [quick, complete] = (await commands(redis, scope, () => few.complete(''))).split('\n');
+    expect(quick).toMatchInlineSnapshot(`"book.quick:  zrange t: · hmget cards"`);
+    expect(complete).toMatch(/^book\.complete:/);
   });
 
   test('the best of all are one read of their top set, however many forms they have', async () => {
@@ -158,12 +147,10 @@ describe('an address book', () => {
       .slice(0, 10)
       .map(({ score }) => score);
     let found: readonly { key: string; score: number }[] = [];
-    const line = await commands(async () => {
+    const line = await commands(redis, scope, async () => {
       found = await world.complete('');
     });
-    expect(line.replaceAll('autocomplete:{world}:', '')).toMatchInlineSnapshot(
-      `"evalsha_ro book.quick directory cards b:0 t: absent | zrange t: | hmget cards"`,
-    );
+    expect(line).toMatchInlineSnapshot(`"book.quick:  zrange t: · hmget cards"`);
     expect(found.map(({ score }) => score)).toEqual(best);
     expect(new Set(found.map(({ key }) => key)).size).toBe(10);
   });

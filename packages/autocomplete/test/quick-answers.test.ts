@@ -83,7 +83,7 @@ describe.each(BOOKS)('of %s', (_, entries) => {
             .map((one) => ({ ...one, ...('halfLifeMs' in options && { score }) }));
           expect([text, limit, ...quick[index]!]).toEqual([text, limit, ...told]);
           const page = await book.page(text, { limit });
-          const rest = page.cursor === null ? null : await book.page(text, { limit, after: page.cursor });
+          const rest = page.cursor === null ? null : await book.page(text, { limit, cursor: page.cursor });
           const keys = [...page.suggestions, ...(rest?.suggestions ?? [])].map(({ key }) => key);
           expect(keys).toEqual(all.slice(0, 2 * limit).map(({ key }) => key));
         }

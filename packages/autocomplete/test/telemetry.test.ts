@@ -1,46 +1,36 @@
+import { join } from 'node:path';
 import { expect, jest, test } from '@jest/globals';
 import { AddressBook, RecentContacts } from '@mortise/autocomplete';
 import { otelTelemetry } from '@mortise/autocomplete/otel';
 import type { Telemetry } from '@mortise/redis';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, listedMetrics, namesAndUnits, Recording } from '@mortise/test-kit';
 import * as api from '@opentelemetry/api';
 import { METRICS } from '../src/metrics.js';
 
 const redis = connect();
 
-function counting(): { telemetry: Telemetry; counted: Record<string, number> } {
-  const counted: Record<string, number> = {};
-  const telemetry: Telemetry = {
-    count: ({ name }, value, attributes) => {
-      const key = [name.replace('mortise.autocomplete.', ''), ...Object.values(attributes)].join(' ');
-      counted[key] = (counted[key] ?? 0) + value;
-    },
-  };
-  return { telemetry, counted };
-}
-
 test('changes, completions and suggestions of recent contacts are counted', async () => {
-  const { telemetry, counted } = counting();
+  const telemetry = new Recording();
   const recent = new RecentContacts(redis, { prefix: freshPrefix(), telemetry });
   await Promise.all([recent.touch('anna', 'jack'), recent.touch('anna', 'jill'), recent.remove('anna', 'x')]);
   await recent.complete('anna', 'j');
   await recent.complete('anna', 'x');
-  expect(counted).toEqual({ 'changes recent': 3, 'completions recent': 2, 'suggestions recent': 2 });
+  expect(telemetry.counts).toEqual({ 'changes recent': 3, 'completions recent': 2, 'suggestions recent': 2 });
 });
 
 test('changes and completions of a book are counted, each page as one', async () => {
-  const { telemetry, counted } = counting();
+  const telemetry = new Recording();
   const book = new AddressBook(redis, 'guild', { prefix: freshPrefix(), telemetry });
   await book.addMany([{ key: 'jack' }, { key: 'jill' }]);
   await Promise.all([book.add({ key: 'joe' }), book.boost('jack'), book.remove('nobody')]);
   await expect(book.add({ key: '' })).rejects.toThrow(RangeError);
   await book.get('jack');
-  expect(counted).toEqual({ 'changes book': 5 });
+  expect(telemetry.counts).toEqual({ 'changes book': 5 });
   await book.complete('j', { limit: 2 });
   await book.complete('x');
   await book.page('j', { limit: 2 });
-  await expect(book.complete('j', { after: 'damaged' })).rejects.toThrow('after is not a cursor');
-  expect(counted).toEqual({ 'changes book': 5, 'completions book': 3, 'suggestions book': 4 });
+  await expect(book.complete('j', { cursor: 'damaged' })).rejects.toThrow('cursor is not one of these pages');
+  expect(telemetry.counts).toEqual({ 'changes book': 5, 'completions book': 3, 'suggestions book': 4 });
 });
 
 test('telemetry that throws harms no call and is printed once; no method is needed', async () => {
@@ -65,18 +55,11 @@ test('what is no telemetry is refused', () => {
   expect(() => new AddressBook(redis, 'guild', { telemetry })).toThrow('telemetry must be an object');
 });
 
-test('metrics have names, units and descriptions of their own', () => {
-  expect(new Set(METRICS.map(({ name }) => name)).size).toBe(METRICS.length);
-  for (const metric of METRICS) {
-    expect(metric).toMatchObject({
-      name: expect.stringMatching(/^mortise\.autocomplete\.[a-z_]+$/) as unknown,
-      unit: expect.stringMatching(/^\{[a-z]+\}$/) as unknown,
-      description: expect.stringMatching(/^[A-Z].+[^.]$/) as unknown,
-    });
-  }
+test('the README lists all metrics', () => {
+  expect(listedMetrics(join(import.meta.dirname, '..'))).toEqual(namesAndUnits(METRICS));
 });
 
-test('the adapter to OpenTelemetry counts under the scope of the package', async () => {
+test('otelTelemetry counts under the scope of the package', async () => {
   const added: unknown[] = [];
   const meter = api.metrics.getMeter('none');
   jest.spyOn(api.metrics, 'getMeter').mockImplementation((scope) => {

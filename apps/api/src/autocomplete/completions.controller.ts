@@ -33,7 +33,7 @@ export class CompletionsController {
     @Param('guild', { schema: idSchema }) guild: string,
     @Query({ schema: completionsQuery }) { by, prefix, cursor, ...query }: z.infer<typeof completionsQuery>,
   ): Promise<z.infer<typeof completionsPage>> {
-    const options = { ...query, ...(cursor !== undefined && { after: cursor }) };
+    const options = { ...query, ...(cursor !== undefined && { cursor }) };
     const { suggestions, cursor: nextCursor } = await this.books.read(guild, by, (book) =>
       book.page(prefix, options),
     );

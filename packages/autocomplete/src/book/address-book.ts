@@ -56,7 +56,10 @@ export class AddressBook<Payload = unknown> {
   /**
    * Adds an entry, or replaces the one with its key; returns whether it is new. Without `score` an entry keeps its own; everything else
    * is replaced. The next completion finds it. Changes of one tick share a script call, in the order of their calls; each is atomic. One
-   * round trip; O(words² × length), 0.1 ms of Redis for each of the n (n + 1) / 2 forms of n words. Repeating it is safe.
+   * round trip; O(words² × length), 0.1 ms of Redis for each of the n (n + 1) / 2 forms of n words. Repeating it is safe, but a
+   * repeated `score` undoes boosts since the first call.
+   *
+   * After a lost reply ioredis sends the call again, and `add` then returns false for an entry that the call itself added.
    *
    * Rejects with `ERR_NO_WORDS`, `ERR_ENTRY_TOO_LARGE`, and with TypeError or RangeError for an invalid entry.
    */
@@ -67,7 +70,8 @@ export class AddressBook<Payload = unknown> {
   /**
    * Adds many entries from an iterable, reading and sending at the same time: a million names take no more memory than a
    * thousand. Redis works 40 µs for a handle and 100 to 160 for a name of two words. The book is complete for all entries
-   * that were sent before an error, a crash or an abort; repeating the load is safe. Entries with one key keep their order.
+   * that were sent before an error, a crash or an abort; repeating the load is safe. Entries whose reply was lost don't
+   * count as new. Entries with one key keep their order.
    * Other callers may change and read the book during the load.
    *
    * Rejects with the error of the iterable, of `onProgress` or of Redis, and with those of `add`.
@@ -79,7 +83,10 @@ export class AddressBook<Payload = unknown> {
     return this.#changes.addMany(entries, options);
   }
 
-  /** Removes an entry; returns whether it existed. Costs as `add`, and shares its calls. Repeating it is safe. */
+  /**
+   * Removes an entry; returns whether it existed. Costs as `add`, and shares its calls. Repeating it is safe. After a lost
+   * reply ioredis sends the call again, and `remove` then returns false.
+   */
   async remove(key: string): Promise<boolean> {
     return this.#changes.remove(key);
   }
@@ -87,7 +94,8 @@ export class AddressBook<Payload = unknown> {
   /**
    * Adds `by` to the score of an entry; returns the new score, or `null` if there is no such entry. With `halfLifeMs` a
    * score never falls below 0; without, it stays finite. Costs as `add`, and shares its calls. A repeated call counts
-   * twice, unless it has an `id`, which is stored for an hour in the same step and takes about 150 bytes.
+   * twice, also when ioredis sends it again after a lost reply, unless it has an `id`. An id is stored for an hour in the
+   * same step and takes about 150 bytes.
    *
    * Rejects with `ERR_REQUEST_REUSED` for the `id` of another boost, and with RangeError for a number that isn't finite.
    */
@@ -119,7 +127,7 @@ export class AddressBook<Payload = unknown> {
    * 500 members of the index that an edit finds, up to 8; only `page` finds those after the 4,000th. These 500 include
    * members that also match exactly, except those that begin with the typed word where the edit is in the last letter.
    *
-   * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `after`, and with TypeError or RangeError for an invalid
+   * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `cursor`, and with TypeError or RangeError for an invalid
    * text or option.
    */
   async complete(text: string, options: CompleteBookOptions = {}): Promise<Suggestion<Payload>[]> {

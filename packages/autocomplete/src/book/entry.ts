@@ -5,7 +5,7 @@
  * it has no payload. Handles are the common case, and take half the memory.
  */
 import { decodeName, encodeName } from '@mortise/redis';
-import { EntryTooLargeError, NoWordsError } from '../errors.js';
+import { InvalidEntryError } from '../errors.js';
 import { formsOf } from '../text/forms.js';
 
 const SEPARATOR = '\u0001';
@@ -46,18 +46,19 @@ export function membersOf(key: string): string[] {
   return forms.map((form) => form + SEPARATOR + id);
 }
 
-/** Throws NoWordsError and EntryTooLargeError. */
+/** Throws InvalidEntryError. */
 export function storeEntry({ key, display, aliases, payload }: BookEntry): StoredEntry {
   const id = encodeName(key);
   const isPlain = display === key && aliases.length === 0 && payload === undefined;
   const forms = [...new Set([display, ...aliases].flatMap(formsOf))];
-  if (forms.length === 0) throw new NoWordsError(key);
+  if (forms.length === 0) throw InvalidEntryError.noWords(key);
   if (isPlain) return { id, members: membersOf(key), card: '' };
   const kept: Card = [display === key ? 0 : display, payload ?? null, aliases];
   const json = JSON.stringify(kept);
   const bytes = Buffer.byteLength(json);
   if (forms.length > MAX_FORMS || bytes > MAX_CARD_BYTES) {
-    throw new EntryTooLargeError(key, forms.length, MAX_FORMS, bytes, MAX_CARD_BYTES);
+    const sizes = { forms: forms.length, maxForms: MAX_FORMS, bytes, maxBytes: MAX_CARD_BYTES };
+    throw InvalidEntryError.tooLarge(key, sizes);
   }
   const card = forms.join(SEPARATOR) + END_OF_FORMS + json;
   return { id, members: forms.map((form) => form + SEPARATOR + id), card };

@@ -2,20 +2,17 @@
  * The stored form of a contact: `<normalized>` NUL `<contact>`, or the contact alone where it is its own normalized form. That is
  * the common case and halves the memory. A normalized form has no NUL, so the first NUL ends it.
  */
-import { ArgumentTypeError, requireName } from '@mortise/redis';
+import { requireName, requireText } from '@mortise/redis';
 import { normalize } from '../text/normalize.js';
 
 const SEPARATOR = '\0';
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
  * `displayOf` returns the part of a contact by which it is found. Throws TypeError or RangeError for a contact that isn't 1 to 1,024
  * bytes of well-formed text.
  */
 export function toEntry(contact: string, displayOf?: (contact: string) => string): string {
-  if (LONE_SURROGATE.test(requireName('contact', contact))) {
-    throw new ArgumentTypeError('contact must be well-formed text, got half of a surrogate pair');
-  }
+  requireText('contact', contact);
   const form = normalize(displayOf ? requireName('displayOf', displayOf(contact)) : contact);
   return form === contact ? contact : form + SEPARATOR + contact;
 }

@@ -55,14 +55,18 @@ export class RecentContacts {
    *
    * Changes of one user are applied in the order of the calls. One round trip, shared by the changes of a tick, up to 100
    * in an atomic script. Changes during an earlier call of the same user wait for its end. On a single server the changes
-   * of several users share the script. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice. Rejects with
+   * of several users share the script. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice, also when ioredis
+   * sends it again after a lost reply. Rejects with
    * TypeError or RangeError for a user or contact that isn't 1 to 1,024 bytes of well-formed text.
    */
   async touch(user: string, contact: string): Promise<void> {
     await this.#change('+', user, contact);
   }
 
-  /** Removes the contact; returns whether it existed. Costs as `touch`, and shares its calls. Repeating it is safe. */
+  /**
+   * Removes the contact; returns whether it existed. Costs as `touch`, and shares its calls. Repeating it is safe. After a
+   * lost reply ioredis sends the call again, and `remove` then returns false.
+   */
   async remove(user: string, contact: string): Promise<boolean> {
     return this.#change('-', user, contact);
   }

@@ -1,6 +1,6 @@
 /** The NestJS module: it takes the client and the options once. An application names the books that it needs, or makes them by name. */
 import type { RedisClient, Telemetry } from '@mortise/redis';
-import { requireKnown, requireObject } from '@mortise/redis';
+import type { FeatureShape } from '@mortise/redis/nestjs';
 import { featureModule, rootModule, withDefaults } from '@mortise/redis/nestjs';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
@@ -28,11 +28,15 @@ export interface AutocompleteOptionsFactory {
 
 /** Books by name; their options override those of the module. */
 export interface AutocompleteFeature {
-  readonly books: Readonly<Record<string, Omit<AddressBookOptions, 'prefix'>>>;
+  readonly books?: Readonly<Record<string, Omit<AddressBookOptions, 'prefix'>>>;
 }
 
 const NAME = 'Autocomplete';
-const FEATURE: ReadonlySet<string> = new Set<keyof AutocompleteFeature>(['books']);
+const FEATURE: FeatureShape<AutocompleteFeature, AddressBooks> = {
+  name: NAME,
+  root: getAddressBooksToken,
+  kinds: { books: { token: getAddressBookToken, make: (all, name, options) => all.open(name, options) } },
+};
 
 /**
  * Provides `RecentContacts` and `AddressBooks` to the whole application. `forRoot` takes a client and options;
@@ -63,12 +67,6 @@ export class AutocompleteModule extends rootModule<AutocompleteModuleOptions, ty
    * @param module The `name` given to `forRoot`. Default: none.
    */
   static forFeature(feature: AutocompleteFeature, module?: string): DynamicModule {
-    const { books } = requireKnown('forFeature', requireObject('feature', feature), FEATURE);
-    const provided = Object.entries(requireObject('books', books)).map(([name, options]) => ({
-      token: getAddressBookToken(name, module),
-      inject: [getAddressBooksToken(module)],
-      make: (all: AddressBooks) => all.open(name, options),
-    }));
-    return featureModule(AutocompleteModule, NAME, provided, module);
+    return featureModule(AutocompleteModule, FEATURE, feature, module);
   }
 }

@@ -1,37 +1,23 @@
-import { featureToken, rootToken } from '@mortise/redis/nestjs';
-import type { InjectionToken } from '@nestjs/common';
-import { Inject } from '@nestjs/common';
+import { featureTokenOf, injectorOf, rootTokenOf } from '@mortise/redis/nestjs';
 import { RecentContacts } from '../contacts/recent-contacts.js';
 import { AddressBooks } from './address-books.js';
 
-type Decorator = PropertyDecorator & ParameterDecorator;
+const NAME = 'Autocomplete';
 
 /** The token of a module's `RecentContacts`: the class itself, unless the module has a name. */
-export function getRecentContactsToken(module?: string): InjectionToken<RecentContacts> {
-  return rootToken('Autocomplete', RecentContacts, module);
-}
+export const getRecentContactsToken = rootTokenOf(NAME, RecentContacts);
 
 /** The token of a module's `AddressBooks`: the class itself, unless the module has a name. */
-export function getAddressBooksToken(module?: string): InjectionToken<AddressBooks> {
-  return rootToken('Autocomplete', AddressBooks, module);
-}
+export const getAddressBooksToken = rootTokenOf(NAME, AddressBooks);
 
 /** The token of a book that `AutocompleteModule.forFeature` names. */
-export function getAddressBookToken(name: string, module?: string): string {
-  return featureToken('Autocomplete', 'address book', name, module);
-}
+export const getAddressBookToken = featureTokenOf(NAME, 'address book');
 
 /** Injects the `RecentContacts` of a module. Without a name, the type alone also injects them. */
-export function InjectRecentContacts(module?: string): Decorator {
-  return Inject(getRecentContactsToken(module));
-}
+export const InjectRecentContacts = injectorOf(getRecentContactsToken);
 
 /** Injects the `AddressBooks` of a module. Without a name, the type alone also injects them. */
-export function InjectAddressBooks(module?: string): Decorator {
-  return Inject(getAddressBooksToken(module));
-}
+export const InjectAddressBooks = injectorOf(getAddressBooksToken);
 
 /** Injects a book that `AutocompleteModule.forFeature` names. */
-export function InjectAddressBook(name: string, module?: string): Decorator {
-  return Inject(getAddressBookToken(name, module));
-}
+export const InjectAddressBook = injectorOf(getAddressBookToken);

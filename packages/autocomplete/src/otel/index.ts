@@ -1,9 +1,10 @@
-/** `Telemetry` on the API of OpenTelemetry: `otelTelemetry(await import('@opentelemetry/api'))`. */
-import type { Telemetry } from '@mortise/redis';
-import type { OtelApi } from '@mortise/redis/otel';
-import { otelTelemetry as adapt } from '@mortise/redis/otel';
+import type { OtelTelemetry } from '@mortise/redis/otel';
+import { otelTelemetryOf } from '@mortise/redis/otel';
 
-/** For the option `telemetry` of `RecentContacts`, `AddressBook` and `AutocompleteModule`. */
-export function otelTelemetry(api: OtelApi): Telemetry {
-  return adapt(api, { scope: '@mortise/autocomplete' });
-}
+export type { OtelApi, OtelOptions } from '@mortise/redis/otel';
+
+/**
+ * For the option `telemetry` of `RecentContacts`, `AddressBook` and `AutocompleteModule`:
+ * `otelTelemetry(await import('@opentelemetry/api'))`.
+ */
+export const otelTelemetry: OtelTelemetry = /* @__PURE__ */ otelTelemetryOf('autocomplete');

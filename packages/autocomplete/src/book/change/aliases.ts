@@ -2,13 +2,11 @@
  * Further names by which an entry is found: its own aliases, and names that `keysOf` derives from its display form, such as
  * pinyin. They are made when an entry is added, so completion costs nothing more and needs no dictionary.
  */
-import { ArgumentRangeError, ArgumentTypeError, requireName } from '@mortise/redis';
+import { ArgumentRangeError, requireArray, requireText } from '@mortise/redis';
 import type { AddEntry, AddressBookOptions } from '../../options.js';
 
 /** Maximum of further names of an entry. Each costs a member for each of its words. */
 export const MAX_ALIASES = 16;
-
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
  * The aliases of an entry, its own first, then those of `keysOf`; each once, without the display form itself.
@@ -30,12 +28,7 @@ export function aliasesOf(
   return [...names];
 }
 
-function requireNames(option: string, names: unknown): readonly string[] {
-  if (!Array.isArray(names)) throw new ArgumentTypeError(`${option} must be an array, got ${typeof names}`);
-  for (const name of names) {
-    if (LONE_SURROGATE.test(requireName(option, name))) {
-      throw new ArgumentTypeError(`${option} must be well-formed text, got half of a surrogate pair`);
-    }
-  }
-  return names as string[];
+function requireNames(option: string, names: readonly string[]): readonly string[] {
+  for (const name of requireArray(option, names)) requireText(option, name);
+  return names;
 }

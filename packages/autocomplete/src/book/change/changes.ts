@@ -1,4 +1,4 @@
-import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireName } from '@mortise/redis';
+import { ArgumentRangeError, Coalescer, requireName, requireNumber } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { RequestReusedError } from '../../errors.js';
 import type { BookKeys } from '../../keys.js';
@@ -9,7 +9,7 @@ import type {
   AddressBookOptions,
   BoostOptions,
 } from '../../options.js';
-import { resolveAddManyOptions, resolveBoostOptions } from '../../options.js';
+import { requireEntry, resolveAddManyOptions, resolveBoostOptions } from '../../options.js';
 import { bookApply } from '../../scripts.gen.js';
 import { idOf, membersOf, storeEntry } from '../entry.js';
 import { whileSlotMoves } from '../slot-moves.js';
@@ -83,17 +83,17 @@ export class Changes<Payload> {
     const { id } = resolveBoostOptions(options);
     const known = membersOf(requireName('key', key));
     const request = id === undefined ? '' : idOf(requireName('id', id));
-    const change: Change = ['boost', idOf(key), requireFinite('by', by), request, known.length, ...known];
+    const change: Change = ['boost', idOf(key), requireNumber('by', by), request, known.length, ...known];
     const score = await this.#calls.submit(null, change);
     if (score === '!') throw new RequestReusedError(id!);
     return score === '' ? null : Number(score);
   }
 
   #addition(entry: AddEntry<Payload>): Change {
-    const { key, display = key, payload, score } = entry;
+    const { key, display = key, payload, score } = requireEntry(entry);
     requireName('key', key);
     requireName('display', display);
-    if (score !== undefined) requireFinite('score', score);
+    if (score !== undefined) requireNumber('score', score);
     if (score !== undefined && score < 0 && this.#options.halfLifeMs > 0) {
       throw new ArgumentRangeError(`score must be 0 or more with halfLifeMs, got ${score}`);
     }
@@ -102,12 +102,4 @@ export class Changes<Payload> {
     const known = membersOf(key);
     return ['add', id, score ?? '', card, known.length, ...known, members.length, ...members];
   }
-}
-
-function requireFinite(option: string, value: unknown): number {
-  if (typeof value !== 'number')
-    throw new ArgumentTypeError(`${option} must be a number, got ${typeof value}`);
-  if (!Number.isFinite(value))
-    throw new ArgumentRangeError(`${option} must be a finite number, got ${value}`);
-  return value;
 }

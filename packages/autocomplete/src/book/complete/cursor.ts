@@ -23,11 +23,11 @@ export function writeCursor(cursor: Cursor, scope: readonly unknown[]): string {
 }
 
 /** Throws InvalidCursorError. */
-export function readCursor(after: unknown, scope: readonly unknown[], order: Cursor[0]): Cursor {
-  if (typeof after !== 'string') throw new InvalidCursorError(`it is of type ${typeof after}`);
-  const text = Buffer.from(after.slice(CHECKSUM_LENGTH), 'base64url').toString();
+export function readCursor(given: unknown, scope: readonly unknown[], order: Cursor[0]): Cursor {
+  if (typeof given !== 'string') throw new InvalidCursorError(`it is of type ${typeof given}`);
+  const text = Buffer.from(given.slice(CHECKSUM_LENGTH), 'base64url').toString();
   // Compared with a new encoding, because decoding ignores characters that are not base64.
-  if (after !== checksumOf(text, scope) + Buffer.from(text).toString('base64url')) {
+  if (given !== checksumOf(text, scope) + Buffer.from(text).toString('base64url')) {
     throw new InvalidCursorError('it is damaged, or of another book, text or order');
   }
   const cursor = JSON.parse(text) as Cursor;

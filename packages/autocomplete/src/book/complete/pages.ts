@@ -23,7 +23,7 @@ const MAX_FUZZY_CALLS = 8;
 export interface Page<Payload> {
   /** Up to `limit` entries. A page before the last one may have fewer too; with `fuzzy` even none. */
   readonly suggestions: readonly Suggestion<Payload>[];
-  /** The option `after` of the next page; `null` at the end. Safe in a URL. */
+  /** The option `cursor` of the next page; `null` at the end. Safe in a URL. */
   readonly cursor: string | null;
 }
 
@@ -83,10 +83,13 @@ export class Pages<Payload> {
   }
 
   #queryOf(call: string, text: string, options: CompleteBookOptions): Query {
-    const { after, ...resolved } = resolveCompleteBookOptions(call, options);
+    const { cursor, ...resolved } = resolveCompleteBookOptions(call, options);
     const query = { tokens: tokensOf(requireTyped(text)), ...resolved, cursor: undefined };
-    if (after === undefined) return query;
-    return { ...query, cursor: readCursor(after, this.#scopeOf(query), query.order === 'score' ? 's' : 'a') };
+    if (cursor === undefined) return query;
+    return {
+      ...query,
+      cursor: readCursor(cursor, this.#scopeOf(query), query.order === 'score' ? 's' : 'a'),
+    };
   }
 
   /** The scope of a cursor. */
