@@ -14,7 +14,7 @@ function show(event: ChatEvent<string>): void {
   else console.log(event.type);
 }
 
-// What a browser would keep: the token of the last event that it has handled.
+// A browser would keep the token of the last event that it has handled.
 let token = '';
 const follower = chats.follow('jack');
 await chats.post(chatId, 'jill', 'Lunch?');

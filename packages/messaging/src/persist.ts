@@ -6,8 +6,8 @@ const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
 
 /**
- * What `act` resolves to, as soon as that succeeds; undefined when nobody wants it any more. Rejects with an error that
- * trying again won't cure. Between two attempts, up to 50 ms, doubling up to 2 s, with jitter.
+ * Repeats `act` until it succeeds; resolves to undefined when the result is not wanted any more. Rejects with an error that a
+ * retry cannot cure. Pauses up to 50 ms between two attempts, doubling up to 2 s, with jitter.
  */
 export async function persist<Result>(
   isWanted: () => boolean,

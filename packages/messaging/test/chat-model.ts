@@ -21,7 +21,7 @@ interface MemberState {
   role: Role;
 }
 
-/** A chat in memory: what the scripts do, with arrays. What is refused is the code of the refusal. */
+/** A chat in memory: what the scripts do, with arrays. A refusal is its code. */
 export class ChatModel {
   states: Map<string, MemberState> | undefined;
   entries: StoredEntry[] = [];
@@ -198,7 +198,7 @@ export const operation = fc.oneof(
 
 export type ChatStep = typeof operation extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** What a step gives, or the code of the refusal. */
+/** The result of a step, or the code of the refusal. */
 export async function take(
   step: ChatStep,
   chats: Chats<number>,
@@ -235,7 +235,7 @@ export async function take(
   }
 }
 
-/** What it has to give; the model takes the step. */
+/** The expected result; the model takes the step. */
 export function expectation(step: ChatStep, model: ChatModel, body: number): unknown {
   const id = Math.max(1, model.lastId + ('ahead' in step ? step.ahead : 0));
   switch (step.type) {

@@ -33,7 +33,7 @@ export interface ChatState {
   readonly epoch: number;
   readonly lastId: number;
   readonly bytes: number;
-  /** What the entries really have. */
+  /** The content of the entries. */
   readonly storedBytes: number;
   readonly entries: { id: number; kind: EntryKind; from: string; body: unknown; revises?: number }[];
   /** Ms since the epoch. */

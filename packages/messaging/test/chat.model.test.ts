@@ -8,7 +8,7 @@ import { describeChat } from './chat-state.js';
 import { describeOnBoth } from './topologies.js';
 
 describeOnBoth((redis, another) => {
-  test('any sequence of calls leaves what a chat in memory has', async () => {
+  test('any sequence of calls has the results of a chat in memory', async () => {
     const first: ChatStep = { type: 'create', who: 'anna', members: ['bob'], hasBody: false };
     await fc.assert(
       fc.asyncProperty(

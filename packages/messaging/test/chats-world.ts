@@ -1,6 +1,6 @@
 /**
- * Some people and chats, and several processes that act for them at once, whose connections are cut at random. What an action
- * came to is in its result; after each round, when nothing is under way, all that can be seen has to follow from that.
+ * Some people and chats, and several processes that act for them at once, whose connections are cut at random. After each
+ * round, when nothing is under way, the stored state has to follow from the results of the actions.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from '@jest/globals';
@@ -26,7 +26,7 @@ const GONE = ['ERR_NOT_A_MEMBER', 'ERR_UNKNOWN_CHAT'];
 /** Of two at once, nobody could say which was the last. */
 const EXCLUSIVE = new Set(['join', 'leave', 'role', 'mute', 'unmute']);
 
-/** What is known of a chat that lives. */
+/** The knowledge of a chat that lives. */
 class Known {
   readonly members: Set<string>;
   readonly roles: Map<string, Role>;
@@ -35,8 +35,8 @@ class Known {
   /** The highest id that was asked to be acked, or was posted, by each member. */
   readonly reach = new Map<string, number>();
   /**
-   * What may have been executed without anybody having got its id: deletions by their messages, others by their bodies. When the
-   * reply is lost, and it is sent once more, the message may be gone, or the member.
+   * Posts by their bodies, and deletions by their messages, that may have been executed without a reply. When ioredis sends
+   * one again, the message or the member may be gone.
    */
   readonly maybe = new Set<unknown>();
 
@@ -60,7 +60,7 @@ class Known {
     return [...this.events.values()].some(({ kind, revises }) => kind === 'delete' && revises === id);
   }
 
-  /** What a member gets for an entry. */
+  /** The message that a member gets for an entry. */
   shown(id: number): object {
     const event = this.events.get(id)!;
     let { body } = event;
@@ -254,7 +254,7 @@ export class World {
     }
   }
 
-  /** What was refused for who isn't a member was refused with a reason; what was pulled meanwhile was in order and whole. */
+  /** Every refusal of a non-member had a reason, and every pull was in order and whole. */
   #explain(next: Action, outcome: Outcome, before: Before): void {
     if ('code' in outcome) {
       if (next.type === 'pull') throw new Error(`a pull was refused: ${outcome.code}`);

@@ -1,22 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import { startCluster } from '@mortise/redis-server';
-import type { RedisCluster } from '@mortise/redis-server';
-import { Cluster } from 'ioredis';
+import { runCluster } from '@mortise/test-kit';
 import { HOSTILE } from './chat-state.js';
 
-let servers: RedisCluster;
-let cluster: Cluster;
-
-beforeAll(async () => {
-  servers = await startCluster({ replicasPerMaster: 0 });
-  cluster = new Cluster(servers.startupNodes);
-});
-
-afterAll(async () => {
-  await cluster?.quit();
-  await servers?.stop();
-});
+const { cluster } = await runCluster({ replicasPerMaster: 0 });
 
 test('chats on all masters: created, posted to, edited, acked and left, with members on all masters', async () => {
   const chats = new Chats<string>(cluster);

@@ -66,7 +66,7 @@ test('every key of a chat is in the table of keys.ts, and goes away when it says
     expect(table).toContain(`| \`<prefix>:messaging:{<chatId>}:${key}\` |`);
 });
 
-test('a chat in which nobody posts any more is emptied when its time is over, and lives on', async () => {
+test('a silent chat is emptied after keepMs, and lives on', async () => {
   const prefix = freshPrefix();
   const chats = new Chats(redis, { prefix, keepMs: 128 });
   await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 1 });

@@ -69,7 +69,7 @@ describe('create', () => {
     expect(first!.chatId).not.toBe(second!.chatId);
   });
 
-  test('a chat that is there is left alone; the first message is known by its id', async () => {
+  test('an existing chat is not changed; its first message is known by its id', async () => {
     const chats = open();
     const first = { chatId: 'guild', sender: 'anna', members: ['bob'], body: 1, id: 'x' };
     expect(await chats.create(first)).toEqual({ chatId: 'guild', isNew: true, id: 1 });
@@ -133,7 +133,7 @@ describe('create', () => {
     expect(epochs).toEqual([ahead + 1, ahead + 2, ahead + 3]);
   });
 
-  test('what is remembered of a chat that has ended goes an hour after that, and never before a clock is past its epoch', async () => {
+  test('the epoch of an ended chat is remembered for an hour, and until the clock is past it', async () => {
     const chats = open();
     const ahead = Date.now() + 600_000;
     const remember = async (member: string): Promise<[epoch: number, expiresAt: number]> => {
@@ -177,7 +177,7 @@ describe('create', () => {
     });
   });
 
-  test('refuses what is no name, no list or no body, and changes nothing', async () => {
+  test('refuses invalid names, lists and bodies, and changes nothing', async () => {
     const chats = open({ maxPayloadBytes: 8 });
     const bad = { chatId: 'guild', sender: 'anna', members: ['bob'] };
     await expect(chats.create({ ...bad, sender: '' })).rejects.toThrow('sender');
@@ -194,7 +194,7 @@ describe('create', () => {
 });
 
 describe('join', () => {
-  test('begins behind the newest message', async () => {
+  test('begins after the newest message', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 1);
     expect(await chats.join('guild', 'dora')).toEqual({ isNew: true, ackedId: 1 });
@@ -205,7 +205,7 @@ describe('join', () => {
     expect(await redis.zrange(`${prefix}:messaging:{dora}:chats`, '0', '-1')).toEqual(['guild']);
   });
 
-  test('remembers behind which id, while older ones are stored, and until they leave', async () => {
+  test('remembers the id before it while older messages are stored, until the member leaves', async () => {
     const chats = await openChat();
     const joined = (): Promise<string[]> => redis.zrange(key('joined'), '0', '-1', 'WITHSCORES');
     await chats.join('guild', 'early');
@@ -237,7 +237,7 @@ describe('join', () => {
     expect(roles).toEqual({ anna: 'owner', bob: 'member', carl: 'member' });
   });
 
-  test('D9: there is no joining a chat that is not there', async () => {
+  test('D9: refuses an unknown chat', async () => {
     const chats = await openChat();
     await expect(chats.join('other', 'anna')).rejects.toMatchObject({
       code: 'ERR_UNKNOWN_CHAT',
@@ -257,7 +257,7 @@ describe('join', () => {
     expect(Object.keys((await describeChat(redis, prefix, 'guild')).cursors)).toHaveLength(33);
   });
 
-  test('a chat that is full is left as it is', async () => {
+  test('a full chat is not changed', async () => {
     const chats = await openChat({ maxMembers: 4 });
     const results = await Promise.allSettled(['d', 'e', 'bob'].map((name) => chats.join('guild', name)));
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -269,7 +269,7 @@ describe('join', () => {
     expect(Object.keys((await describeChat(redis, prefix, 'guild')).cursors)).toHaveLength(4);
   });
 
-  test('a role that is none is refused', async () => {
+  test('refuses an unknown role', async () => {
     const chats = await openChat();
     await expect(chats.join('guild', 'dora', { role: 'admin' as 'owner' })).rejects.toThrow('role');
     expect((await describeChat(redis, prefix, 'guild')).cursors).not.toHaveProperty('dora');
@@ -290,7 +290,7 @@ describe('leave', () => {
     expect(await redis.exists(key('log'))).toBe(0);
   });
 
-  test('is done once; who is no member, or of no chat, has not left', async () => {
+  test('happens once; a non-member has not left, nor has anybody an unknown chat', async () => {
     const chats = await openChat();
     expect(await Promise.all(['bob', 'bob', 'eve'].map((name) => chats.leave('guild', name)))).toEqual([
       true,
@@ -315,7 +315,7 @@ describe('leave', () => {
     expect(await keys()).toEqual(['{guild}:ended', '{guild}:left']);
   });
 
-  test('who comes back begins behind the newest message', async () => {
+  test('a member who comes back begins after the newest message', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 1);
     await chats.leave('guild', 'bob');
@@ -403,12 +403,12 @@ describe('ack', () => {
     expect((await describeChat(redis, prefix, 'guild')).cursors).toMatchObject({ bob: 1, carl: 1 });
   });
 
-  test.each([Number.NaN, 0, -1, 0.5, '1', null])('an epoch that is none is refused: %p', async (epoch) => {
+  test.each([Number.NaN, 0, -1, 0.5, '1', null])('refuses an invalid epoch: %p', async (epoch) => {
     const chats = await openChat();
     await expect(chats.ack('guild', 'bob', 0, { epoch: epoch as number })).rejects.toThrow('epoch');
   });
 
-  test('who is no member is refused and does not become one', async () => {
+  test('refuses a non-member, and adds none', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 1);
     const results = await Promise.allSettled(['eve', 'bob'].map((name) => chats.ack('guild', name, 1)));
@@ -424,7 +424,7 @@ describe('ack', () => {
     ]);
   });
 
-  test.each([Number.NaN, -1, 0.5, Infinity, '1', null])('an id that is none is refused: %p', async (id) => {
+  test.each([Number.NaN, -1, 0.5, Infinity, '1', null])('refuses an invalid id: %p', async (id) => {
     const chats = await openChat();
     await expect(chats.ack('guild', 'bob', id as number)).rejects.toThrow('upToId');
   });
@@ -463,7 +463,7 @@ describe('setRole', () => {
     expect((await describeChat(redis, prefix, 'guild')).cursors).toMatchObject({ bob: 3 });
   });
 
-  test('only an owner may do it, where somebody is named', async () => {
+  test('with `by`, only an owner may do it', async () => {
     const chats = await openChat();
     await expect(chats.setRole('guild', 'bob', 'owner', { by: 'carl' })).rejects.toMatchObject({
       code: 'ERR_NOT_ALLOWED',

@@ -13,7 +13,7 @@ const PROCESSES = 3;
 /** Nothing would be smaller: what runs at once runs otherwise the next time. */
 const SETTINGS = { numRuns: 5, endOnFailure: true };
 
-describe('what several processes do at once, with connections that are cut', () => {
+describe('several processes at once, with connections that are cut', () => {
   let server: RedisServer;
   let proxy: TcpProxy;
   let servers: RedisCluster;
@@ -40,7 +40,7 @@ describe('what several processes do at once, with connections that are cut', () 
   });
 
   test('loses, reorders and invents nothing on a single node', async () => {
-    /** What is sent is executed, and the replies are lost; ioredis then sends it once more. */
+    /** Commands are executed and their replies lost; ioredis then sends them once more. */
     const cut = async (): Promise<void> => {
       proxy.dropReplies();
       await pause(2);

@@ -52,7 +52,7 @@ describe('post', () => {
     expect(entries.map(({ body }) => body)).toEqual(bodies);
   });
 
-  test('ids are whole up to where they end', async () => {
+  test('ids are exact up to the largest integer', async () => {
     const chats = await openChat();
     const before = 2 ** 51 - 10;
     const scores = { '\0l': -before, anna: before + 0.5, bob: before, carl: before };
@@ -96,7 +96,7 @@ describe('post', () => {
     ]);
   });
 
-  test('an id that is posted twice in one tick is posted once', async () => {
+  test('two posts of one id in one tick are one', async () => {
     const chats = await openChat();
     const results = await Promise.all(
       [1, 2, 3].map((body) => chats.post('guild', 'anna', body, { id: body === 2 ? 'y' : 'x' })),
@@ -132,7 +132,7 @@ describe('post', () => {
     expect(await redis.hlen(`${ids}-before`)).toBeGreaterThan(9_500);
   });
 
-  test("D10: who is no member, or posts to a chat that isn't there, is refused, and no key comes of it", async () => {
+  test('D10: refuses a non-member and an unknown chat, and creates no key', async () => {
     const chats = await openChat();
     const before = await keys();
     await expect(chats.post('guild', 'mallory', 1)).rejects.toMatchObject({
@@ -153,7 +153,7 @@ describe('post', () => {
     expect(await keys()).toEqual(left);
   });
 
-  test('a sender who left, or may only read now, is still told of what they have posted', async () => {
+  test('a sender who left, or may only read now, still gets the id of an earlier post', async () => {
     const chats = await openChat();
     await chats.post('guild', 'bob', 'x', { id: 'lost' });
     await chats.post('guild', 'carl', 'y', { id: 'lost' });
@@ -184,7 +184,7 @@ describe('post', () => {
     ]);
   });
 
-  test('who is refused does not hold up others of the same tick', async () => {
+  test('a refused sender does not delay others of the same tick', async () => {
     const chats = await openChat();
     await chats.join('guild', 'rita', { role: 'reader' });
     const results = await Promise.allSettled(
@@ -200,7 +200,7 @@ describe('post', () => {
     expect(entries.map(({ from }) => from)).toEqual(['anna', 'bob', 'anna']);
   });
 
-  test("D13: no lock is left by a sender who dies, as there is none: only the chat's own keys are there", async () => {
+  test("D13: a sender who dies leaves no lock: there are only the chat's own keys", async () => {
     const chats = await openChat();
     const dying = connect();
     const posts = Array.from({ length: 20 }, async (_, n) =>
@@ -216,7 +216,7 @@ describe('post', () => {
     ]);
   });
 
-  test('D21: one who has read all has read their own message; one who has not keeps what is unread', async () => {
+  test('D21: a sender without unread messages has read their own; another one keeps theirs', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 1);
     expect((await describeChat(redis, prefix, 'guild')).cursors).toEqual({ anna: 1, bob: 0, carl: 0 });
@@ -328,7 +328,7 @@ describe('post', () => {
     expect({ lastId, bytes }).toEqual({ lastId: 4, bytes: storedBytes });
   });
 
-  test('instants never run back, whatever the clock of the server does', async () => {
+  test('instants never go back, even if the clock of the server does', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 1);
     const chat = `${prefix}:messaging:{guild}:chat`;
@@ -351,7 +351,7 @@ describe('post', () => {
     expect((await describeChat(redis, prefix, 'guild')).entries.map(({ body }) => body)).toEqual(bodies);
   });
 
-  test('what is no JSON value, or has too many bytes, is refused before anything is sent', async () => {
+  test('refuses a body that is no JSON value or too large before it sends anything', async () => {
     const chats = await openChat({ maxPayloadBytes: 8 });
     for (const body of [undefined, () => 1, Symbol('x'), 1n]) {
       await expect(chats.post('guild', 'anna', body)).rejects.toBeInstanceOf(TypeError);
@@ -395,7 +395,7 @@ describe('post', () => {
     expect(await keys()).toEqual([]);
   });
 
-  test('after the loss of the reply, what ioredis sends again is not posted twice', async () => {
+  test('a command that ioredis sends again after a lost reply is not posted twice', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 'warm');
     const first = chats.post('guild', 'anna', 'once');

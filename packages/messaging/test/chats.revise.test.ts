@@ -19,7 +19,7 @@ async function openChat(options: ChatsOptions = {}): Promise<Chats> {
 const look = () => describeChat(redis, prefix, 'guild');
 
 describe('edit', () => {
-  test('changes the message where it stands and tells so in an event with an id of its own', async () => {
+  test('changes the message in place, and appends an event with an id of its own', async () => {
     const chats = await openChat();
     await chats.post('guild', 'anna', 'two');
     expect(await chats.edit('guild', 'bob', 1, 'ONE')).toEqual({ id: 3, isDuplicate: false });
@@ -76,7 +76,7 @@ describe('edit', () => {
     await expect(chats.edit('guild', 'bo', 1, 'x')).rejects.toMatchObject({ code: 'ERR_NOT_ALLOWED' });
   });
 
-  test('what is no message, deleted, freed or still to come cannot be edited', async () => {
+  test('refuses to edit an event, and a deleted, freed or future message', async () => {
     const chats = await openChat();
     await chats.edit('guild', 'bob', 1, 'x');
     await chats.post('guild', 'bob', 'three');
@@ -104,7 +104,7 @@ describe('edit', () => {
     ]);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, '1'])('an id that is none is refused: %p', async (id) => {
+  test.each([0, -1, 1.5, Number.NaN, '1'])('refuses an invalid id: %p', async (id) => {
     const chats = await openChat();
     await expect(chats.edit('guild', 'bob', id as number, 'x')).rejects.toThrow('messageId');
     await expect(chats.delete('guild', 'bob', id as number)).rejects.toThrow('messageId');
@@ -188,7 +188,7 @@ describe('delete', () => {
     expect((await look()).lastId).toBe(2);
   });
 
-  test('what all have acked goes, with what was noted of it', async () => {
+  test('entries that all have acked go, with their marks', async () => {
     const chats = await openChat();
     await chats.delete('guild', 'bob', 1);
     await chats.post('guild', 'bob', 'three');

@@ -35,7 +35,7 @@ test('bodies are of the type that the chats were made for', async () => {
   expect(hasLeft).toBe(true);
 });
 
-test('what does not fit is refused by the compiler', async () => {
+test('the compiler refuses wrong types', async () => {
   const wrong = [
     // @ts-expect-error -- no such option
     () => new Chats(connect(), { maxMessage: 1 }),

@@ -35,11 +35,11 @@ const bodiesOf = (pulled: readonly Pulled[]): unknown[][] =>
   pulled.map(({ messages }) => messages.map(({ body }) => body));
 
 describeOnBoth((redis, another) => {
-  test('D13: a sender who hangs in the middle of a post holds up nobody else', async () => {
+  test('D13: a sender who hangs in the middle of a post delays nobody', async () => {
     const prefix = freshPrefix();
     const chats = new Chats(redis(), { prefix });
     await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
-    // Whatever of the post arrives is all of it, or nothing: there is no step in which it could hang.
+    // The post arrives as a whole or not at all: there is no step in which it could hang.
     const hanging = await another();
     const posted = new Chats(hanging, { prefix }).post('c', 'anna', 'slow');
     for (const { stream } of nodesOf(hanging)) stream.pause();
@@ -52,7 +52,7 @@ describeOnBoth((redis, another) => {
     expect((await chats.history('c')).find((message) => message.id === id)).toMatchObject({ body: 'slow' });
   });
 
-  describe('D14: who ends in the middle of a batch gets the rest of it later', () => {
+  describe('D14: a member whose process ends within a batch gets the others later', () => {
     test('having pulled it', async () => {
       const chats = new Chats(redis(), { prefix: freshPrefix() });
       await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
@@ -108,7 +108,7 @@ describeOnBoth((redis, another) => {
     );
   });
 
-  test('D9: a member joins behind the newest message, and joining again loses nothing', async () => {
+  test('D9: a member joins after the newest message, and a second join loses nothing', async () => {
     const chats = new Chats(redis(), { prefix: freshPrefix() });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'before' });
     expect(await chats.join(chatId, 'cleo')).toEqual({ isNew: true, ackedId: 1 });
@@ -119,7 +119,7 @@ describeOnBoth((redis, another) => {
     expect(bodiesOf(await chats.pull('ben'))).toEqual([['before', 'after']]);
   });
 
-  test('D11: a pull that acks while its member leaves brings nobody back, and what is left is trimmed', async () => {
+  test('D11: a pull that acks while its member leaves adds nobody, and the log is trimmed', async () => {
     const prefix = freshPrefix();
     const chats = new Chats(redis(), { prefix });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
@@ -133,7 +133,7 @@ describeOnBoth((redis, another) => {
     }
   });
 
-  test('D12: a chat that died while somebody joined it can’t be joined; a new one of its name begins anew', async () => {
+  test('D12: a join of a chat that ends meanwhile is refused; a later chat of its name begins anew', async () => {
     const chats = new Chats(redis(), { prefix: freshPrefix() });
     for (let round = 0; round < 20; round += 1) {
       const { chatId } = await chats.create({ sender: 'anna', members: [], body: 'old' });
@@ -180,7 +180,7 @@ describeOnBoth((redis, another) => {
     expect(await chats.pull('ben')).toMatchObject([{ ackedId: 0, messages: [{ id: 1 }, { id: 2 }] }]);
   });
 
-  test('D21: what a member posts to a chat that they have read isn’t new to them', async () => {
+  test('D21: an own message in a chat without unread ones is not unread', async () => {
     const chats = new Chats(redis(), { prefix: freshPrefix() });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     expect(await chats.pull('anna')).toEqual([]);

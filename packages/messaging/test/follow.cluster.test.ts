@@ -73,7 +73,7 @@ class Scene {
     await this.#chats.typing(chatId, 'bob');
   }
 
-  /** What the followers have in the end: each message of each chat once, in order, and nothing else. */
+  /** In the end, followers have each message of each chat once, in order, and nothing else. */
   async outcome(): Promise<{ wrong: string[]; others: string[] }> {
     const count = this.#count;
     await until(
@@ -143,7 +143,7 @@ test('a failover of a master, while messages are posted', async () => {
   expect(await scene.outcome()).toEqual(WHOLE);
 });
 
-test('a master that is killed: followers go on at its successor', async () => {
+test('followers of a killed master go on at its successor', async () => {
   const scene = await play();
   const stop = scene.post();
   await scene.bob.has(100);
@@ -163,7 +163,7 @@ test('a master that is killed: followers go on at its successor', async () => {
   await dead.restart();
 });
 
-test('a member who left and came back meanwhile resumes behind that, in every chat', async () => {
+test('a member who left and came back resumes after that, in every chat', async () => {
   const scene = await play();
   const stop = scene.post();
   await scene.bob.has(50);

@@ -38,7 +38,7 @@ const linesOf = async (action: () => Promise<unknown>): Promise<readonly string[
 };
 
 describe('following', () => {
-  test('begins with a subscription for the member and each chat, the index, where each chat stands, and what is unread', async () => {
+  test('begins with a subscription for the member and each chat, the index, each head, and the unread entries', async () => {
     // The first follower of a client sends a PING, too, and scripts that the server doesn't know.
     const before = await openChats();
     await before.post('guild', 'anna', 1);
@@ -83,7 +83,7 @@ zmscore chat ×2"
     expect(seen).toMatchInlineSnapshot(`"chat.post"`);
   });
 
-  test('a follower that is not read on fetches four pages, however many chats wait', async () => {
+  test('a follower that is not read fetches four pages for any number of chats', async () => {
     const chats = await openChats();
     const chatIds = Array.from({ length: 20 }, (_, index) => `chat-${index}`);
     for (const chatId of chatIds) await chats.create({ chatId, sender: 'anna', members: ['bob'], body: 1 });
@@ -99,7 +99,7 @@ zmscore chat ×2"
     expect(pages.length).toBeLessThanOrEqual(4);
   });
 
-  test('after an interruption: the subscriptions, the index, and one reading of each chat for all of its followers', async () => {
+  test('an interruption costs the subscriptions, the index, and one read of each chat for all of its followers', async () => {
     const chats = await openChats();
     const own = connect();
     const process = new Chats(own, { prefix });

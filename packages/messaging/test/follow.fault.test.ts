@@ -69,7 +69,7 @@ describe.each([
   ['RESP3', {}],
   ['RESP2', { protocol: 2 }],
 ])('a follower over %s', (_, options) => {
-  test('whose subscription is killed again and again, while messages are posted', async () => {
+  test('survives a subscription that is killed again and again, while messages are posted', async () => {
     const chats = await openChat();
     const name = `follower-${randomUUID()}`;
     const own = new Chats(connect(server.url, { ...options, connectionName: name }), { prefix });
@@ -173,7 +173,7 @@ test('a follower that was cut off while its member left and came back gets nothi
   expect(reader.texts).toEqual(['guild:1', 'guild left bob', 'guild joined bob', 'guild:4']);
 });
 
-test('a follower that was cut off while its member left is handed nothing of what came behind that', async () => {
+test('a follower that was cut off while its member left gets no later message', async () => {
   const chats = await openChat();
   const { proxy, chats: own } = await proxied();
   const reader = read(own, 'bob');
@@ -188,7 +188,7 @@ test('a follower that was cut off while its member left is handed nothing of wha
   expect(reader.texts).toEqual(['guild:1', 'guild left bob']);
 });
 
-test('a follower that was cut off while somebody else acked for its member gets what is still stored', async () => {
+test('a follower that was cut off while another device acked gets the messages that are still stored', async () => {
   const chats = await openChat();
   const { proxy, chats: own } = await proxied();
   const reader = read(own, 'bob');
@@ -206,7 +206,7 @@ test.each([
   ['left', ['guild:1', 'guild left bob']],
   ['left and came back', ['guild:1', 'guild left bob', 'guild joined bob', 'guild:3']],
 ])(
-  'pushes that are lost without an interruption: where the member %s, nothing of the time between',
+  'pushes that are lost without an interruption: a member who %s gets nothing of the time between',
   async (what, texts) => {
     const chats = await openChat();
     const redis = connect();
@@ -234,7 +234,7 @@ test.each([
   },
 );
 
-test('a slow reader whose server is killed and comes back empty: what was pushed, a gap for the rest, the end', async () => {
+test('a slow reader whose server restarts empty gets the pushed messages, a gap, and the end', async () => {
   const chats = await openChat();
   const reader = read(new Chats(connect(), { prefix }), 'bob');
   reader.hold();
@@ -247,15 +247,15 @@ test('a slow reader whose server is killed and comes back empty: what was pushed
   await chats.create({ chatId: 'next', sender: 'anna', members: ['bob'], body: 1 });
   reader.release();
   await reader.hasText('guild ended');
-  const told = reader.events.flatMap((event) => {
+  const reported = reader.events.flatMap((event) => {
     if (event.chatId !== 'guild') return [];
     if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
     return 'message' in event ? [event.message.id] : [];
   });
-  expect(told).toEqual(upTo(200));
+  expect(reported).toEqual(upTo(200));
 });
 
-test('a server that forgets what it had confirmed: a reset, not silence', async () => {
+test('a server that forgets confirmed messages causes a reset, not silence', async () => {
   const chats = await openChat();
   const reader = read(new Chats(connect(), { prefix }), 'bob');
   for (const n of [1, 2, 3]) await chats.post('guild', 'anna', n);
@@ -272,7 +272,7 @@ test('a server that forgets what it had confirmed: a reset, not silence', async 
   expect(reader.texts).toEqual(['guild:1', 'guild:2', 'guild:3', 'guild reset', 'guild:1', 'guild:2']);
 });
 
-test('a server that is killed and comes back empty: the chats have ended', async () => {
+test('the chats of a server that restarts empty have ended', async () => {
   const chats = await openChat();
   const reader = read(new Chats(connect(), { prefix }), 'bob');
   await chats.post('guild', 'anna', 1);

@@ -21,7 +21,7 @@ const frames = fc.array(
   }),
 );
 
-test('gives back what was packed', () => {
+test('returns the packed frames', () => {
   fc.assert(
     fc.property(frames, (some) => {
       expect(decodeFrames(encode(some))).toEqual(some);
@@ -29,7 +29,7 @@ test('gives back what was packed', () => {
   );
 });
 
-test('leaves out what is cut off, and reads anything', () => {
+test('leaves out a truncated frame, and reads any bytes', () => {
   fc.assert(
     fc.property(frames, fc.nat(), (some, at) => {
       const bytes = encode(some);

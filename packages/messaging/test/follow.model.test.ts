@@ -1,6 +1,6 @@
 /**
- * A member who comes, goes and acks while their follower is cut off, ended and resumed at random. What was posted while they were
- * away is never delivered; what was posted since they came, once and in order. Somebody else keeps all of it stored.
+ * A member who comes, goes and acks while their follower is cut off, ended and resumed at random. Messages from the time in which
+ * they were away are never delivered, later ones once and in order. Another member keeps all of them stored.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
@@ -33,13 +33,13 @@ interface Timeline {
   restore(): Promise<unknown> | void;
 }
 
-/** What is known of bob in one chat. */
+/** The knowledge of bob in one chat. */
 class Known {
   lastId = 0;
   ackedId = 0;
   /** The id behind which he came; undefined while he is away. */
   joinedId: number | undefined = 0;
-  /** What was posted while he was there. */
+  /** The messages that were posted while he was a member. */
   readonly own = new Set<number>();
   readonly delivered: number[] = [];
 
@@ -140,7 +140,7 @@ class World {
     }
   }
 
-  /** Whatever it was, in the end he is there, and gets what comes then. */
+  /** In the end he is a member, and gets later messages. */
   async #finish(chatId: string): Promise<void> {
     const known = this.#known.get(chatId)!;
     await this.#take([chatId, { type: 'join' }]);
@@ -155,7 +155,7 @@ class World {
       chatId,
       delivered: [...new Set(delivered)].toSorted((a, b) => a - b),
     });
-    // What he has acked himself he may have got elsewhere.
+    // He may have got elsewhere the messages that he acked himself.
     const lost = [...own].filter((id) => id > Math.max(joinedId!, ackedId) && !delivered.includes(id));
     expect({ chatId, lost, lastId }).toEqual({ chatId, lost: [], lastId });
     expect(this.#others).toEqual([]);
@@ -182,7 +182,7 @@ afterAll(async () => {
   await Promise.all([server.stop(), servers.stop()]);
 });
 
-describe('whoever comes and goes gets what is theirs, and nothing else', () => {
+describe('a member who comes and goes gets their messages, and no others', () => {
   test('on a single node, with outages', async () => {
     const line = { cut: () => proxy.refuse(), restore: () => proxy.restore() };
     const property = fc.asyncProperty(steps, async (life) =>

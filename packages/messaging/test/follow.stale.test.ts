@@ -20,7 +20,7 @@ interface World {
   readonly chats: Chats;
   readonly held: HeldReplies;
   readonly read: (member: string) => Reader;
-  /** Whatever was pushed to the process before is heard by now. */
+  /** All earlier pushes to the process have arrived. */
   readonly settle: (reader: Reader) => Promise<void>;
 }
 
@@ -50,7 +50,7 @@ async function openWorld(): Promise<World> {
 const ofRaid = (reader: Reader): string[] => reader.texts.filter((text) => text.startsWith('raid'));
 
 describe('a reading that was asked for before its member left', () => {
-  test('does not add them again: they left once, and get nothing of what comes then', async () => {
+  test('does not add them again: they left once, and get no later message', async () => {
     const { prefix, chats, held, read, settle } = await openWorld();
     await chats.create({ chatId: 'raid', sender: 'anna', members: ['carl'] });
     // The process follows the chat all the time.
@@ -79,7 +79,7 @@ describe('a reading that was asked for before its member left', () => {
     expect(ofRaid(reader)).toEqual(['raid joined bob', 'raid left bob']);
   });
 
-  test('does not add another follower of theirs, who came behind that', async () => {
+  test('does not add a later follower of theirs', async () => {
     const { prefix, chats, held, read, settle } = await openWorld();
     await chats.create({ chatId: 'raid', sender: 'anna', members: ['bob', 'carl'] });
     const carl = read('carl');
@@ -105,7 +105,7 @@ describe('a reading that was asked for before its member left', () => {
   });
 });
 
-describe('who comes back to a chat that they had muted, unheard of', () => {
+describe('a member who comes back unnoticed to a chat that they had muted', () => {
   const publish = 'PUBLISH';
 
   /** Mutes the chat, and waits until the follower has read so. */
@@ -131,7 +131,7 @@ describe('who comes back to a chat that they had muted, unheard of', () => {
     return { ...world, reader, leave, index };
   }
 
-  test('hears it, by the word of their index', async () => {
+  test('gets its messages, after a push of their index', async () => {
     const { prefix, chats, reader, leave } = await openMuted();
     await leave();
     const keys = new MessagingKeys(prefix);
@@ -144,7 +144,7 @@ describe('who comes back to a chat that they had muted, unheard of', () => {
     expect(ofRaid(reader).at(-1)).toBe('raid:2');
   });
 
-  test('hears it, by the word of the chat, where the index was written before they left', async () => {
+  test('gets its messages, after a push of the chat if the index was written before they left', async () => {
     const { prefix, chats, held, reader, leave, index } = await openMuted();
     const keys = new MessagingKeys(prefix);
     held.hold(index);

@@ -27,7 +27,7 @@ async function openChat(options: ChatsOptions = {}): Promise<Chats> {
   return chats;
 }
 
-/** What was posted before is delivered, so the follower is at work. */
+/** Earlier posts are delivered, so the follower is at work. */
 async function read(
   chats: Chats,
   member: string,
@@ -51,7 +51,7 @@ async function readLive(
 }
 
 describe('messages', () => {
-  test('begin behind the cursor, and go on as they are posted', async () => {
+  test('begin after the cursor, and continue as they are posted', async () => {
     const chats = await openChat();
     for (const body of ['1', '2', '3']) await chats.post('guild', 'anna', body);
     await chats.ack('guild', 'bob', 1);
@@ -112,7 +112,7 @@ describe('messages', () => {
     for (const chatId of chatIds) expect(reader.ids(chatId)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
 
-  test('posted in large batches are fetched where the push was not kept', async () => {
+  test('posted in large batches are fetched if the push was not kept', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     await Promise.all(Array.from({ length: 1_000 }, (_, index) => chats.post('guild', 'anna', index)));
@@ -144,7 +144,7 @@ describe('messages', () => {
     expect(followers.map((reader) => reader.ids('guild'))).toEqual(followers.map(() => ids));
   });
 
-  test('edits and deletions are events; a deleted message is not delivered to who comes later', async () => {
+  test('edits and deletions are events; a later follower gets no deleted message', async () => {
     const chats = await openChat();
     const early = await readLive(chats, 'bob');
     await chats.post('guild', 'anna', 'two');
@@ -216,7 +216,7 @@ describe('a slow reader', () => {
     expect(resumed.texts[0]).toBe('guild:402');
   });
 
-  test('gets no gap where the member has acked what was freed', async () => {
+  test('gets no gap for freed messages that the member has acked', async () => {
     const chats = open();
     await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
     const reader = new Reader(chats, 'bob');
@@ -245,7 +245,7 @@ describe('a member who leaves while nobody reads', () => {
 
   const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
-  test('gets what was posted before that and is stored, and none of what came behind', async () => {
+  test('gets the stored messages from before that, and no later ones', async () => {
     const chats = await openChat();
     const reader = await holding(chats);
     await Promise.all(upTo(200).map((n) => chats.post('guild', 'anna', n)));
@@ -256,7 +256,7 @@ describe('a member who leaves while nobody reads', () => {
     expect(reader.texts).toEqual([...upTo(201).map((id) => `guild:${id}`), 'guild left bob']);
   });
 
-  test('gets the gap where that is freed, and none that they had acked', async () => {
+  test('gets a gap for freed messages, without acked ones', async () => {
     const chats = open();
     await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
     const reader = await holding(chats);
@@ -269,11 +269,11 @@ describe('a member who leaves while nobody reads', () => {
     reader.release();
     await reader.hasText('guild left bob');
     expect(reader.ids('guild')).toEqual([1, ...upTo(301).slice(-reader.ids('guild').length + 1)]);
-    const told = reader.events.flatMap((event) => {
+    const reported = reader.events.flatMap((event) => {
       if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
       return 'message' in event ? [event.message.id] : [];
     });
-    expect(told).toEqual([1, ...upTo(301).slice(200)]);
+    expect(reported).toEqual([1, ...upTo(301).slice(200)]);
   });
 
   test('and was the last one, gets the gap, too', async () => {
@@ -284,16 +284,16 @@ describe('a member who leaves while nobody reads', () => {
     for (const member of ['anna', 'bob']) await chats.leave('guild', member);
     reader.release();
     await reader.hasText('guild left bob');
-    const told = reader.events.flatMap((event) => {
+    const reported = reader.events.flatMap((event) => {
       if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
       return 'message' in event ? [event.message.id] : [];
     });
-    expect(told).toEqual(upTo(101));
+    expect(reported).toEqual(upTo(101));
   });
 });
 
 describe('open()', () => {
-  test('begins, and resolves when what is posted then will be pushed', async () => {
+  test('starts, and resolves when later posts will be pushed', async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
     // The script is known.
@@ -319,7 +319,7 @@ describe('open()', () => {
     await events.open();
   });
 
-  test('of a member of nothing resolves as well, and with what dangles', async () => {
+  test('resolves for a member without chats, and with useless index entries', async () => {
     const chats = await openChat();
     const nothing = chats.follow('nobody');
     await expect(nothing.open()).resolves.toBeUndefined();
@@ -330,7 +330,7 @@ describe('open()', () => {
     await events.return?.();
   });
 
-  test('resolves with a token of a chat that is gone, and of one where the member came back', async () => {
+  test('resolves with a token of an ended chat, and of one to which the member came back', async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'gone', sender: 'anna', members: ['bob'], body: 1 });
     const reader = await readLive(chats, 'bob');
@@ -348,7 +348,7 @@ describe('open()', () => {
     expect(reader.events.length).toBeGreaterThan(2);
   });
 
-  test('rejects with what ends the iteration, which `next` then tells as well', async () => {
+  test('rejects with the error that ends the iteration, as `next` does then', async () => {
     const chats = await openChat();
     const controller = new AbortController();
     const events = chats.follow('bob', { signal: controller.signal });
@@ -399,7 +399,7 @@ describe('membership', () => {
     expect(reader.texts).toEqual(['guild:1', 'new joined bob', 'new:1', 'old joined bob', 'old:2']);
   });
 
-  test('who joins or creates a chat elsewhere, and posts or acks at once, gets what came since', async () => {
+  test('a member who joins or creates a chat elsewhere, and posts or acks at once, gets the messages since then', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     await chats.create({ chatId: 'new', sender: 'bob', members: ['anna'], body: 'mine' });
@@ -433,7 +433,7 @@ describe('membership', () => {
     expect(reader.texts).toEqual(['guild:1', 'guild left bob', 'guild joined bob', 'guild:3']);
   });
 
-  test('leaving and coming back while nobody reads', async () => {
+  test('a leave and a join are reported to a later reader', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     reader.hold();
@@ -458,7 +458,7 @@ describe('membership', () => {
     ]);
   });
 
-  test('others who come and go are reported in their place', async () => {
+  test('joins and leaves of others are reported in order', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     await chats.join('guild', 'dora');
@@ -469,7 +469,7 @@ describe('membership', () => {
     expect(reader.texts).toEqual(['guild:1', 'guild joined dora', 'guild:2', 'guild left dora', 'guild:3']);
   });
 
-  test('a chat whose members have all left has ended; made anew it begins from its first id', async () => {
+  test('a chat without members has ended; a later one of its name begins with its first id', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     for (const member of ['anna', 'carl', 'bob']) await chats.leave('guild', member);
@@ -488,7 +488,7 @@ describe('membership', () => {
     ]);
   });
 
-  test('who is put into a chat that was made anew gets its messages, and none of the chat before', async () => {
+  test('a member who is added to a later chat of a name gets its messages, and none of the earlier chat', async () => {
     const chats = await openChat();
     // The index of dora has the chat, for a while yet.
     await chats.join('guild', 'dora');
@@ -510,7 +510,7 @@ describe('membership', () => {
     expect(bodies).toEqual(['anew', 'anew 2', 'anew 3']);
   });
 
-  test('a chat that is wiped and made anew without a word is a reset', async () => {
+  test('a chat that is deleted and created again unnoticed is a reset', async () => {
     const chats = await openChat();
     for (let count = 0; count < 5; count += 1) await chats.post('guild', 'anna', count);
     const reader = await readLive(chats, 'bob');
@@ -524,7 +524,7 @@ describe('membership', () => {
     expect(reader.texts.slice(at)).toEqual(['guild reset', 'guild:1', 'guild:2']);
   });
 
-  test('an entry of the index whose chat does not have the member is passed over', async () => {
+  test('an index entry without a membership is skipped', async () => {
     const chats = await openChat();
     await redis.zadd(`${prefix}:messaging:{bob}:chats`, 1, 'dangling', Date.now(), 'fresh');
     const reader = await readLive(chats, 'bob');
@@ -533,7 +533,7 @@ describe('membership', () => {
     await reader.hasText('fresh:1');
   });
 
-  test('a chat that is created well after its index was written is there with its first message', async () => {
+  test('a chat that is created long after its index entry has its first message', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     const { slow, release } = slowlyAfter(redis, 2);
@@ -550,7 +550,7 @@ describe('membership', () => {
     expect(reader.texts.slice(-2)).toEqual(['late joined bob', 'late:1']);
   });
 
-  test('a member of nothing gets what they are added to', async () => {
+  test('a member without chats gets later ones', async () => {
     const chats = await openChat();
     const reader = await read(chats, 'nobody');
     const joined = chats.join('guild', 'nobody').then(() => chats.post('guild', 'anna', 1));
@@ -561,7 +561,7 @@ describe('membership', () => {
 });
 
 describe('mutes', () => {
-  test('a muted chat is silent, and goes on from where it was', async () => {
+  test('a muted chat is silent, and continues where it stopped', async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
     await chats.mute('guild', 'bob');
@@ -590,7 +590,7 @@ describe('mutes', () => {
       return !reader.texts.slice(before).includes(`guild:${id}`);
     });
     await chats.unmute('guild', 'bob');
-    const { id } = await chats.post('guild', 'anna', 'heard');
+    const { id } = await chats.post('guild', 'anna', 'again');
     await reader.hasText(`guild:${id}`);
     expect(reader.ids('guild')).toEqual(Array.from({ length: id }, (_, index) => index + 1));
   });
@@ -613,7 +613,7 @@ describe('mutes', () => {
     expect(reader.texts).toEqual(['guild:1', 'guild left bob']);
   });
 
-  test('end with the membership: who comes back gets the event, and hears what comes then', async () => {
+  test('end with the membership: a member who comes back gets the event and later messages', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
     // The second time, it is known already that the chat was added a moment ago.
@@ -631,7 +631,7 @@ describe('mutes', () => {
 });
 
 describe('typing and presence', () => {
-  test('reach the others who follow, and are stored nowhere', async () => {
+  test('reach other followers, and are not stored', async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'other', sender: 'anna', members: ['carl'] });
     const [bob, carl] = [await readLive(chats, 'bob'), await readLive(chats, 'carl')];
@@ -655,7 +655,7 @@ describe('typing and presence', () => {
     expect((await redis.keys(`${prefix}:*`)).toSorted()).toEqual(before.toSorted());
   });
 
-  test('are refused to who is no member, and for a chat that is not there', async () => {
+  test('are refused to a non-member, and for an unknown chat', async () => {
     const chats = await openChat();
     await expect(chats.typing('guild', 'dora')).rejects.toMatchObject({
       code: 'ERR_NOT_A_MEMBER',

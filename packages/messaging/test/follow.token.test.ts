@@ -43,7 +43,7 @@ async function post(chats: Chats, count: number, chatId = 'guild'): Promise<void
 const token = (...positions: Position[]): string => joinToken(seedOf('bob'), positions.map(encodePosition));
 
 describe('resuming', () => {
-  test('behind each of the events loses and doubles nothing', async () => {
+  test('after each of the events loses and repeats nothing', async () => {
     const chats = await openChat();
     await post(chats, 10);
     const first = read(chats);
@@ -57,7 +57,7 @@ describe('resuming', () => {
     }
   });
 
-  test('goes on behind what was delivered and not acked, in every chat', async () => {
+  test('continues after the last delivered message of every chat, acked or not', async () => {
     const chats = await openChat();
     for (const chatId of ['a', 'b', randomUUID()]) {
       await chats.create({ chatId, sender: 'anna', members: ['bob'] });
@@ -73,7 +73,7 @@ describe('resuming', () => {
     }
   });
 
-  test('is by the cursor where the member has acked everything, and the token is short', async () => {
+  test('continues after the cursor if everything is acked, and the token is short', async () => {
     const chats = await openChat();
     const first = read(chats);
     await post(chats, 3);
@@ -127,7 +127,7 @@ describe('resuming', () => {
     expect(resumed.texts.toSorted()).toEqual(moved.map((chatId) => `${chatId}:2`).toSorted());
   });
 
-  test('reports what was dropped meanwhile as a gap', async () => {
+  test('reports dropped messages as a gap', async () => {
     const chats = await openChat({ maxMessages: 10 });
     await post(chats, 3);
     const first = read(chats);
@@ -139,7 +139,7 @@ describe('resuming', () => {
     expect(resumed.texts.slice(0, 2)).toEqual(['guild gap 3-43', 'guild:44']);
   });
 
-  test('in a chat that was made anew is a reset', async () => {
+  test('in a chat that was created again is a reset', async () => {
     const chats = await openChat();
     await post(chats, 3);
     const first = read(chats);
@@ -157,7 +157,7 @@ describe('resuming', () => {
     expect(again.texts).toEqual(['guild:1']);
   });
 
-  test('where the member has left, or the chat is gone, says so', async () => {
+  test('reports that the member has left, or the chat has ended', async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'gone', sender: 'anna', members: ['bob'] });
     await post(chats, 1);
@@ -174,7 +174,7 @@ describe('resuming', () => {
     expect(resumed.texts.toSorted()).toEqual(['gone ended', 'guild left bob']);
   });
 
-  test('where the member has left and come back begins behind that, whatever they have acked since', async () => {
+  test('of a member who left and came back begins after that, whether or not they have acked since', async () => {
     for (const acked of [0, 4]) {
       const chats = await openChat();
       await post(chats, 2);
@@ -196,7 +196,7 @@ describe('resuming', () => {
     }
   });
 
-  test('gets what was acked elsewhere meanwhile, if it is still stored', async () => {
+  test('returns messages that were acked elsewhere, if they are still stored', async () => {
     const chats = await openChat();
     await post(chats, 3);
     const first = read(chats);
@@ -208,7 +208,7 @@ describe('resuming', () => {
     expect(resumed.texts).toEqual(['guild:2', 'guild:3']);
   });
 
-  test("gets the member's own posts from elsewhere, once, also where everything was acked", async () => {
+  test("returns the member's own posts from elsewhere, once, also if everything was acked", async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'quiet', sender: 'anna', members: ['bob', 'carl'] });
     const first = read(chats);
@@ -231,7 +231,7 @@ describe('resuming', () => {
     expect(again.texts).toEqual(['guild:3']);
   });
 
-  test('keeps the places of chats that were not reached yet', async () => {
+  test('keeps the positions of chats that had no event yet', async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
     await post(chats, 2);
@@ -248,8 +248,8 @@ describe('resuming', () => {
   });
 });
 
-describe('a token that claims what is not so', () => {
-  test('an id that the chat has not reached is a reset', async () => {
+describe('a forged or foreign token', () => {
+  test('with an id above the newest is a reset', async () => {
     const chats = await openChat();
     await post(chats, 2);
     const { epoch } = (await chats.pull('bob'))[0]!;
@@ -258,7 +258,7 @@ describe('a token that claims what is not so', () => {
     expect(reader.texts).toEqual(['guild reset', 'guild:1', 'guild:2']);
   });
 
-  test('a chat that the member is not in is no way into it', async () => {
+  test('with a chat of others gives no access to it', async () => {
     const chats = await openChat();
     await chats.create({ chatId: 'secret', sender: 'anna', members: [], body: 'secret' });
     await post(chats, 1);
@@ -289,7 +289,7 @@ describe('a token that claims what is not so', () => {
     );
   });
 
-  test("another member's is refused, and one that is cut off", async () => {
+  test('of another member is refused, and a truncated one', async () => {
     const chats = await openChat();
     await post(chats, 1);
     const reader = read(chats);
@@ -310,7 +310,7 @@ describe('the text', () => {
   });
   const positions = fc.uniqueArray(position, { selector: ({ chatId }) => chatId, maxLength: 20 });
 
-  test('gives back what was put in', () => {
+  test('has the same positions after decoding', () => {
     fc.assert(
       fc.property(positions, fc.string({ minLength: 1 }), (some, member) => {
         const text = joinToken(seedOf(member), some.map(encodePosition));
@@ -320,7 +320,7 @@ describe('the text', () => {
     );
   });
 
-  test('damaged or made up, never does anything but throw RangeError', () => {
+  test('damaged or forged, throws nothing but RangeError', () => {
     const check = (text: string): string => {
       const bytes = Buffer.alloc(4);
       bytes.writeUInt32BE(crc32(text, crc32('bob')));
@@ -347,7 +347,7 @@ describe('the text', () => {
     );
   });
 
-  test('is bounded: what comes first stays', () => {
+  test('is bounded: the first positions stay', () => {
     const many = Array.from({ length: 1_000 }, (_, index) => ({
       chatId: randomUUID(),
       epoch: 1.7e12,

@@ -50,15 +50,15 @@ const DAMAGES: Readonly<Record<string, (prefix: string) => Promise<unknown>>> = 
     redis.lset(keyOf(prefix, 'bad', 'log'), 1, '99:7:anna\0"x"'),
 };
 
-test.each(Object.keys(DAMAGES))('%s keeps nobody from the other chats', async (damage) => {
+test.each(Object.keys(DAMAGES))('%s leaves the other chats readable', async (damage) => {
   const { prefix, chats } = await create(['bad', 'good']);
   const parts = ['chat', 'log'].map((part) => keyOf(prefix, 'bad', part));
   const state = await Promise.all(parts.map((key) => redis.dumpBuffer(key)));
   await DAMAGES[damage]!(prefix);
-  const told: ChatUnreadableError[] = [];
-  const reader = read(chats, (error) => told.push(error));
-  await until('two calls', () => told.length > 1);
-  expect(told[0]).toMatchObject({ code: 'ERR_CHAT_UNREADABLE', chatId: 'bad', cause: expect.anything() });
+  const reported: ChatUnreadableError[] = [];
+  const reader = read(chats, (error) => reported.push(error));
+  await until('two calls', () => reported.length > 1);
+  expect(reported[0]).toMatchObject({ code: 'ERR_CHAT_UNREADABLE', chatId: 'bad', cause: expect.anything() });
   await chats.post('good', 'anna', 4);
   await reader.hasText('good:4');
   expect(reader.ids('good')).toEqual([1, 2, 3, 4]);
@@ -73,10 +73,10 @@ test('many of them leave the others the room to fetch', async () => {
   const bad = Array.from({ length: 10 }, (_, index) => `bad-${index}`);
   const { prefix, chats } = await create([...bad, 'good']);
   for (const chatId of bad) await redis.set(keyOf(prefix, chatId, 'log'), 'x');
-  const told = new Set<string>();
-  const reader = read(chats, ({ chatId }) => told.add(chatId));
+  const reported = new Set<string>();
+  const reader = read(chats, ({ chatId }) => reported.add(chatId));
   await reader.hasText('good:3');
-  await until('a call for each', () => told.size === bad.length);
+  await until('a call for each', () => reported.size === bad.length);
   expect(reader.ids('good')).toEqual([1, 2, 3]);
 });
 
@@ -90,7 +90,7 @@ test('open() does not wait for it', async () => {
   expect(onUnreadable).toHaveBeenCalledWith(expect.objectContaining({ chatId: 'bad' }));
 });
 
-test('leaving it is an event, with what is lost of it', async () => {
+test('a leave is an event, with the gap', async () => {
   const { prefix, chats } = await create(['bad']);
   await redis.lset(keyOf(prefix, 'bad', 'log'), 1, '2:7:anna\0{');
   const onUnreadable = jest.fn();
@@ -101,7 +101,7 @@ test('leaving it is an event, with what is lost of it', async () => {
   expect(reader.texts).toEqual(['bad:1', 'bad gap 2-3', 'bad left ben']);
 });
 
-test('what somebody else publishes on the channel of a chat harms nothing', async () => {
+test('a foreign message on the channel of a chat harms nothing', async () => {
   const { prefix, chats } = await create(['good']);
   const reader = read(chats, jest.fn());
   await reader.hasText('good:3');

@@ -47,7 +47,7 @@ describe('history', () => {
     expect(await ids({ after: 5, before: 5 })).toEqual([]);
   });
 
-  test('pages are full, and together everything, whatever was deleted', async () => {
+  test('pages are full, and have everything together, despite deletions', async () => {
     const { chats, chatId, ids } = await filled(300);
     for (const id of [...range(1, 130), 140, ...range(200, 299)]) await chats.delete(chatId, 'anna', id);
     const kept = [...range(131, 139), ...range(141, 199), 300];
@@ -107,7 +107,7 @@ describe('history', () => {
     ]);
   });
 
-  test('keeps what all have acked only as `keepAcked` says', async () => {
+  test('keeps acked messages only as far as `keepAcked`', async () => {
     const { chats, chatId, ids } = await filled(10, { keepAcked: 4 });
     await chats.ack(chatId, 'ben', 8);
     expect(await ids()).toEqual([7, 8, 9, 10]);

@@ -31,7 +31,7 @@ describe('the second step of joining and creating', () => {
     expect(log).toEqual(['index from 0', 'enter by 31000', 'index from 8', 'enter by 530000']);
   });
 
-  test('gives up where it never arrives in time', async () => {
+  test('fails if the script never arrives in time', async () => {
     let tries = 0;
     const entering = enterIndexed(
       () => Promise.resolve([{ joinedAt: 1, now: 1, isMuted: false }]),
@@ -44,7 +44,7 @@ describe('the second step of joining and creating', () => {
     expect(tries).toBe(5);
   });
 
-  test('changes nothing when it is late, and tells what the clock shows', async () => {
+  test('changes nothing when it is late, and returns the time of the server', async () => {
     const prefix = freshPrefix();
     const chats = new Chats(redis, { prefix });
     await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
@@ -78,7 +78,7 @@ describe('the second step of joining and creating', () => {
     expect((await describeChat(redis, prefix, 'other')).exists).toBe(false);
   });
 
-  test('gives a chat an epoch above any earlier one, also where the clock of its server is behind', async () => {
+  test('gives a chat an epoch above any earlier one, also if the clock of its server is behind', async () => {
     const prefix = freshPrefix();
     const keys = new MessagingKeys(prefix);
     const notBefore = Date.now() + 600_000;

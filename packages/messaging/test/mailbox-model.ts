@@ -41,14 +41,14 @@ export class MailboxModel {
     this.#due.push(...ids);
   }
 
-  /** What travels together: refused, known, or appended, and then the oldest dropped. */
+  /** Messages of one call: refused, known or appended; then the oldest are dropped. */
   send(messages: readonly Sent[]): (SendResult | string)[] {
     if (messages.length === 0) return [];
     this.#sweep();
     const { lastId } = this;
     const results = messages.map((message) => this.#append(message));
     const dropped = { fromId: this.baseId + 1, toId: this.baseId };
-    // What is known already drops nothing.
+    // Known messages drop nothing.
     while (this.lastId > lastId && this.#isOver()) {
       dropped.toId = this.#places.shift()!.id;
       this.#expiring.delete(dropped.toId);

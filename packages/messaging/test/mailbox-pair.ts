@@ -76,7 +76,7 @@ export class MailboxPair {
     this.mailboxes = new Mailboxes<number>(redis, { prefix, maxMessages: MAX_MESSAGES });
   }
 
-  /** What a step gives, and what it should give. */
+  /** The result of a step, and the expected one. */
   async take(next: MailboxStep): Promise<[unknown, unknown]> {
     const { mailboxes, model } = this;
     switch (next.type) {

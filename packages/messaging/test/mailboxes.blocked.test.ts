@@ -9,7 +9,7 @@ function create(prefix = freshPrefix()): Mailboxes {
 }
 
 describe('block', () => {
-  test('refuses what comes from the sender, and takes it from others', async () => {
+  test('refuses messages of the sender, and takes those of others', async () => {
     const mailboxes = create();
     await mailboxes.send('jack', 'before', { from: 'joe' });
     expect(await mailboxes.block('jack', 'joe')).toBe(true);
@@ -19,11 +19,11 @@ describe('block', () => {
     expect(refusal).toMatchObject({ code: 'ERR_SENDER_BLOCKED', recipient: 'jack', sender: 'joe' });
     expect(await mailboxes.send('jack', 'hi', { from: 'anna' })).toEqual({ id: 2, isDuplicate: false });
     expect(await mailboxes.send('jill', 'hi', { from: 'joe' })).toEqual({ id: 1, isDuplicate: false });
-    // What is there stays.
+    // Stored messages stay.
     expect((await mailboxes.receive('jack')).map(({ body }) => body)).toEqual(['before', 'hi']);
   });
 
-  test('refuses only the messages of the sender in a batch, whatever else travels with them', async () => {
+  test('refuses only the messages of the sender in a batch', async () => {
     const mailboxes = create();
     await mailboxes.block('jack', 'joe');
     const outcomes = await Promise.allSettled(
@@ -37,7 +37,7 @@ describe('block', () => {
     expect((await mailboxes.receive('jack')).map(({ body }) => body)).toEqual([0, 2, 4]);
   });
 
-  test('the one that expires is the one that said so, also behind refused ones', async () => {
+  test('a `ttlMs` counts for its own message, also after refused ones', async () => {
     const prefix = freshPrefix();
     const mailboxes = create(prefix);
     await mailboxes.block('jack', 'joe');

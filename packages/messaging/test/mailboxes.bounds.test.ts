@@ -11,7 +11,7 @@ describe('maxMessages', () => {
     const results = await mailboxes.sendMany(
       [1, 2, 3, 4, 5].map((body) => ({ recipient: 'jack', body, from: 'anna' })),
     );
-    // What travels together is stored, then dropped together.
+    // Messages of one call are stored, then dropped together.
     expect(results).toEqual(
       [1, 2, 3, 4, 5].map((id) => ({ id, isDuplicate: false, dropped: { fromId: 1, toId: 2 } })),
     );
@@ -94,7 +94,7 @@ describe('maxBytes', () => {
 });
 
 describe('keepMs', () => {
-  test('lets the next send drop what is too old, visibly', async () => {
+  test('lets the next send drop messages that are too old, and report them', async () => {
     const prefix = freshPrefix();
     const mailboxes = new Mailboxes(redis, { prefix, keepMs: 60_000 });
     await mailboxes.sendMany(['old', 'old'].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
@@ -107,7 +107,7 @@ describe('keepMs', () => {
     ]);
   });
 
-  test('empties a mailbox that gets nothing, and status says what was lost', async () => {
+  test('empties a mailbox without new messages, and `status` has the dropped ones', async () => {
     const mailboxes = new Mailboxes(redis, { prefix: freshPrefix(), keepMs: 1_500 });
     await mailboxes.sendMany([1, 2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
     await mailboxes.ack('jack', 1);
@@ -161,7 +161,7 @@ describe('sentAt', () => {
   });
 });
 
-describe('a mailbox whose numbering is gone', () => {
+describe('a mailbox without its numbering', () => {
   test('begins anew, in another epoch, with nothing of the old one', async () => {
     const prefix = freshPrefix();
     const mailboxes = new Mailboxes(redis, { prefix });

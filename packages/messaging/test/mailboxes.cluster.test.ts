@@ -1,21 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
-import { startCluster } from '@mortise/redis-server';
-import type { RedisCluster } from '@mortise/redis-server';
-import { Cluster } from 'ioredis';
+import { runCluster } from '@mortise/test-kit';
 
-let servers: RedisCluster;
-let cluster: Cluster;
-
-beforeAll(async () => {
-  servers = await startCluster({ replicasPerMaster: 0 });
-  cluster = new Cluster(servers.startupNodes);
-});
-
-afterAll(async () => {
-  await cluster?.quit();
-  await servers?.stop();
-});
+const { servers, cluster } = await runCluster({ replicasPerMaster: 0 });
 
 test('serves recipients of all masters: waiting, sending to many, acking', async () => {
   const mailboxes = new Mailboxes<string>(cluster);
@@ -68,7 +55,7 @@ test('devices, expiry and blocked senders are of one slot each, on all masters',
   );
 });
 
-test('wakes a receiver whose mailbox has moved to another master', async () => {
+test('wakes a receiver after its mailbox has moved to another master', async () => {
   const mailboxes = new Mailboxes<string>(cluster);
   await mailboxes.send('jack', 'one', { from: 'anna' });
   await mailboxes.ack('jack', 1);

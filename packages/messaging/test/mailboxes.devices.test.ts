@@ -20,7 +20,7 @@ async function bodies(mailboxes: Mailboxes, device?: string): Promise<unknown[]>
 }
 
 describe('addDevice', () => {
-  test('begins at the newest message, or at the oldest that is stored', async () => {
+  test('begins after the newest message, or before the oldest stored one', async () => {
     const mailboxes = create();
     await sendAll(mailboxes, [1, 2, 3]);
     await mailboxes.ack('jack', 1);
@@ -34,7 +34,7 @@ describe('addDevice', () => {
     expect(await bodies(mailboxes)).toEqual([2, 3, 4]);
   });
 
-  test('leaves a device alone that is there', async () => {
+  test('does not change an existing device', async () => {
     const mailboxes = create();
     await sendAll(mailboxes, [1, 2]);
     expect(await mailboxes.addDevice('jack', 'main')).toEqual({ isNew: false, ackedId: 0 });
@@ -105,7 +105,7 @@ describe('addDevice', () => {
 });
 
 describe('ack of several devices', () => {
-  test('frees what the slowest one has acked, and counts for each', async () => {
+  test('frees the messages that the slowest one has acked, and counts for each', async () => {
     const mailboxes = create();
     await mailboxes.addDevice('jack', 'main');
     await mailboxes.addDevice('jack', 'phone');
@@ -151,7 +151,7 @@ describe('ack of several devices', () => {
     ]);
   });
 
-  test('a cap drops what a slow device has not acked, and tells that device alone', async () => {
+  test('a cap drops messages that a slow device has not acked, and reports them to it alone', async () => {
     const mailboxes = create({ maxMessages: 3 });
     await mailboxes.addDevice('jack', 'main');
     await mailboxes.addDevice('jack', 'phone');
@@ -176,7 +176,7 @@ describe('ack of several devices', () => {
 });
 
 describe('removeDevice', () => {
-  test('frees what it alone had not acked', async () => {
+  test('frees the messages that it alone had not acked', async () => {
     const mailboxes = create();
     await mailboxes.addDevice('jack', 'phone');
     await mailboxes.addDevice('jack', 'gone');
@@ -202,7 +202,7 @@ describe('removeDevice', () => {
     }
   });
 
-  test('of the last one keeps what comes for the next one, and the numbers', async () => {
+  test('of the last one keeps later messages for the next one, and the numbering', async () => {
     const mailboxes = create();
     await sendAll(mailboxes, [1, 2]);
     await mailboxes.ack('jack', 1);
@@ -216,8 +216,8 @@ describe('removeDevice', () => {
   });
 });
 
-describe('a device of a mailbox that is not there', () => {
-  test('is unknown, unless it is the one that the first message makes', async () => {
+describe('a device of a missing mailbox', () => {
+  test('is unknown, except the one that the first message creates', async () => {
     const mailboxes = create();
     expect(await mailboxes.receive('jack', { device: 'main' })).toEqual([]);
     expect(await mailboxes.ack('jack', 0)).toBe(0);
@@ -230,7 +230,7 @@ describe('a device of a mailbox that is not there', () => {
 });
 
 describe('waiting', () => {
-  test('a device that has read everything is woken while another one is behind', async () => {
+  test('a device without unread messages is woken while another one has some', async () => {
     const prefix = freshPrefix();
     const mailboxes = create({ prefix });
     await mailboxes.addDevice('jack', 'main');
@@ -260,7 +260,7 @@ describe('waiting', () => {
 });
 
 describe('the last fetch', () => {
-  test('is that of a receive, also of one that finds nothing, by device', async () => {
+  test('is that of the last receive of each device, even without messages', async () => {
     const mailboxes = create();
     await sendAll(mailboxes, [1]);
     await mailboxes.addDevice('jack', 'phone');

@@ -37,7 +37,7 @@ class Box {
     return (await this.mailboxes.receive('jack', options)).map(({ body }) => body);
   }
 
-  /** What is stored of the log, without payloads. */
+  /** The stored log, without payloads. */
   async stored(): Promise<string[]> {
     const entries = await redis.lrange(`${this.#key}-log`, 0, -1);
     return entries.map((entry) => /^(\d+:X?)/.exec(entry)![1]!);
@@ -65,7 +65,7 @@ describe('a message with ttlMs', () => {
     expect(others).toEqual([]);
     expect(message).toEqual({ id: 2, from: 'anna', body: 'long', sentAt: expect.any(Number) });
     expect(message!.sentAt + HOUR_MS).toBeGreaterThan(Date.now());
-    // What was sent was sent.
+    // The id of an expired message is still known.
     expect(await mailboxes.send('jack', 'again', { from: 'anna', id: 'x' })).toEqual({
       id,
       isDuplicate: true,
@@ -138,7 +138,7 @@ describe('a message with ttlMs', () => {
     expect(await box.mailboxes.status('jack')).toMatchObject({ ackedId: 4, lastId: 4, unread: 0 });
   });
 
-  test('leaves nothing behind in a mailbox that nobody reads', async () => {
+  test('leaves nothing in a mailbox that nobody reads', async () => {
     const box = new Box();
     for (let round = 0; round < 10; round += 1) {
       const ids = [3 * round + 1, 3 * round + 2, 3 * round + 3];
@@ -196,7 +196,7 @@ describe('a message with ttlMs', () => {
     expect(await box.stored()).toEqual(['7:', '8:', '9:', '10:', '11:']);
   });
 
-  test('whose marks were lost troubles nobody', async () => {
+  test('without its marks troubles nobody', async () => {
     const box = new Box();
     await box.send('a', 'x2', 'x3', 'b');
     await box.expire(2, 3);
@@ -253,7 +253,7 @@ describe('a message with ttlMs', () => {
     ]);
   });
 
-  test('of a mailbox whose numbering is gone troubles nobody', async () => {
+  test('of a mailbox without its numbering troubles nobody', async () => {
     const box = new Box();
     await box.send('x1', 'x2', 'x3');
     await box.expire(1, 2);
@@ -265,7 +265,7 @@ describe('a message with ttlMs', () => {
     expect(await box.sizes()).toEqual({ uncounted: 0, expiring: 0 });
   });
 
-  test('that is dropped by age does not come back', async () => {
+  test('of a message that was dropped by age brings nothing back', async () => {
     const box = new Box({ keepMs: 1_000 });
     await box.send('x1', 'a');
     await until('the log to expire', async () => (await box.stored()).length === 0);

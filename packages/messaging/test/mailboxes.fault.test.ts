@@ -49,7 +49,7 @@ async function insist<Value>(call: () => Promise<Value>): Promise<Value> {
   return value;
 }
 
-/** What may happen to the connection between two commands, or while one is under way. */
+/** Events of the connection between two commands, or during one. */
 const FAULTS: Readonly<Record<string, () => void | Promise<void>>> = {
   'a cut': () => proxy.cut(),
   'a lost reply': () => proxy.dropReplies(),
@@ -114,7 +114,7 @@ test('a lost reply differs from a message that was not sent: the id is known', a
   expect(repeated).toEqual({ id: 2, isDuplicate: true });
 });
 
-test('what ioredis sends again by itself is sent once, also without an id', async () => {
+test('a command that ioredis sends again is one message, also without an id', async () => {
   const prefix = freshPrefix();
   const patient = new Redis(proxy.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
   patient.on('error', () => undefined);
@@ -131,7 +131,7 @@ test('what ioredis sends again by itself is sent once, also without an id', asyn
   }
 });
 
-test('a receiver that waits gets what was sent while its connection was cut', async () => {
+test('a waiting receiver gets messages that were sent while its connection was cut', async () => {
   const prefix = freshPrefix();
   const patient = new Redis(proxy.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
   patient.on('error', () => undefined);
@@ -153,7 +153,7 @@ test('a receiver that waits gets what was sent while its connection was cut', as
   }
 });
 
-test('a server that is killed and comes back has all that was answered, to the last detail', async () => {
+test('a server that is killed and restarts has every confirmed change', async () => {
   const prefix = freshPrefix();
   const redis = new Redis(server.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
   redis.on('error', () => undefined);
@@ -198,7 +198,7 @@ test('a server that is killed and comes back has all that was answered, to the l
   }
 });
 
-test('a sender and a receiver go on over a server that is killed again and again', async () => {
+test('a sender and a receiver survive a server that is killed again and again', async () => {
   const prefix = freshPrefix();
   const client = (): Redis => {
     const redis = new Redis(server.url, { retryStrategy: () => 5, maxRetriesPerRequest: 0 });
@@ -234,7 +234,7 @@ test('a sender and a receiver go on over a server that is killed again and again
   expect(await receiver.status('jack')).toMatchObject({ unread: 0, lastId: messages, ackedId: messages });
 });
 
-test('a server whose memory is full takes no message, and lets what is there be read and acked', async () => {
+test('a server with full memory takes no message, and lets stored ones be read and acked', async () => {
   const prefix = freshPrefix();
   const redis = connect(server.url);
   const mailboxes = new Mailboxes<number>(redis, { prefix });
@@ -261,7 +261,7 @@ test('a server whose memory is full takes no message, and lets what is there be 
   }
 });
 
-test('a server whose memory is full lets chats be unmuted, and none be muted', async () => {
+test('a server with full memory lets chats be unmuted, not muted', async () => {
   const redis = connect(server.url);
   const chats = new Chats(redis, { prefix: freshPrefix() });
   for (const chatId of ['a', 'b'])
@@ -280,7 +280,7 @@ test('a server whose memory is full lets chats be unmuted, and none be muted', a
   }
 });
 
-test('a server whose memory is full lets members leave, and remembers the epoch of the chat that ends with the last one', async () => {
+test('a server with full memory lets members leave, and remembers the epoch of an ended chat', async () => {
   const redis = connect(server.url);
   const prefix = freshPrefix();
   const chats = new Chats(redis, { prefix });

@@ -28,7 +28,7 @@ test('every key expires as it promises, but the list of blocked senders', async 
   await mailboxes.receive('}x');
   await mailboxes.addDevice('}x', 'phone');
   await mailboxes.block('}x', 'joe');
-  // What only looks leaves nothing.
+  // Reads leave nothing.
   await mailboxes.receive('reader', { waitMs: 10 });
   await mailboxes.unread('reader');
   await mailboxes.status('reader');
@@ -69,7 +69,7 @@ test('by default messages stay for 30 days, ids for 20 minutes, the numbering fo
   ]);
 });
 
-test('acking everything leaves no messages behind, also those that expire or have', async () => {
+test('an ack of everything leaves no messages, also none that expire or have expired', async () => {
   const prefix = freshPrefix();
   const mailboxes = new Mailboxes(redis, { prefix });
   await mailboxes.sendMany(

@@ -7,7 +7,7 @@ import { MailboxPair, mailboxStep } from './mailbox-pair.js';
 import { describeOnBoth } from './topologies.js';
 
 describeOnBoth((redis) => {
-  test('behaves like arrays with cursors, whatever is sent in one tick', async () => {
+  test('behaves like arrays with cursors, for any calls of one tick', async () => {
     const property = fc.asyncProperty(fc.array(mailboxStep, { maxLength: 20 }), async (steps) => {
       const pair = new MailboxPair(redis(), freshPrefix());
       for (const next of steps) {

@@ -72,7 +72,7 @@ describe('send', () => {
   });
 
   test.each([[undefined], [() => 1], [Symbol('x')], [1n]])(
-    'refuses a body that is no JSON value',
+    'refuses a body without a JSON form',
     async (body) => {
       const mailboxes = create();
       await expect(mailboxes.send('jack', body, ANNA)).rejects.toThrow(TypeError);
@@ -268,7 +268,7 @@ describe('receive', () => {
 });
 
 describe('ack', () => {
-  test('frees what it passes and says how many that were', async () => {
+  test('frees the acked messages, and returns how many', async () => {
     const mailboxes = create();
     await mailboxes.sendMany([1, 2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
     expect(await mailboxes.ack('jack', 2)).toBe(2);
@@ -339,7 +339,7 @@ describe('unread and status', () => {
     });
   });
 
-  test('of one with messages, and of one that is read to its end', async () => {
+  test('of one with messages, and of one without unread ones', async () => {
     const mailboxes = create();
     await mailboxes.send('jack', 'a', ANNA);
     await mailboxes.send('jack', 'b', ANNA);
@@ -401,7 +401,7 @@ describe('options', () => {
     expect(() => new Mailboxes(redis, options)).toThrow(RangeError);
   });
 
-  test('a client that is none is refused', () => {
+  test('refuses an object that is no client', () => {
     expect(() => new Mailboxes({} as typeof redis)).toThrow(TypeError);
   });
 });

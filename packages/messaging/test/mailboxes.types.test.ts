@@ -66,7 +66,7 @@ test('devices, blocked senders and expiry have types, too', async () => {
   await expect(mailboxes.receive('jack', { device: 7 })).rejects.toThrow(TypeError);
 });
 
-test('what the compiler refuses is refused at run time as well', async () => {
+test('the package refuses at run time the types that the compiler refuses', async () => {
   const mailboxes = new Mailboxes(redis, { prefix: freshPrefix() });
   // @ts-expect-error -- a URL is no client
   expect(() => new Mailboxes('redis://127.0.0.1')).toThrow(TypeError);

@@ -21,7 +21,7 @@ async function isAwaited(prefix: string, recipient: string): Promise<void> {
 }
 
 describe('receive with waitMs', () => {
-  test('returns at once what is there', async () => {
+  test('returns stored messages at once', async () => {
     const mailboxes = create();
     await mailboxes.send('jack', 1, ANNA);
     expect(await mailboxes.receive('jack', { waitMs: Infinity })).toHaveLength(1);
@@ -62,7 +62,7 @@ describe('receive with waitMs', () => {
     expect(await other).toBe('enough');
   });
 
-  test('is woken by each message of a mailbox that is acked in between', async () => {
+  test('is woken by each message, with acks in between', async () => {
     const prefix = freshPrefix();
     const mailboxes = create(prefix);
     const bodies: unknown[] = [];

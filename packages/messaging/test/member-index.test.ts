@@ -45,7 +45,7 @@ describe('the index of a member', () => {
   });
 
   /** As a crash between the two steps of a join leaves it. */
-  test('keeps what a crash left for a minute, then whoever reads it cleans it, mute and all', async () => {
+  test('keeps entries of a crash for a minute; then a reader removes them, with their mutes', async () => {
     const { prefix, chats, index, age } = create();
     const mutes = `${prefix}:messaging:{ben}:mutes`;
     for (const chatId of ['gone', 'left', 'kept']) {
@@ -65,7 +65,7 @@ describe('the index of a member', () => {
     expect(await redis.hkeys(mutes)).toEqual(['kept']);
   });
 
-  test('keeps an entry that is refreshed while somebody cleans it away: no membership is lost', async () => {
+  test('keeps an entry that is refreshed during its removal: no membership is lost', async () => {
     const { chats, index, age } = create();
     await chats.create({ sender: 'anna', members: [], chatId: 'c' });
     for (let round = 0; round < 60; round += 1) {
@@ -125,7 +125,7 @@ describe('the index of a member', () => {
 });
 
 describe('maxChats', () => {
-  test('bounds the chats of a member; who has too many comes into no further one', async () => {
+  test('bounds the chats of a member; further ones are refused', async () => {
     const { chats, index } = create({ maxChats: 2 });
     await chats.create({ sender: 'ben', members: [], chatId: 'a' });
     await chats.create({ sender: 'ben', members: [], chatId: 'b' });
@@ -141,7 +141,7 @@ describe('maxChats', () => {
     expect(await chats.join('a', 'ben')).toMatchObject({ isNew: false });
   });
 
-  test('what dangles and is old is cleaned away for others', async () => {
+  test('old useless entries are removed for others', async () => {
     const { chats, index, age } = create({ maxChats: 2 });
     for (const chatId of ['a', 'b']) await redis.zadd(index, Date.now(), chatId);
     await age('a');
@@ -195,7 +195,7 @@ describe('the last chat of a member', () => {
     expect(await redis.pttl(left)).toBeGreaterThan(0);
   });
 
-  test('refused joins and creates leave no entry to those who are not in the chat', async () => {
+  test('refused joins and creates leave no entry to non-members', async () => {
     const { prefix, chats, index } = create({ maxMembers: 2, maxChats: 2 });
     const refused = (code: string) => ({ code });
     await expect(chats.join('none', 'ben')).rejects.toMatchObject(refused('ERR_UNKNOWN_CHAT'));

@@ -55,7 +55,7 @@ describe('chatsOf', () => {
     expect((await chats.chatsOf('ben'))[0]!.lastAt).toBe(pulled!.messages[0]!.sentAt);
   });
 
-  test('unread is what pull returns: without edits, deletions, deleted messages and what was dropped', async () => {
+  test('unread counts the messages of `pull`: no edits, deletions, deleted or dropped messages', async () => {
     const chats = create({ maxMessages: 8 });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'] });
     const same = async (member: string): Promise<number> => {
@@ -149,7 +149,7 @@ describe('mute', () => {
     expect(await chats.pull('ben')).toMatchObject([{ chatId: 'g', unread: 1, isMuted: false }]);
   });
 
-  test('is refused to who is in the index only, and changes nothing', async () => {
+  test('is refused for an index entry without a membership, and changes nothing', async () => {
     const prefix = freshPrefix();
     const chats = create({ prefix });
     await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
@@ -161,7 +161,7 @@ describe('mute', () => {
     }
   });
 
-  test('of who leaves while it is being written is undone', async () => {
+  test('of a member who leaves meanwhile is undone', async () => {
     const prefix = freshPrefix();
     const chats = create({ prefix });
     await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
@@ -184,7 +184,7 @@ describe('mute', () => {
   });
 
   test.each(['join', 'create'])(
-    'that is set while the member leaves is over when a %s has them back',
+    'that is set while the member leaves ends when a %s adds them again',
     async (back) => {
       const prefix = freshPrefix();
       const chats = create({ prefix });

@@ -42,7 +42,7 @@ async function drain(chats: Chats, options: PullOptions): Promise<Pulled[]> {
 }
 
 describe('maxReplyBytes of pull', () => {
-  test('bounds what one reply has, and the rest comes with the next ones, in order', async () => {
+  test('bounds one reply; the other messages come with the next ones, in order', async () => {
     const { chats, chatIds } = await filled(3, 8);
     const first = await chats.pull('ben', { maxReplyBytes: 6_000 });
     const bytes = first.flatMap(({ messages }) => messages).length * 1_000;
@@ -55,7 +55,7 @@ describe('maxReplyBytes of pull', () => {
     }
   });
 
-  test('counts everything that is unread, also what was left', async () => {
+  test('counts all unread messages, also those without room', async () => {
     const { chats } = await filled(1, 8);
     const [pulled] = await chats.pull('ben', { maxReplyBytes: 3_500 });
     expect(pulled).toMatchObject({ unread: 8, lastId: 8, ackedId: 0 });
@@ -66,13 +66,13 @@ describe('maxReplyBytes of pull', () => {
     ]);
   });
 
-  test('the first message comes whatever its size, and of several chats only one then', async () => {
+  test('the first message of all comes at any size, and then no other', async () => {
     const { chats, chatIds } = await filled(3, 2);
     expect(idsOf(await chats.pull('ben', { maxReplyBytes: 1 }))).toEqual([[chatIds[0], [1]]]);
     expect(await drain(chats, { maxReplyBytes: 1 })).toHaveLength(6);
   });
 
-  test('a message that does not fit any more stays unread, also where it is the only one of its chat', async () => {
+  test('a message without room stays unread, also the only one of its chat', async () => {
     const { chats, chatIds } = await filled(3, 1);
     expect(idsOf(await chats.pull('ben', { maxReplyBytes: 1_500 }))).toEqual([[chatIds[0], [1]]]);
     expect(await chats.chatsOf('ben')).toMatchObject(chatIds.map(() => ({ unread: 1 })));
@@ -81,7 +81,7 @@ describe('maxReplyBytes of pull', () => {
     );
   });
 
-  test('each chat has its part: one with much does not keep the others waiting', async () => {
+  test('each chat has its share: one with much does not delay the others', async () => {
     const { chats, chatIds } = await filled(3, 2);
     for (let message = 0; message < 20; message += 1) await chats.post(chatIds[0]!, 'anna', KILO);
     const pulled = await chats.pull('ben', { maxReplyBytes: 7_000 });
@@ -89,7 +89,7 @@ describe('maxReplyBytes of pull', () => {
     for (const { messages } of pulled) expect(messages).toHaveLength(2);
   });
 
-  test('places of deleted messages take no room', async () => {
+  test('deleted messages take no room', async () => {
     const { chats } = await filled(1, 5);
     for (const id of [1, 2, 3]) await chats.delete('chat 10', 'anna', id);
     const pulled = await chats.pull('ben', { maxReplyBytes: 2_200 });
@@ -97,7 +97,7 @@ describe('maxReplyBytes of pull', () => {
     expect(pulled[0]!.unread).toBe(2);
   });
 
-  test('autoAck acks what was returned and nothing else', async () => {
+  test('autoAck acks the returned messages and no others', async () => {
     const { chats } = await filled(2, 3);
     const seen: string[] = [];
     for (;;) {
@@ -111,7 +111,7 @@ describe('maxReplyBytes of pull', () => {
   });
 });
 
-test('what comes to chats that were quiet is bounded as well', async () => {
+test('bounds messages of chats that were quiet, too', async () => {
   const { chats, chatIds } = await filled(3, 0);
   // The first look finds the chats read, the second one their logs empty.
   for (let look = 0; look < 2; look += 1) expect(await chats.pull('ben')).toEqual([]);
@@ -135,7 +135,7 @@ test('Redis sends at most twice the bytes and one message', async () => {
   expect(own.stream.bytesRead - before).toBeLessThan(2 * 10_000 + 1_000);
 });
 
-test('refuses a bound that is none', async () => {
+test('refuses an invalid bound', async () => {
   const chats = new Chats(redis, { prefix: freshPrefix() });
   for (const maxReplyBytes of [0, -1, 1.5, Number.NaN, 2 ** 28 + 1])
     await expect(chats.pull('ben', { maxReplyBytes })).rejects.toThrow(RangeError);

@@ -1,26 +1,11 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import { keySlot } from '@mortise/redis';
-import type { RedisCluster } from '@mortise/redis-server';
-import { startCluster } from '@mortise/redis-server';
-import { disconnect, freshPrefix, monitor, until } from '@mortise/test-kit';
-import { Cluster, Redis } from 'ioredis';
+import { disconnect, freshPrefix, monitor, runCluster, until } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
 
-let servers: RedisCluster;
-let cluster: Cluster;
-beforeAll(async () => {
-  servers = await startCluster();
-  cluster = new Cluster(
-    servers.nodes.map(({ host, port }) => ({ host, port })),
-    { redisOptions: { disconnectTimeout: 100 } },
-  );
-  cluster.on('error', () => undefined);
-  await cluster.ping();
-});
-afterAll(async () => {
-  disconnect(cluster);
-  await servers.stop();
-});
+const { servers, cluster } = await runCluster();
+await cluster.ping();
 
 const CHATS = 30;
 

@@ -1,4 +1,4 @@
-/** What becomes of those who wait when Redis goes away. */
+/** Waits during an outage of Redis. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import { startProxy, startSingle } from '@mortise/redis-server';
@@ -140,7 +140,7 @@ describe.each(CASES)('$method with waitMs, while Redis $outage', ({ outage, meth
 
 describe('pull with autoAck, while its acks get no answer', () => {
   test.each([
-    // What is asked first has until a second after the end.
+    // The first look has until a second after the end.
     ['at the end of the wait', { waitMs: 1_500 }, 0],
     ['with its signal', {}, 50],
   ])('returns what it has read, %s', async (_, options, abortMs) => {

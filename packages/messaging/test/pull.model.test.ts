@@ -56,7 +56,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 4, maxLength: 30 },
 );
 
-/** What is stored: an entry that is no message any more has no size. */
+/** The stored entries: a tombstone has no size. */
 interface Stored {
   readonly id: number;
   readonly kind: 'message' | 'delete' | 'deleted';
@@ -79,7 +79,7 @@ class World {
     for (const chatId of NAMES)
       await this.#chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId });
     for (const step of life) await this.#do(step);
-    // What is left comes, whatever room there is.
+    // The other messages come with any bound.
     for (const maxBytes of [1, 500, 10_000]) {
       for (let pulls = 0; pulls < 8; pulls += 1)
         await this.#pull({ do: 'pull', maxBytes, limit: 100, acked: 3 });

@@ -1,4 +1,4 @@
-/** What happens between two round trips of one pull, at each place where something can. */
+/** Changes between two round trips of one pull, at each place where one can happen. */
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatsOptions, Pulled } from '@mortise/messaging';
@@ -38,7 +38,7 @@ async function play(
 const idsOf = (pulled: readonly Pulled[]): number[][] =>
   pulled.map(({ messages }) => messages.map(({ id }) => id));
 
-test('a message that is posted between heads and entries pushes out none', async () => {
+test('a post between heads and entries hides no message', async () => {
   const { interrupted } = await play(HEADS, (chats) => chats.post('c', 'anna', 4));
   expect(idsOf(await interrupted.pull('ben'))).toEqual([[1, 2, 3, 4]]);
 });
@@ -51,7 +51,7 @@ test('a log that is trimmed between heads and entries', async () => {
   expect((await chats.pull('ben'))[0]).not.toHaveProperty('gap');
 });
 
-test('a chat that is read to its end between heads and entries is not new', async () => {
+test('a chat whose last entry is acked between heads and entries is omitted', async () => {
   const { interrupted } = await play(HEADS, async (others) => {
     for (const member of ['ben', 'cleo']) await others.ack('c', member, 3);
   });
@@ -72,7 +72,7 @@ test.each([
   expect(pulled.map(({ epoch }) => epoch)).toEqual((await chats.chatsOf('ben')).map(({ epoch }) => epoch));
 });
 
-/** What others may do to a chat of which a member is about to read the entries, and what the member then gets. */
+/** A change of a chat before a member reads its entries, and the result of the read. */
 interface Meanwhile {
   readonly what: string;
   /** @param first The id of the first message that the member has not acked. */
@@ -207,7 +207,7 @@ test.each([
   expect(idsOf(await interrupted.pull('ben'))).toEqual(wanted);
 });
 
-test('what is posted behind the first look and before the subscription is not waited for', async () => {
+test('a message between the first look and the subscription ends the wait at once', async () => {
   const { chats, interrupted } = await play(HEADS, (others) => others.post('c', 'anna', 'between'));
   await chats.ack('c', 'ben', 3);
   const before = performance.now();
@@ -215,7 +215,7 @@ test('what is posted behind the first look and before the subscription is not wa
   expect(performance.now() - before).toBeLessThan(4_000);
 });
 
-test('a post wakes who waits, long before they would look again', async () => {
+test('a post wakes a waiting pull, long before the next recheck', async () => {
   const { prefix, chats } = await play(0, () => Promise.resolve());
   await chats.ack('c', 'ben', 3);
   const pull = chats.pull('ben', { waitMs: 60_000 });
@@ -231,7 +231,7 @@ test('a post wakes who waits, long before they would look again', async () => {
   expect(performance.now() - before).toBeLessThan(4_000);
 });
 
-test('somebody who joins while their old entry of the index is being cleaned away keeps it', async () => {
+test('a join during the removal of an old index entry keeps the entry', async () => {
   // Index and heads, then the instant of the entry, the chat once more, and the script that removes it.
   for (const behind of [1, 2, 3, 4]) {
     const { prefix, chats, interrupted } = await play(behind, (others) => others.join('c', 'ben'));

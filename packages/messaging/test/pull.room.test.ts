@@ -6,9 +6,9 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import { stepwise } from './stepwise-client.js';
 
 const redis = connect();
-/** What an entry has besides its body, at most. */
+/** Bytes of an entry besides its body, at most. */
 const HEAD_BYTES = 40;
-/** What Redis says of a chat besides its entries: head, cursor, counts. */
+/** Bytes of a reply for a chat besides its entries: head, cursor, counts. */
 const CHAT_BYTES = 500;
 
 /** A body of so many bytes as JSON. */
@@ -41,7 +41,7 @@ async function ack(chats: Chats, pulled: readonly Pulled[]): Promise<void> {
   for (const { chatId, messages } of pulled) await chats.ack(chatId, 'ben', messages.at(-1)!.id);
 }
 
-/** What Redis sends to a process for a pull, and what that is. */
+/** The bytes that Redis sends for a pull, and its result. */
 async function sentFor(
   prefix: string,
   { maxReplyBytes, isQuiet }: { maxReplyBytes: number; isQuiet: boolean },
@@ -67,14 +67,14 @@ describe.each([
     await post('a', 2_000);
     await post('b', 2_500, 2);
     await redis.lset(`${prefix}:messaging:{a}:log`, 0, `1:0:anna\0{${'x'.repeat(2_000)}`);
-    const told: string[] = [];
+    const reported: string[] = [];
     const pulled = await chats.pull('ben', {
       maxReplyBytes,
-      onUnreadable: ({ chatId }) => told.push(chatId),
+      onUnreadable: ({ chatId }) => reported.push(chatId),
     });
     expect(pulled).toMatchObject([{ chatId: 'b', unread: 2 }]);
     expect(pulled[0]!.messages.map(({ id }) => id)).toEqual(ids);
-    expect(told).toEqual(['a']);
+    expect(reported).toEqual(['a']);
   });
 });
 
@@ -104,7 +104,7 @@ test.each([
 });
 
 describe('D3: a message that is larger than what is left', () => {
-  test('comes next when it has waited for the longest time, whatever others get', async () => {
+  test('comes next when it has waited longest', async () => {
     const busy = namesOf(4);
     const { prefix, chats, post } = await create([...busy, 'large']);
     await post('large', 8_000);
@@ -135,7 +135,7 @@ describe('D3: a message that is larger than what is left', () => {
   });
 });
 
-test('D4: what a writer may post with another limit is not guessed: Redis sends twice the bytes and a message', async () => {
+test('D4: Redis sends at most twice the bytes and one message, also with larger messages of other writers', async () => {
   const names = namesOf(10);
   const { prefix, post } = await create(names);
   const maxReplyBytes = 2_000_000;
@@ -211,7 +211,7 @@ describe('round trips of pull', () => {
     expect((await roundTripsOf(prefix, [{}, {}, {}, {}]))[0]).toEqual([2, 2, 1, 1]);
   });
 
-  test('three for what fits, four for what does not, however many chats', async () => {
+  test('three if all fits, four if not, for any number of chats', async () => {
     const names = namesOf(30);
     const { prefix, post } = await create(names);
     for (const [index, chatId] of names.entries()) await post(chatId, 100 + 200 * index, 5);
@@ -224,7 +224,7 @@ describe('round trips of pull', () => {
     expect(Math.max(...bounded)).toBe(4);
   });
 
-  test('three for what does not fit, too, where less than an eighth of the bytes is left when all have their parts', async () => {
+  test('three also if not all fits, while less than an eighth of the bytes is left', async () => {
     const names = namesOf(4);
     const { prefix, chats, post } = await create(names);
     for (const chatId of names) await post(chatId, 1_000, 30);
@@ -234,7 +234,7 @@ describe('round trips of pull', () => {
     expect((await chats.pull('ben', { maxReplyBytes })).map(({ messages }) => messages.length)).toEqual([
       10, 10, 10, 10,
     ]);
-    // What would go to one more message of a chat goes when it is as much as that.
+    // One more message goes out when an eighth of the bytes is left.
     const less = 4 * 1_700;
     expect((await roundTripsOf(prefix, [{ maxReplyBytes: less }]))[0]).toEqual([4]);
     expect(
@@ -242,7 +242,7 @@ describe('round trips of pull', () => {
     ).toHaveLength(6);
   });
 
-  test('three where a chat was created a moment ago, and where it has dropped more than it may keep', async () => {
+  test('three for a new chat, and for one that has dropped more than it may keep', async () => {
     const { prefix, chats, post } = await create(['a', 'b']);
     await post('a', 100, 12);
     await post('b', 100, 2);
@@ -256,7 +256,7 @@ describe('round trips of pull', () => {
     expect(await trips({ maxMessages: 5 })).toBe(3);
   });
 
-  test('what is left when all have their parts goes to few chats, not a byte to each', async () => {
+  test('unused bytes go to few chats, not a byte to each', async () => {
     const names = namesOf(40);
     const { prefix, post } = await create(names);
     for (const chatId of names) await post(chatId, 150, 4);
@@ -324,7 +324,7 @@ describe('a chat that gets a second pass', () => {
   });
 });
 
-test('a chat that was quiet, has had news and has lost it by hand or by eviction tells of the gap', async () => {
+test('a chat that was quiet and lost its new messages by hand or eviction reports the gap', async () => {
   const { prefix, chats, post } = await create(['a', 'b']);
   for (let look = 0; look < 3; look += 1) expect(await chats.pull('ben')).toEqual([]);
   await post('a', 100, 2);

@@ -136,7 +136,7 @@ describe('pull', () => {
     ]);
   });
 
-  test('what the caps dropped unread is a gap, until it is acked', async () => {
+  test('messages that a cap dropped unread are a gap, until it is acked', async () => {
     const chats = create({ maxMessages: 4 });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'] });
     await postMany(chats, chatId, 'anna', 2);
@@ -172,7 +172,7 @@ describe('pull', () => {
     expect(await chats.pull('ben')).toEqual([]);
   });
 
-  test('who has left gets nothing, at once', async () => {
+  test('a member who has left gets nothing, at once', async () => {
     const chats = create();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     expect(await chats.leave(chatId, 'ben')).toBe(true);

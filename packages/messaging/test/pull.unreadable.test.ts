@@ -27,7 +27,7 @@ async function create(prefix = freshPrefix()): Promise<Chats> {
 
 const keyOf = (prefix: string, part: string): string => `${prefix}:messaging:{b}:${part}`;
 
-/** What makes a chat unreadable, and what Redis or the decoder says of it. */
+/** Damages of a chat, and the error of Redis or the decoder. */
 const DAMAGES: Readonly<Record<string, [act: (prefix: string) => Promise<unknown>, says: RegExp]>> = {
   'a chat of another type': [(prefix) => redis.set(keyOf(prefix, 'chat'), 'x'), /^WRONGTYPE/],
   'a log of another type': [(prefix) => redis.set(keyOf(prefix, 'log'), 'x'), /^WRONGTYPE/],
@@ -52,20 +52,20 @@ describe.each(Object.keys(DAMAGES))('pull with %s', (damage) => {
       ['chat', 'log', 'uncounted'].map((part) => redis.dumpBuffer(keyOf(prefix, part))),
     );
     await act(prefix);
-    const told: ChatUnreadableError[] = [];
+    const reported: ChatUnreadableError[] = [];
     const pull = async () =>
-      (await chats.pull('ben', { limit: 2, onUnreadable: (error) => told.push(error) })).map(
+      (await chats.pull('ben', { limit: 2, onUnreadable: (error) => reported.push(error) })).map(
         ({ chatId, messages, unread }) => [chatId, messages.map(({ body }) => body), unread],
       );
     const others = OTHERS.map((chatId) => [chatId, [1, 2], 3]);
     expect(await pull()).toEqual(others);
     expect(await pull()).toEqual(others);
-    expect(told.map(({ code, chatId }) => [code, chatId])).toEqual([
+    expect(reported.map(({ code, chatId }) => [code, chatId])).toEqual([
       ['ERR_CHAT_UNREADABLE', 'b'],
       ['ERR_CHAT_UNREADABLE', 'b'],
     ]);
-    expect(told[0]).toBeInstanceOf(ChatUnreadableError);
-    expect((told[0]!.cause as Error).message).toMatch(says);
+    expect(reported[0]).toBeInstanceOf(ChatUnreadableError);
+    expect((reported[0]!.cause as Error).message).toMatch(says);
 
     for (const [index, part] of ['chat', 'log', 'uncounted'].entries()) {
       if (state[index]) await redis.restore(keyOf(prefix, part), 0, state[index], 'REPLACE');

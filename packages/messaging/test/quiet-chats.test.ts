@@ -1,4 +1,4 @@
-/** What is remembered of chats in which a member had read everything, and for how long. */
+/** The memory of chats without unread messages, and its age. */
 import { describe, expect, test } from '@jest/globals';
 import { QuietChats } from '../src/pull/quiet-chats.js';
 
@@ -40,20 +40,20 @@ describe('of', () => {
     expect([has(quiet, 'ben', 'a', 499), has(quiet, 'ben', 'a', 500)]).toEqual([true, false]);
   });
 
-  test('has no chat whose log holds what others have yet to read: that it exists tells nothing', () => {
+  test('has no chat with a log that others have yet to read: its existence tells nothing', () => {
     const quiet = create();
     quiet.add('ben', 'a', 0, true);
     quiet.add('ben', 'b', 0, false);
     expect(quiet.of('ben', 0)).toEqual(['b']);
   });
 
-  test('of somebody who has not pulled is nothing', () => {
+  test('is empty for a member who has not pulled', () => {
     expect(create().of('ben', 0)).toEqual([]);
   });
 });
 
 describe('add', () => {
-  test('of a chat that was not asked for its log leaves it what it was, until that is too old', () => {
+  test('without knowledge of the log changes nothing, until it is too old', () => {
     const quiet = create();
     quiet.add('ben', 'a', 0, true);
     quiet.add('ben', 'a', 1);
@@ -62,7 +62,7 @@ describe('add', () => {
     expect(has(quiet, 'ben', 'a', MAX_AGE_MS)).toBe(true);
   });
 
-  test('of a chat that was asked replaces what was known', () => {
+  test('with knowledge of the log replaces the old one', () => {
     const quiet = create();
     quiet.add('ben', 'a', 0, true);
     quiet.add('ben', 'a', 1, false);
@@ -71,7 +71,7 @@ describe('add', () => {
     expect(has(quiet, 'ben', 'a', 2)).toBe(false);
   });
 
-  test('of a chat that was not asked makes its head young, where its log was empty', () => {
+  test('without knowledge of the log renews the age of an empty one', () => {
     const quiet = create();
     quiet.add('ben', 'a', 0, false);
     quiet.add('ben', 'a', 10);
@@ -79,7 +79,7 @@ describe('add', () => {
   });
 });
 
-test('delete forgets one chat of one member, and what is not there', () => {
+test('delete forgets one chat of one member, and ignores unknown ones', () => {
   const quiet = create();
   for (const [member, chatId] of [
     ['ben', 'a'],
@@ -118,7 +118,7 @@ describe('a process that knows too many chats', () => {
   const known = (quiet: QuietChats, members: readonly string[]): string[] =>
     members.filter((member) => has(quiet, member, '0', 0));
 
-  test('forgets those first whose members did not pull for the longest time', () => {
+  test('first forgets the members who have not pulled for longest', () => {
     const { quiet, members } = fill();
     expect(known(quiet, members)).toEqual(members);
     const all = Array.from({ length: 1_000 }, (_, chat) => `${chat}`);
@@ -128,7 +128,7 @@ describe('a process that knows too many chats', () => {
     expect(has(quiet, 'new', 'a', 0)).toBe(true);
   });
 
-  test('counts what was forgotten, so that there is room again', () => {
+  test('counts forgotten chats, so that there is room again', () => {
     const { quiet, members } = fill();
     for (let chat = 0; chat < 1_000; chat += 1) quiet.delete('m3', `${chat}`);
     quiet.keep('m4', ['0']);
@@ -138,7 +138,7 @@ describe('a process that knows too many chats', () => {
     expect(known(quiet, members)).not.toContain('m0');
   });
 
-  test('keeps all of a single member, however many', () => {
+  test('keeps any number of chats of a single member', () => {
     const quiet = create();
     for (let chat = 0; chat <= MAX_CHATS; chat += 1) quiet.add('ben', `${chat}`, 0);
     expect([has(quiet, 'ben', '0', 0), has(quiet, 'ben', `${MAX_CHATS}`, 0)]).toEqual([true, true]);

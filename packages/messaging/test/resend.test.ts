@@ -5,8 +5,7 @@
 import { expect, test } from '@jest/globals';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import type { RedisClient } from '@mortise/redis';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import { stepwise } from './stepwise-client.js';
+import { connect, freshPrefix, resending } from '@mortise/test-kit';
 
 interface World {
   readonly chats: Chats;
@@ -139,12 +138,7 @@ async function create(
 test.each(Object.keys(WRITES))('%s', async (name) => {
   const [act, answer, resent = answer] = WRITES[name]!;
   const once = await create((plain) => plain);
-  const twice = await create((plain) =>
-    stepwise(plain, async (_, send) => {
-      await send();
-      return send();
-    }),
-  );
+  const twice = await create(resending);
   expect(await act(once)).toEqual(answer);
   expect(await act(twice)).toEqual(resent);
   expect(await twice.state()).toEqual(await once.state());

@@ -1,6 +1,6 @@
 /**
- * What spans two slots is done in steps, each of them one script. Here the process that does them dies before each, and between
- * the execution of each and the reply. Somebody else then finds either all of it or nothing, does it again, and it is whole.
+ * A change of two slots has steps, each of them one script. Here its process dies before each, and between the execution of
+ * each and the reply. Another process then finds all or nothing of it, repeats it, and it is whole.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
@@ -47,7 +47,7 @@ describe.each(['a single node', 'Cluster'])('a process dies at every step, on %s
       chats,
       dying,
       indexed: (member: string) => redis().zcard(indexOf(member)),
-      /** What dangles is cleaned away by whoever looks, once it is old. */
+      /** A reader removes useless entries once they are old. */
       expectForgotten: async (member: string) => {
         const indexed = (await redis().call('zrange', [indexOf(member), 0, -1])) as string[];
         for (const chat of indexed) await redis().call('zadd', [indexOf(member), 1, chat]);
@@ -180,7 +180,7 @@ describe.each(['a single node', 'Cluster'])('a process dies at every step, on %s
       );
       for (const { chatId, messages, ackedId } of await chats.pull('ben')) {
         expect(handled.get(chatId)!.length).toBeGreaterThanOrEqual(ackedId);
-        // What comes again was handled before, but not acked.
+        // A repeated message was handled before, but not acked.
         expect(messages.map(({ body }) => body)).toEqual([1, 2, 3].slice(ackedId));
         handled.get(chatId)!.splice(ackedId, Infinity, ...messages.map(({ body }) => body));
         await chats.ack(chatId, 'ben', 3);

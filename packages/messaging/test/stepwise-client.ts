@@ -1,5 +1,8 @@
 import type { RedisClient } from '@mortise/redis';
+import { gate, interposed } from '@mortise/test-kit';
 import type { Cluster, Redis } from 'ioredis';
+
+export { interposed as stepwise };
 
 /** Where a process dies: before its n-th step reaches the server, or before the reply to it arrives. */
 export interface Death {
@@ -11,66 +14,26 @@ export class DeathError extends Error {
   override readonly name = 'DeathError';
 }
 
-interface Pipeline {
-  exec(): Promise<unknown>;
-}
-
-/**
- * A client that does something around each of its steps, counted from 1. A step is a command, with its arguments, or on a single node a pipeline.
- */
-export function stepwise(
-  redis: Redis | Cluster,
-  around: (step: number, send: () => Promise<unknown>, args: readonly unknown[]) => Promise<unknown>,
-): RedisClient {
-  // Each client that wraps it has listeners of its own on it.
-  redis.setMaxListeners(0);
-  let steps = 0;
-  const step = (send: () => Promise<unknown>, args: readonly unknown[] = []): Promise<unknown> => {
-    steps += 1;
-    return around(steps, send, args.flat());
-  };
-  return new Proxy(redis, {
-    get: (target, name) => {
-      const value = Reflect.get(target, name) as unknown;
-      if (typeof value !== 'function') return value;
-      const method = value.bind(target) as (...args: unknown[]) => unknown;
-      if (name === 'call' || name === 'callBuffer') {
-        return (...args: unknown[]) => step(() => method(...args) as Promise<unknown>, args);
-      }
-      if (name !== 'pipeline') return method;
-      return () => {
-        const pipeline = method() as Pipeline;
-        const exec = pipeline.exec.bind(pipeline);
-        pipeline.exec = () => step(exec);
-        return pipeline;
-      };
-    },
-  });
-}
-
 /** A client whose process dies at a step: from then on, nothing that it sends reaches the server. */
 export function mortal(redis: Redis | Cluster, death: Death): RedisClient {
-  return stepwise(redis, async (step, send) => {
+  return interposed(redis, async (step, send) => {
     if (step < death.step) return send();
     if (step === death.step && death.isExecuted) await send();
     throw new DeathError(`died at step ${death.step}`);
   });
 }
 
-/** A client that sends so many steps at once, and what comes behind them when it is released. */
+/** A client that sends a number of steps at once, and later ones when it is released. */
 export function slowlyAfter(
   redis: Redis | Cluster,
   steps: number,
 ): { slow: RedisClient; release: () => void } {
-  let release!: () => void;
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const slow = stepwise(redis, async (step, send) => {
-    if (step > steps) await released;
+  const { passed, open } = gate();
+  const slow = interposed(redis, async (step, send) => {
+    if (step > steps) await passed;
     return send();
   });
-  return { slow, release };
+  return { slow, release: open };
 }
 
 /** Runs an action at each death that it can die, until it lives through; it learns whether it did. */

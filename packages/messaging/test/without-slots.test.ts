@@ -1,4 +1,4 @@
-/** What goes in one command for several chats, on a server without slots. The other tests run on one that enforces them. */
+/** Commands for several chats, on a server without slots. The other tests run on one that enforces them. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { RedisServer } from '@mortise/redis-server';
@@ -49,14 +49,14 @@ test('acks of several chats are one call, and each has its own outcome', async (
   expect(seen.filter((line) => line.startsWith('evalsha'))).toHaveLength(1);
 });
 
-test('what is wrong with one chat does not fail the acks of others', async () => {
+test('an error of one chat does not fail the acks of others', async () => {
   const { prefix, chats } = await filled();
   await redis.set(`${prefix}:messaging:{b}:chat`, 'foreign');
   const acks = await Promise.allSettled(CHATS.map((chatId) => chats.ack(chatId, 'ben', 1)));
   expect(acks.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
 
-test('what chats of a call free is gone, also where a later one turns out to be damaged', async () => {
+test('chats of a call free their messages, even if a later one is damaged', async () => {
   const { prefix, chats } = await filled();
   for (const chatId of CHATS) await chats.ack(chatId, 'cleo', 1);
   await chats.post('c', 'cleo', 2);
@@ -73,7 +73,7 @@ test.each([
   ['the last one, and is the next to last then', [3, 1, 0], 3, 2],
   ['one of the last ones', [3, 0, 0], 3, 3],
   ['not the last one', [3, 0, 1], 3, 3],
-])('who acks was %s', async (_, [anna, ben, cleo], upToId, stored) => {
+])('the member who acks was %s', async (_, [anna, ben, cleo], upToId, stored) => {
   for (const isOneCall of [true, false]) {
     const prefix = freshPrefix();
     const chats = new Chats(redis, { prefix });
