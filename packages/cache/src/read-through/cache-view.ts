@@ -141,7 +141,8 @@ export abstract class CacheView<Value> {
   /**
    * Removes an entry and returns whether it existed. The result of a load under way is not stored, and no `getOrLoad` that
    * starts after this call has resolved returns it, in any process. Rejects with CacheUnavailableError, after which the
-   * entry may or may not be removed. One round trip, shared with other calls of the tick. Repeating it is safe.
+   * entry may or may not be removed. One round trip, shared with other calls of the tick. Repeating it is safe; a call that
+   * ioredis sends again after a lost reply returns false.
    */
   async delete(key: string): Promise<boolean> {
     return this.#core.delete(this.#scope.keyPrefix + requireKey(key));
@@ -149,7 +150,7 @@ export abstract class CacheView<Value> {
 
   /**
    * Invalidates all entries that have the tag, in this cache and its namespaces, and the loads of such entries under way.
-   * One round trip for each shard, O(1) for any number of entries.
+   * One round trip for each shard, O(1) for any number of entries. Repeating it is safe.
    */
   async invalidateTag(tag: string): Promise<void> {
     await this.#core.invalidate([requireTag(tag)]);

@@ -19,11 +19,11 @@ local publish, announces = ARGV[1], ARGV[2]
 local replies, changed = {}, {}
 for index = 3, #KEYS, 2 do
   local value, lease = KEYS[index], KEYS[index + 1]
-  local held = redis.call('GET', lease)
+  local current = redis.call('GET', lease)
   replies[#replies + 1] = redis.call('UNLINK', value)
   changed[#changed + 1] = value
-  if held then
-    endLease(value, lease, held)
+  if current then
+    endLease(value, lease, current)
   end
 end
 announce(changed)

@@ -2,22 +2,24 @@
 -- Answers readers without a usable value, for each entry: take a value that was stored in between, load it under the lease
 -- granted here, or wait for the holder of the lease. A lease older than the version of a tag of the entry is void, since
 -- its load will not be stored: the next caller gets the lease. A lease that pauses after a failed load has no holder: the
--- next caller without a stale value gets it.
+-- next caller without a stale value gets it. A request that is sent again, because its reply was lost, gets its lease again.
 --
 -- KEYS
 --   seq         STRING, the latest token; until a day after it
---   entries...  for each entry: its value (STRING, until it expires), its lease (STRING: the token, then the channels to wake,
---               one a line, or a dash during a pause; until leaseMs or pauseMs) and its known tags (STRING: a token as their version)
+--   entries...  for each entry: its value (STRING, until it expires), its lease (STRING: the token, a blank and its request, then the
+--               channels to wake, one a line; or the token and a dash during a pause; until leaseMs or pauseMs) and its known tags (STRING: a
+--               token as their version)
 -- ARGV
 --   leaseMs     ms
 --   channel     the wake-up channel of this process, or '' if it is not subscribed
+--   request     names this call
 --   entries...  for each entry three: the first 8 bytes of the value that was read, or ''; 1 if readers have a stale value, else 0;
 --               the number of its tags
 -- RETURNS
 --   the server's time (ms); then two for each entry: 1 and a new value, or 2 and the token of the granted lease,
 --   or 3 and a text: the ms that the present lease still runs, and its token
 local seq = KEYS[1]
-local leaseMs, channel = ARGV[1], ARGV[2]
+local leaseMs, channel, request = ARGV[1], ARGV[2], ARGV[3]
 
 -- Maximum size of the channels in one lease; further processes request the lease again when it ends.
 local MAX_BYTES = 16384
@@ -28,31 +30,36 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local replies = { now }
 local key = 2
-for index = 3, #ARGV, 3 do
+for index = 4, #ARGV, 3 do
   local value, lease, tags = KEYS[key], KEYS[key + 1], tonumber(ARGV[index + 2])
-  local found = redis.call('GET', value)
-  local isNew = found and string.sub(found, 1, 8) ~= ARGV[index]
-  local held = not isNew and redis.call('GET', lease)
-  local holder = held and string.match(held, '^[^\n]*')
-  local isPaused = held and string.sub(held, #holder + 1) == '\n-\n'
+  local stored = redis.call('GET', value)
+  local isNew = stored and string.sub(stored, 1, 8) ~= ARGV[index]
+  local current = not isNew and redis.call('GET', lease)
+  local token, grantedTo, channels = string.match(current or '', '^(%d+) ?([^\n]*)(.*)$')
+  local isPaused = channels == '\n-\n'
+  -- The key tells apart the entries of a call, of which several may have the same value.
+  local own = request .. '.' .. key
   local isVoid = isPaused and ARGV[index + 1] == '0'
   for tag = key + 2, key + 1 + tags do
-    local version = held and not isVoid and redis.call('GET', KEYS[tag])
-    isVoid = isVoid or (version and tonumber(version) > tonumber(holder))
+    local version = token and not isVoid and redis.call('GET', KEYS[tag])
+    isVoid = isVoid or (version and tonumber(version) > tonumber(token))
   end
-  if held and not isVoid then
-    if channel ~= '' and not isPaused and #held < MAX_BYTES and not string.find(held, '\n' .. channel .. '\n', 1, true) then
+  if token and not isVoid and grantedTo == own then
+    replies[#replies + 1] = 2
+    replies[#replies + 1] = token
+  elseif token and not isVoid then
+    if channel ~= '' and not isPaused and #current < MAX_BYTES and not string.find(channels, '\n' .. channel .. '\n', 1, true) then
       redis.call('APPEND', lease, channel .. '\n')
     end
     replies[#replies + 1] = 3
-    replies[#replies + 1] = math.max(1, redis.call('PTTL', lease)) .. ' ' .. holder
+    replies[#replies + 1] = math.max(1, redis.call('PTTL', lease)) .. ' ' .. token
   elseif isNew then
     replies[#replies + 1] = 1
-    replies[#replies + 1] = found
+    replies[#replies + 1] = stored
   else
-    local token = nextToken()
+    token = nextToken()
     -- The waiters of the old lease now wait for the new one.
-    redis.call('SET', lease, token .. (held and not isPaused and string.sub(held, #holder + 1) or '\n'), 'PX', leaseMs)
+    redis.call('SET', lease, token .. ' ' .. own .. (not isPaused and channels or '\n'), 'PX', leaseMs)
     replies[#replies + 1] = 2
     replies[#replies + 1] = token
   end

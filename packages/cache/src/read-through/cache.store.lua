@@ -1,5 +1,5 @@
 #!lua
--- Stores entries. A loaded entry is stored only while its lease is held and none of its tags was invalidated since the
+-- Stores entries. A loaded entry is stored only while it has its lease and none of its tags was invalidated since the
 -- lease was granted; an entry without a lease is always stored. Either way the lease ends, or pauses, and its waiters are
 -- woken.
 --
@@ -31,9 +31,9 @@ for index = 3, #ARGV, 5 do
   local value, lease = KEYS[key], KEYS[key + 1]
   local token, keepMs, pauseMs = ARGV[index], tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
   local body, tags = ARGV[index + 3], tonumber(ARGV[index + 4])
-  local held = redis.call('GET', lease)
-  local isHeld = token == '' or (held and string.sub(held, 1, #token + 1) == token .. '\n')
-  local isStored = isHeld and keepMs > 0
+  local current = redis.call('GET', lease)
+  local isOwn = token == '' or (current and string.sub(current, 1, #token + 1) == token .. ' ')
+  local isStored = isOwn and keepMs > 0
   if token == '' then
     token = nextToken()
   end
@@ -53,8 +53,8 @@ for index = 3, #ARGV, 5 do
     redis.call('SET', value, struct.pack('>dd', tonumber(token), now) .. body, 'PX', keepMs)
     changed[#changed + 1] = value
   end
-  if isHeld and held then
-    endLease(value, lease, held)
+  if isOwn and current then
+    endLease(value, lease, current)
     if not isStored and pauseMs > 0 then
       -- The dash in place of channels marks a pause, see cache.lease.lua.
       redis.call('SET', lease, token .. '\n-\n', 'PX', pauseMs)

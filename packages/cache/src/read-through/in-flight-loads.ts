@@ -174,7 +174,7 @@ export class InFlightLoads<Value> {
     const holder = inFlight?.holder;
     if (holder === undefined) return undefined;
     return (lease, versions) => {
-      const isHeld = lease?.toString('latin1').split('\n', 1)[0] === holder;
+      const isHeld = lease?.toString('latin1').split(' ', 1)[0] === holder;
       const isOutdated = versions.some((version) => Number(version) > Number(holder));
       if ((isHeld && !isOutdated) || inFlight?.holder !== holder) return;
       if (inFlight.retry) inFlight.retry();

@@ -1,4 +1,5 @@
 /** One slot of a cache: the commands for its entries. Calls of a tick share a round trip. */
+import { randomBytes } from 'node:crypto';
 import { Coalescer, ServerClock, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import {
@@ -57,6 +58,10 @@ const TAG_MS = 3_600_000;
 /** The length of the token, which tells one stored value from another. */
 const SEEN_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
+const PROCESS = randomBytes(6).toString('base64url');
+
+/** Lease requests of this process. */
+let requested = 0;
 
 export class Shard {
   readonly keys: CacheKeys;
@@ -174,6 +179,8 @@ export class Shard {
     const { keys } = this;
     const { commands, leaseMs } = this.#options;
     const sentAt = performance.now();
+    requested += 1;
+    const request = PROCESS + requested.toString(36);
     const parse = (reply: unknown): LeaseReply[] => {
       const [now, ...answers] = reply as [number, ...(number | Buffer)[]];
       this.clock.learn(sentAt, now);
@@ -187,6 +194,7 @@ export class Shard {
           {
             leaseMs,
             channel,
+            request,
             entries: requests.flatMap(({ seen, isServed, tags }) => [seen, isServed ? 1 : 0, tags.length]),
           },
         ),

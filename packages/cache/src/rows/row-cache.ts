@@ -148,14 +148,18 @@ export class RowCache<Row = unknown> {
     return count;
   }
 
-  /** Removes the row from cache and schedule; returns whether it was scheduled. Costs as much as `schedule`. */
+  /**
+   * Removes the row from cache and schedule; returns whether it was scheduled. Costs as much as `schedule`. Repeating it is
+   * safe; a call that ioredis sends again after a lost reply returns false.
+   */
   async unschedule(id: string): Promise<boolean> {
     return this.#change(id, 0);
   }
 
   /**
    * Makes a scheduled row due now, as after a change in the database; a load that began before is not stored.
-   * Resolves before the row is loaded. Returns false for a row that isn't scheduled. Costs as much as `schedule`.
+   * Resolves before the row is loaded. Returns false for a row that isn't scheduled. Costs as much as `schedule`. Repeating
+   * it is safe.
    */
   async refresh(id: string): Promise<boolean> {
     return this.#change(id, 'now');
