@@ -1,9 +1,9 @@
 /**
  * Chats of many members. Each message is kept until all of them have acked it.
  *
- * The slot of a chat is the truth: its members, their cursors, and the log of messages. The slot of a member has an index
- * of their chats, which may have too many entries but never too few. So every change is one script in one slot, without
- * locks, and a crash between the two slots leaves at most a useless entry, which readers skip and remove.
+ * The slot of a chat is the truth: its members, their cursors, and the log of messages. The slot of a member has an index of
+ * their chats, which may have too many entries but never too few. So every change is one script in one slot, without locks.
+ * A crash between the two slots leaves at most a useless entry, which readers skip and remove.
  *
  * Fan-out on read: a message is stored once, and a member is a cursor of 42 B. Rejected: a list for each member, where a
  * message to 1,000 members costs 8.6 ms of Redis; here it costs 0.04 ms, with push.
@@ -121,9 +121,9 @@ export class Chats<Body = unknown> {
    * messages of a chat and 10,000 of all: with many chats each returns less. With `waitMs` it waits for something new, on
    * subscriptions that the process shares.
    *
-   * Up to 3 round trips of plain reads, in parallel on the nodes of a Cluster; 1 more for messages above `maxReplyBytes`, and
-   * for chats that have changed since the first read, have a gap or begin with deleted messages; then that of the acks.
-   * Useless index entries are removed in the background. O(chats + messages). A damaged chat is omitted and passed to
+   * Up to 3 round trips of plain reads, in parallel on the nodes of a Cluster, and that of the acks. 1 more for messages
+   * above `maxReplyBytes`, and for chats that have changed meanwhile, have a gap or begin with deleted messages. Useless
+   * index entries are removed in the background. O(chats + messages). A damaged chat is omitted and passed to
    * `onUnreadable`. Error: ERR_READ_TIMEOUT if Redis has not answered a second after `waitMs`.
    */
   async pull(member: string, options: PullOptions = {}): Promise<Pulled<Body>[]> {
@@ -253,15 +253,15 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * The events of a member's chats, from their cursors or from the token of an event on: the entries of each chat in the
-   * order of their ids, each once, including the member's own. A pushed entry is delivered as it is; a missed one is read
-   * from the log. Dropped entries are reported as `gap`, and a new numbering as `reset`, unless the member has acked them
-   * elsewhere. Acks nothing: pass the `epoch` of the event to `ack`. Chats that the member joins or leaves are added and
-   * removed; messages from before a join are never delivered, not even with an older token. Joins and leaves of other
-   * members, typing and presence reach only present followers, and may be lost.
+   * The events of a member's chats, from their cursors or from the token of an event on. Each entry of a chat comes once, in
+   * the order of the ids, including the member's own. A pushed entry is delivered as it is; a missed one is read from the
+   * log. Dropped entries are reported as `gap`, and a new numbering as `reset`, unless the member has acked them elsewhere.
+   * Acks nothing: pass the `epoch` of the event to `ack`. Chats that the member joins or leaves are added and removed;
+   * messages from before a join are never delivered, not even with an older token. Joins and leaves of other members, typing
+   * and presence reach only present followers, and may be lost.
    *
-   * Muted chats have no events unless `includeMuted`: a mute takes effect a round trip after it was set, `untilMs` follows
-   * the clock of this process, and an unmuted chat continues where it stopped.
+   * Muted chats have no events unless `includeMuted`. A mute takes effect a round trip after it was set, and `untilMs`
+   * follows the clock of this process. An unmuted chat continues where it stopped.
    *
    * The followers of a process share one subscription for each chat; a push costs Redis one command for any number of
    * members. While nothing happens, a follower sends one read a minute, and so does each chat for all of its followers. A

@@ -37,8 +37,8 @@ export class InvalidBodyError extends CodedError {
 }
 
 /**
- * Unknown chat (never created, or its last member left), unknown device of a mailbox, or unknown message: its id is above
- * the newest, belongs to another epoch, or is no longer stored.
+ * An unknown chat (never created, or its last member left) or an unknown device of a mailbox. Or an unknown message: its id
+ * is above the newest, belongs to another epoch, or is no longer stored.
  */
 export class UnknownIdError extends CodedError {
   /** For ERR_UNKNOWN_CHAT. */

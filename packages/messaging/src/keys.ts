@@ -2,14 +2,14 @@
  * Three entities: a mailbox by its recipient, a chat, and a member (their data across all chats). The names of their parts
  * differ, so a recipient, a chat and a member may have the same name. Keys of files are in `src/files/keys.ts`.
  *
- * The head of a chat and the cursors of its members are one sorted set, since each key costs 100 B. Four members with
- * scores of at most 0 are the head and sort before all others; names are encoded, so none begins with a control character:
+ * The head of a chat and the cursors of its members are one sorted set, since each key costs 100 B. Four members with scores
+ * of at most 0 are the head and sort before all others. Names are encoded, so none begins with a control character.
  *
  *   `\0b` -bytes stored (meaningless while the log is empty) · `\0e` -epoch: instant of creation, ms since 1970 ·
  *   `\0l` -last id · `\0t` -instant of the last entry, ms since the epoch; 0 while there was none
  *
  * A member's score is their cursor (the last id that they acked) plus 1/4 for a reader, 1/2 for an owner; see
- * `src/log/standing.ts`. So the floor, the lowest cursor, is `ZRANGE chat 4 4 WITHSCORES` rounded down, and the number of
+ * `src/log/score.ts`. So the floor, the lowest cursor, is `ZRANGE chat 4 4 WITHSCORES` rounded down, and the number of
  * members `ZCARD - 4`. A mailbox has the same form, with the devices of its recipient as members.
  *
  * | Key | Type | Written by | Goes away |

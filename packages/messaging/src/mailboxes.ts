@@ -1,9 +1,9 @@
 /**
  * Messages to single recipients, kept until the recipient acks them.
  *
- * A mailbox is a log like that of a chat (see `src/log`): a LIST of entries with dense ids, and one ZSET with the head and
- * the cursors of the recipient's devices. One script takes the id and stores the entry, so nobody sees message n + 1 before
- * n, and no lock is needed. Rejected: a STREAM, since an empty one takes 4.3 KB and its ids have gaps; a ZSET, which takes
+ * A mailbox is a log like that of a chat, see `src/log`. It has a LIST of entries with dense ids, and one ZSET with the head
+ * and the cursors of the recipient's devices. One script takes the id and stores the entry, so nobody sees message n + 1
+ * before n, and no lock is needed. Rejected: a STREAM, since an empty one takes 4.3 KB and its ids have gaps. A ZSET takes
  * 288 B for a message that takes 172 here. Messages that all devices have acked are freed at once, so the id before the
  * first entry is `last - length`.
  *
@@ -73,7 +73,7 @@ export class Mailboxes<Body = unknown> {
   /**
    * Sends messages to any recipients; the results are in their order. One round trip for each recipient, in parallel. All
    * messages are checked before any is sent. Not atomic across recipients: it rejects after the last reply, with the first
-   * error, when the other messages were sent; with ids, repeating it is safe. To see each result, call `send` for each
+   * error, when the other messages were sent. With ids, repeating it is safe. To see each result, call `send` for each
    * message in the same tick: that costs the same.
    */
   async sendMany(messages: readonly Outgoing<Body>[]): Promise<SendResult[]> {
@@ -123,11 +123,11 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Adds a device with its own cursor; an existing one is not changed, so repeating it is safe. After a lost reply, the answer
-   * to a resend is `isNew: false`. The first message creates a
-   * mailbox with the device `main`; an earlier `addDevice` creates it with the added device alone. A message is kept until
-   * all devices have acked it: the slowest one keeps messages stored up to the limits of the mailbox, so remove unused
-   * devices. One round trip. O(log devices). Error: ERR_TOO_MANY_DEVICES above 100.
+   * Adds a device with its own cursor; an existing one is not changed, so repeating it is safe. After a lost reply, the
+   * answer to a resend is `isNew: false`. The first message creates a mailbox with the device `main`; an earlier `addDevice`
+   * creates it with the added device alone. A message is kept until all devices have acked it, so remove unused devices: the
+   * slowest one keeps messages stored up to the limits of the mailbox. One round trip. O(log devices). Error:
+   * ERR_TOO_MANY_DEVICES above 100.
    */
   async addDevice(
     recipient: string,

@@ -113,8 +113,8 @@ export interface PostOptions {
 /** Options of one `ack`. */
 export interface AckOptions {
   /**
-   * The epoch of the id, as `pull`, `chatsOf` and `reset` return it: an id of an ended chat acks nothing in a later
-   * chat of the same name. Default: the epoch of the present chat.
+   * The epoch of the id, as `pull`, `chatsOf` and `reset` return it. An id of an ended chat acks nothing in a later chat of
+   * its name. Default: the epoch of the present chat.
    */
   readonly epoch?: number;
 }

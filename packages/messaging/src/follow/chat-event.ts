@@ -26,8 +26,8 @@ export interface GapEvent extends Of<'gap'> {
 }
 
 /**
- * The chat has a new numbering, or its ids went back (it was created again, or the server lost data), or the token's
- * position is invalid: the events continue after the member's cursor.
+ * The chat was created again, the server lost data so that ids went back, or the token's position is invalid. The events
+ * continue after the member's cursor.
  */
 export interface ResetEvent extends Of<'reset'> {
   /** The present epoch of the chat. */

@@ -1,11 +1,11 @@
 /**
  * One chat of one subscription: whether its member is in the chat, and up to which id they may read.
  *
- * A member may leave and come back unnoticed, and messages of the time between are not for them. So it delivers only ids
- * for which the membership is certain: those covered by a read of the cursor, and those pushed since then without an
- * interruption. After an interruption it reads the cursor again. A cursor that isn't above the last delivered id proves an
- * uninterrupted membership, since a join sets the cursor to the newest id. Otherwise, and after a join, a script reads the
- * id after which the member joined.
+ * A member may leave and come back unnoticed, and messages of the time between are not for them. So it delivers only ids for
+ * which the membership is certain. A read of the cursor covers them, or they were pushed since then without an interruption.
+ * After an interruption it reads the cursor again. A cursor that isn't above the last delivered id proves an uninterrupted
+ * membership, since a join sets the cursor to the newest id. Otherwise, and after a join, a script reads the id after which
+ * the member joined.
  */
 import { isOfOneChat } from '../pull/unreadable-chats.js';
 import type { ChatFeed } from './chat-feed.js';

@@ -1,6 +1,6 @@
 /**
- * The messages that are pushed to followers of a chat: one for each script call that changed it, `*:` and the frames of all
- * changes, in order. A frame is a kind, a u32 BE length, and a text. Names are encoded.
+ * The messages that are pushed to followers of a chat, one for each script call that changed it. A message is `*:` and the
+ * frames of all changes, in order. A frame is a kind, a u32 BE length, and a text. Names are encoded.
  *
  * | Kind | Meaning | Text |
  * |---|---|---|

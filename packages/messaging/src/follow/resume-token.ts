@@ -68,7 +68,7 @@ export function seedOf(member: string): number {
 }
 
 /**
- * Joins positions to a token. Leaves out positions that would make it too long: their chats continue after the cursor, so
+ * Joins positions to a token. Leaves out positions that would make it too long. Their chats continue after the cursor, so
  * messages that were delivered and not acked are delivered again.
  *
  * @param positions By `encodePosition`, the most important first.

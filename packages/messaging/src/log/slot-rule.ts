@@ -1,6 +1,6 @@
 /**
  * Whether one command may name keys of several slots. On Cluster it may not. Elsewhere it may, except on a single node that
- * enforces slots: its client doesn't know that, and the server refuses the first such command before it does anything.
+ * enforces slots. Its client doesn't know that, and the server refuses the first such command before it does anything.
  */
 import type { RedisClient } from '@mortise/redis';
 

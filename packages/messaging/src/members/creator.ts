@@ -18,8 +18,8 @@ export interface CreateResult {
   /** False if the chat existed: nothing was changed. Also if this call with its own `chatId` was sent again after a lost reply. */
   readonly isNew: boolean;
   /**
-   * The id of the first message: of this call, of an earlier one with the same `id`, or without an `id` of an equal one that is
-   * still stored. Absent if there is none.
+   * The id of the first message, of this call or of an earlier one with the same `id`. Without an `id`, that of an equal
+   * message that is still stored. Absent if there is none.
    */
   readonly id?: number;
 }

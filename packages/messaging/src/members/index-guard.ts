@@ -5,7 +5,7 @@
  * that. `leave` removes an entry at once, and records that in the chat's slot: the second step of a slower join under that
  * entry is refused. After either refusal the first step is repeated.
  *
- * The limit is an instant of the chat's server. Only the first comparison is with the members' servers: a refusal contains
+ * The limit is an instant of the chat's server. Only the first comparison is with the members' servers. A refusal contains
  * the time of the chat's server, and a refreshed entry is valid for half a minute from then.
  */
 import type { Indexed } from './member-index.js';

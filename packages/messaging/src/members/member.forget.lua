@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Removes useless entries of an index, unless they have changed since they were read: chats that the member has left, chats
--- without the member that are too old for a join under way, and ended mutes.
+-- Removes useless entries of an index, unless they have changed since they were read. These are chats that the member has
+-- left, chats without the member that are too old for a join under way, and ended mutes.
 --
 -- KEYS
 --   chats        ZSET chat -> instant of joining, ms; until its last chat goes

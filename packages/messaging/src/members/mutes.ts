@@ -22,7 +22,7 @@ const MAX_BATCH = 100;
  * slot.
  *
  * So `leave` ends the mute first. `mute` checks the membership before it writes and again afterwards, since the member may
- * be leaving. A mute that is set between the steps of a `leave` has no effect while the member is away; the call that adds
+ * be leaving. A mute that is set between the steps of a `leave` has no effect while the member is away. The call that adds
  * them again ends it.
  */
 export class Mutes {

@@ -1,7 +1,7 @@
 /**
- * Pulls the unread messages of all chats of a member in three steps: the index, the head of each chat, the entries of chats
- * with new ones. The first step also asks whether the logs of quiet chats are empty, so a member with nothing new needs one
- * round trip.
+ * Pulls the unread messages of all chats of a member in three steps. They read the index, the head of each chat, and the
+ * entries of chats with new ones. The first step also asks whether the logs of quiet chats are empty, so a member with
+ * nothing new needs one round trip.
  */
 import { requireName, waitFor } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';

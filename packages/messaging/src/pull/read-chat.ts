@@ -19,7 +19,7 @@ export function bytesOf({ sizes }: ReadChat<unknown>): number {
 }
 
 /**
- * The largest share of the bytes for each chat, when chats that want less leave the rest to the others; the shares then sum
+ * The largest share of the bytes for each chat, if chats that want less leave their bytes to the others. The shares then sum
  * up to the bytes. `Infinity` if there is enough for all. O(n log n).
  */
 export function largestShare(wanted: readonly number[], bytes: number): number {

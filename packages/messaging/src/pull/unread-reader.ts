@@ -5,9 +5,9 @@
  * into its share is read completely, with plain reads. Of a larger one, a script returns the entries that fit, and the size
  * and time of the next one. So the bytes that Redis sends are bounded in advance.
  *
- * The second pass reads chats by the script, again from their cursors: those that have changed since the first pass or begin
- * with a gap or tombstones; those that get unused bytes of others; and the one whose first message has waited longest,
- * whatever its size. So small messages in other chats never block a large one forever.
+ * The second pass reads some chats by the script, again from their cursors. These have changed since the first pass, begin
+ * with a gap or tombstones, or get unused bytes of others. The chat whose first message has waited longest is among them if
+ * that message was too large. So small messages in other chats never block a large one forever.
  *
  * Rejected: the script for all chats, which costs the server three times as much. A rotation stored in Redis: each pull would
  * have to write, and the devices of a member would move it for each other.
@@ -52,9 +52,8 @@ export class UnreadReader<Body> {
   }
 
   /**
-   * Up to `limit` entries of each chat and `maxBytes` of all, at least one. Chats without room are omitted. One or two
-   * round trips; one more for each chat that turns out to be unreadable, or to begin with an older message that is too
-   * large.
+   * Up to `limit` entries of each chat and `maxBytes` of all, at least one. Chats without room are omitted. One or two round
+   * trips. One more for each chat that turns out to be unreadable, or to begin with an older message that is too large.
    *
    * @param chats With `UNREAD_HEAD`, and an entry after the cursor.
    */
@@ -117,8 +116,8 @@ export class UnreadReader<Body> {
 }
 
 /**
- * The requests of the second pass. Chats that were not read get their equal share; the longest waiting chats get one more
- * entry each; the bytes that are left are divided equally among these.
+ * The requests of the second pass. Chats that were not read get their equal share. The longest waiting chats get one more
+ * entry each, and equal parts of the bytes that are left.
  */
 function secondPass(
   read: readonly ReadChat<unknown>[],

@@ -3,8 +3,8 @@
  * costs the server three times as much, and on Cluster no script sees all chats.
  *
  * A log may be trimmed, or grow, between the reads of its head and its entries. Ids are dense, so this is detected: the
- * entries don't begin after the cursor, or their number differs. By then the log may also belong to a later chat of the
- * same name, so the epoch of the last ended chat is read after the entries.
+ * entries don't begin after the cursor, or their number differs. By then the log may also belong to a later chat of its
+ * name. So the epoch of the last ended chat is read after the entries.
  */
 import type { Read } from '@mortise/redis';
 import { readEach } from '@mortise/redis';
@@ -81,9 +81,9 @@ export class WholeLogReader<Body> {
   }
 
   /**
-   * The replies for each chat: its entries; the epoch of the last ended chat of its name; the number of entries after the
-   * cursor that don't count as unread, unless all of these were read. One round trip; one more if the server turns out to
-   * enforce slots.
+   * The replies for each chat: its entries; the epoch of the last ended chat of its name. If more entries are after the
+   * cursor, also the number of those that don't count as unread. One round trip; one more if the server turns out to enforce
+   * slots.
    */
   async #fetch(joined: readonly JoinedChat[], limit: number): Promise<unknown[][]> {
     const { redis, keys } = this.#context;
