@@ -5,8 +5,8 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import { MessagingKeys } from '../src/keys.js';
 import { chatJoin, chatLeave, memberIndex } from '../src/scripts.gen.js';
 import { Reader } from './follow-reader.js';
-import { heldReplies } from './held-replies.js';
-import type { HeldReplies } from './held-replies.js';
+import { delayReplies } from './delayed-replies.js';
+import type { DelayedReplies } from './delayed-replies.js';
 
 const redis = connect();
 const opened: { stop(): Promise<void> }[] = [];
@@ -18,7 +18,7 @@ afterEach(async () => {
 interface World {
   readonly prefix: string;
   readonly chats: Chats;
-  readonly held: HeldReplies;
+  readonly held: DelayedReplies;
   readonly read: (member: string) => Reader;
   /** All earlier pushes to the process have arrived. */
   readonly settle: (reader: Reader) => Promise<void>;
@@ -28,7 +28,7 @@ interface World {
 async function openWorld(): Promise<World> {
   const prefix = freshPrefix();
   const chats = new Chats(redis, { prefix });
-  const held = heldReplies(connect());
+  const held = delayReplies(connect());
   const process = new Chats(held.client, { prefix });
   await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'], body: 1 });
   return {

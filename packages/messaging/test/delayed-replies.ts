@@ -1,4 +1,4 @@
-/** A client of which a test holds replies back: what was asked is done at the server, and the process doesn't know it yet. */
+/** A client whose replies a test delays: the server has executed a command, and the process doesn't know it yet. */
 import type { RedisClient } from '@mortise/redis';
 import { until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
@@ -8,17 +8,17 @@ interface Pipeline {
   exec(): Promise<unknown>;
 }
 
-export interface HeldReplies {
+export interface DelayedReplies {
   readonly client: RedisClient;
-  /** Holds from now on what answers commands with one of these parts, such as a key. */
+  /** Delays replies to commands with one of these parts, such as a key, from now on. */
   hold(...parts: string[]): void;
-  /** Waits for the next reply that is held, unless one is; returns what lets it through. */
+  /** Resolves at the next delayed reply to a function that delivers it. */
   next(): Promise<() => void>;
-  /** Holds nothing any more. */
+  /** Delivers all replies, also later ones. */
   letGo(): void;
 }
 
-export function heldReplies(redis: Redis): HeldReplies {
+export function delayReplies(redis: Redis): DelayedReplies {
   let wanted: readonly string[] = [];
   const held: (() => void)[] = [];
   const pass = async (parts: readonly unknown[], reply: Promise<unknown>): Promise<unknown> => {
