@@ -96,7 +96,7 @@ export class Child {
   }
 }
 
-/** A signal takes effect a moment after it was sent. What is gone stands still as well. */
+/** A signal takes effect a moment after it was sent. A process that has ended stands still as well. */
 function isStopped(pid: number): boolean {
   try {
     // The state is what follows the name, which stands in parentheses.

@@ -27,7 +27,7 @@ export function connectTo(address: RedisAddress): Redis | Cluster {
       retryDelayOnTryAgain: 5,
     });
   }
-  // What ioredis would print while the server is down.
+  // Without a listener, ioredis prints errors while the server is down.
   client.on('error', () => undefined);
   return client;
 }

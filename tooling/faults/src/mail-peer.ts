@@ -27,7 +27,7 @@ export class MailPeer {
         stream.on('end', () => {
           const { mailFrom, rcptTo } = session.envelope;
           const accept = (): void => {
-            // A sender that is gone never hears that the mail was accepted: such a mail counts as not delivered.
+            // A sender that is gone never learns that the mail was accepted: such a mail counts as not delivered.
             if (this.#gone.has(session.id)) return;
             this.mails.push({
               from: mailFrom === false ? '' : mailFrom.address,

@@ -101,7 +101,7 @@ describe('mutex', () => {
     expect(broken(leases, mutexModel)).toEqual(['token order']);
   });
 
-  test('what is wrong with one key is not hidden by another', () => {
+  test('no key hides a violation of another key', () => {
     const leases: Leases = {
       a: { granted: [0, 10], token: 1, released: [40, 50], key: 'x' },
       b: { granted: [20, 30], token: 2, released: [60, 70], key: 'y' },

@@ -40,7 +40,7 @@ test('a run without faults has no violations', () => {
   });
 });
 
-test('who pulls may get again what it has not acked, and who follows may not', () => {
+test('a reader that pulls may get messages again without an ack, and one that follows may not', () => {
   const again = [delivered(1, 1), delivered(2, 2), delivered(1, 1), delivered(2, 2), delivered(3, 3)];
   expect(account([], [puller(...again)])).toMatchObject({ violations: [], pulledAgain: 2 });
   expect(rulesOf([], [follower(...again)])).toEqual(['repeated', 'repeated']);
@@ -72,7 +72,7 @@ test.each<{ what: string; records: ActorRecord[]; rules: string[] }>([
   expect(rulesOf([poster(accepted(1, 1), accepted(2, 2))], [puller(...records)])).toEqual(rules);
 });
 
-test('what was acked never comes again, unless the ack fell into the moment that may be forgotten', () => {
+test('acked messages never come again, unless the ack fell into the moment that may be forgotten', () => {
   const acked = (id: number, at = 0): ActorRecord => ({ type: 'acked', at, chat: 'c', id });
   const first = [delivered(1, 1), delivered(2, 2)];
   expect(rulesOf([], [puller(...first, acked(1), delivered(2, 2))])).toEqual([]);
@@ -85,7 +85,7 @@ test('two members who got different messages under one id are found', () => {
   expect(rulesOf([], [puller(delivered(1, 1)), follower(delivered(2, 1))])).toEqual(['contradiction']);
 });
 
-test('what was accepted while a master was replaced may be forgotten, and only that', () => {
+test('only messages that were accepted while a master was replaced may be forgotten', () => {
   const faults = [{ from: 10, to: 20, mayForget: true }];
   const senders = [poster(accepted(1, 1, 5), accepted(2, 2, 15), accepted(3, 2, 25))];
   const got = [delivered(1, 1, 5), delivered(3, 2, 25)];

@@ -1,4 +1,4 @@
-/** What the records of a process say of which execution was refused. */
+/** The records of a process show the refused executions. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

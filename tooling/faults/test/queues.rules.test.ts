@@ -25,7 +25,7 @@ interface Run {
   readonly leaseEnd?: number;
 }
 
-interface Told {
+interface Given {
   readonly runs: readonly Run[];
   readonly states: readonly (TaskState | undefined)[];
   /** For each succeeded task the place of its execution among `runs`. */
@@ -41,7 +41,7 @@ afterEach(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
 });
 
-function accountOf({ runs, states, results = [], killed = {}, stored, evidence }: Told): Account {
+function accountOf({ runs, states, results = [], killed = {}, stored, evidence }: Given): Account {
   const directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
   directories.push(directory);
   const sources = [0, 1, 2].map((worker): Source => {
@@ -83,7 +83,7 @@ function accountOf({ runs, states, results = [], killed = {}, stored, evidence }
   });
 }
 
-const WHOLE: Told = {
+const WHOLE: Given = {
   runs: [
     { task: 0, from: 0, to: 10, outcome: 'failed' },
     { task: 1, from: 5, to: 20, outcome: 'failed' },
@@ -125,7 +125,7 @@ test.each<[string, Partial<Run>]>([
   expect(rulesOf(1)).toEqual(['attempt number']);
 });
 
-const ONE: Told = { runs: [{ task: 0, from: 0, to: 10 }], states: ['succeeded'], results: [0] };
+const ONE: Given = { runs: [{ task: 0, from: 0, to: 10 }], states: ['succeeded'], results: [0] };
 const again = (run: Partial<Run>): Run => ({
   task: 0,
   worker: 1,
@@ -136,7 +136,7 @@ const again = (run: Partial<Run>): Run => ({
 });
 
 describe('it finds', () => {
-  test.each<[string, Told]>([
+  test.each<[string, Given]>([
     ['lost', { ...ONE, states: [undefined] }],
     ['doubled', { ...ONE, stored: { doubled: [0] } }],
     ['miscounted', { ...ONE, stored: { miscounted: ['q: 2 succeeded, but 1 are listed'] } }],
@@ -188,25 +188,25 @@ describe('it finds', () => {
         evidence: { groups: [[0, 1]] },
       },
     ],
-  ])('%s', (rule, told) => {
-    const { violations } = accountOf(told);
+  ])('%s', (rule, given) => {
+    const { violations } = accountOf(given);
     expect(violations.map((violation) => violation.rule)).toContain(rule);
   });
 });
 
 describe('it excuses', () => {
-  test('what retention has removed, if it ran', () => {
+  test('a task that retention has removed, if it ran', () => {
     const removed = accountOf({ ...ONE, states: [undefined], evidence: { mayBeRemoved: true } });
     expect([removed.violations, removed.tasks.removed]).toEqual([[], 1]);
     const lost = accountOf({ ...ONE, runs: [], states: [undefined], evidence: { mayBeRemoved: true } });
     expect(lost.violations.map(({ rule }) => rule)).toEqual(['lost']);
   });
 
-  test('what was accepted while a failover could forget it, and nothing that came before', () => {
+  test('a task that was accepted while a failover could forget it, and none from before', () => {
     const faults = [{ from: 10_000, to: 20_000, mayForget: true }];
-    const told = { runs: [], states: [undefined, undefined] };
+    const given = { runs: [], states: [undefined, undefined] };
     const { violations, tasks } = accountOf({
-      ...told,
+      ...given,
       evidence: { faults, acceptedAt: Float64Array.of(9_999, 10_001) },
     });
     expect(violations.map(({ rule, task }) => [rule, task])).toEqual([['lost', 0]]);

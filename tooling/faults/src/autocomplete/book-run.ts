@@ -32,16 +32,16 @@ export interface Verdict {
   readonly wrong: readonly string[];
   /** Entries of which parts of another version were found, or not all parts. */
   readonly torn: readonly string[];
-  /** What is wrong with how the book lies in Redis. */
+  /** The faults of the keys of the book. */
   readonly faults: readonly string[];
-  /** What actors did not expect. */
+  /** The unexpected errors of actors. */
   readonly errors: readonly string[];
 }
 
 export const GOOD: Verdict = { wrong: [], torn: [], faults: [], errors: [] };
 
 const TIMEOUT_MS = 90_000;
-const MOST_TOLD = 10;
+const MOST_SHOWN = 10;
 /** Lookups, and changes of the book that is compared, at the same time. */
 const AT_ONCE = 200;
 
@@ -87,7 +87,7 @@ export class BookRun {
     }
   }
 
-  /** What actors did not expect. */
+  /** The unexpected errors of actors. */
   get errors(): string[] {
     return this.#configs
       .flatMap(({ file }) => readJournal(file))
@@ -139,10 +139,10 @@ export class BookRun {
     if (this.#options.isBoosting) wrong.push(...(await this.#wrongShared()));
     const faults = await this.#faults(found);
     return {
-      wrong: wrong.slice(0, MOST_TOLD),
-      torn: torn.slice(0, MOST_TOLD),
-      faults: faults.slice(0, MOST_TOLD),
-      errors: this.errors.slice(0, MOST_TOLD),
+      wrong: wrong.slice(0, MOST_SHOWN),
+      torn: torn.slice(0, MOST_SHOWN),
+      faults: faults.slice(0, MOST_SHOWN),
+      errors: this.errors.slice(0, MOST_SHOWN),
     };
   }
 
@@ -155,9 +155,9 @@ export class BookRun {
   async #start(config: ActorConfig): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const child = new Child('autocomplete/program.js', config, config.file, (message) => {
-        const told = message as ActorMessage;
-        if (told === 'ready') resolve();
-        else this.accepted += told;
+        const report = message as ActorMessage;
+        if (report === 'ready') resolve();
+        else this.accepted += report;
       });
       this.#children[config.index] = child;
       void child.hasEnded.then(() => reject(new Error(`process ${config.index} ended:\n${child.output}`)));
@@ -194,7 +194,7 @@ export class BookRun {
     const byKey = await this.book.get(key);
     if (byKey?.display !== display || byKey.score !== score)
       torn.push(`${key} is ${JSON.stringify(byKey)} by its key`);
-    // What is found by other names is for the comparison to tell.
+    // The comparison checks the answers to other names.
     if (version.score % 8 > 0) return version;
     const byName = await this.book.complete(display, { limit: 1_000 });
     if (!byName.some((other) => other.key === key)) torn.push(`${key} is not found by ${display}`);

@@ -1,4 +1,4 @@
-/** What a book should answer, found by looking at each of its entries. */
+/** The right answers of a book, found by a look at each of its entries. */
 import { normalize } from '@mortise/autocomplete';
 
 export interface Known {
@@ -53,9 +53,9 @@ export class BruteForce {
   }
 
   /**
-   * What is wrong with an answer, if anything: it has to be the best entries that match, the best first, and behind them, to fill up, the
-   * best ones that match with one mistake, and behind these those with a mistake in the last letter of a single word. Entries of the
-   * same score may stand in any order.
+   * The fault of an answer, if any. A right answer has the best entries that match, the best first. After them come the best ones
+   * that match with one mistake, then those with a mistake in the last letter of a single word. Entries of the same score may
+   * have any order.
    */
   fault(text: string, limit: number, isFuzzy: boolean, answer: readonly string[]): string | undefined {
     const tokens = wordsOf(text);
@@ -77,8 +77,8 @@ export class BruteForce {
     };
     const isRight = got.length === wanted.length && new Set(answer).size === answer.length && got.every(fits);
     if (isRight) return undefined;
-    const told = JSON.stringify({ text, tokens, limit, isFuzzy });
-    return `${told}: ${answer.join(' | ')} instead of ${wanted.map(({ key }) => key).join(' | ')}`;
+    const asked = JSON.stringify({ text, tokens, limit, isFuzzy });
+    return `${asked}: ${answer.join(' | ')} instead of ${wanted.map(({ key }) => key).join(' | ')}`;
   }
 
   #best(matches: (words: readonly string[]) => boolean): Indexed[] {

@@ -1,6 +1,6 @@
 import type { RedisAddress } from '../locks/config.js';
 
-/** What a process does with the book: changes the entries that belong to it, without end; or loads many, then ends. */
+/** The work of a process: it changes its own entries without end, or loads many and ends. */
 type Role = 'write' | 'load';
 
 /** The settings of a process, as JSON in its only argument. */
@@ -8,7 +8,7 @@ export interface ActorConfig {
   readonly role: Role;
   /** Which of its kind: entries belong to one of them. */
   readonly index: number;
-  /** Gets what it tries, and what was accepted; see journal.ts. Whoever takes its place goes on behind it. */
+  /** Records its attempts and the accepted ones; see journal.ts. The next process in its place appends to it. */
   readonly file: string;
   readonly redis: RedisAddress;
   readonly prefix: string;
@@ -21,7 +21,7 @@ export interface ActorConfig {
 /** The order to a process over IPC: end when what is under way is accepted. */
 export type Order = 'stop';
 
-/** What it tells: that it runs; or how many changes more were accepted. */
+/** Its messages: it runs, or so many more changes were accepted. */
 export type ActorMessage = 'ready' | number;
 
 /** The book of all. */

@@ -1,6 +1,6 @@
 /**
- * What a process leaves behind: a line when it tries to make an entry another version, and one when that was accepted, each written
- * before anything else happens. What it has written is kept when it is killed.
+ * The journal of a process: a line when it tries to make an entry another version, and one when that was accepted. It writes
+ * each line before it goes on, and the lines survive its death.
  */
 import { existsSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 

@@ -102,7 +102,7 @@ function cut(text: string, random: Random): string {
   return text.slice(0, 1 + random.below(text.length));
 }
 
-/** What somebody types who looks for one of the names: parts of its words, or of words of different names, in any order. */
+/** Text of a user who looks for one of the names: beginnings of its words, or of words of different names, in any order. */
 export function typedFor(names: readonly string[], random: Random): string {
   if (random.isOneOf(100)) return random.of(['', ' ', '\u0301', '\u3000\u200d', '-']);
   const name = random.of(names);

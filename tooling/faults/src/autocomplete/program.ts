@@ -1,4 +1,4 @@
-/** A process that changes entries of a book, or loads many: told what to do in its argument, killed by tests. */
+/** A process that changes entries of a book, or loads many. Its argument has its work; tests kill it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AddressBook } from '@mortise/autocomplete';
 import { connectTo } from '../connect.js';

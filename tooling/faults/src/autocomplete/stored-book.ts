@@ -1,6 +1,6 @@
 /**
  * A book as it lies in Redis: names in blocks, each with a part of the order of bytes, which the directory tells; top sets with the
- * best names of some prefixes; cards. What has to be true of them at any moment, whatever has happened before.
+ * best names of some prefixes; cards. These checks hold at any moment, after any fault.
  */
 import { Cluster, type Redis } from 'ioredis';
 
@@ -11,7 +11,7 @@ export interface StoredBook {
   readonly size: number;
   readonly blocks: number;
   readonly tops: number;
-  /** What should not be so. */
+  /** The broken rules. */
   readonly faults: readonly string[];
 }
 
@@ -94,7 +94,7 @@ function firstsOf(members: readonly Ranked[]): Set<string> {
   return new Set(firsts.values());
 }
 
-/** What is better than the last name of a top set is in it. The prefixes are bytes, each a character. */
+/** A top set has every name that is better than its last one. The prefixes are bytes, each a character. */
 function faultsOfTops(tops: ReadonlyMap<string, readonly Ranked[]>, members: readonly Ranked[]): string[] {
   const ordered = members
     .toSorted((a, b) => a.rank - b.rank || byBytes(a.member, b.member))

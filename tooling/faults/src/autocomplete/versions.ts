@@ -1,6 +1,6 @@
 /**
- * What an entry is at each time: the n-th change of a key makes it the n-th version, which follows from key and number. All parts
- * of a version tell which one it is, so parts of two versions are never taken for one entry.
+ * The versions of an entry: the n-th change of a key makes it the n-th version, which follows from key and number. Every field
+ * shows its version, so fields of two versions are never taken for one entry.
  */
 
 /** As it is added. */

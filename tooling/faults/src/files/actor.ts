@@ -70,13 +70,13 @@ export class Actor {
   }
 
   #start(): [Child, Promise<void>] {
-    const told = { ready: () => {} };
+    const resolvers = { ready: () => {} };
     const child = new Child('files/program.js', this.config, this.config.notes, (message) => {
       if ((message as ActorMessage) === 'done') this.isDone = true;
-      else told.ready();
+      else resolvers.ready();
     });
     const isReady = new Promise<void>((resolve, reject) => {
-      told.ready = resolve;
+      resolvers.ready = resolve;
       void child.hasEnded.then(() => reject(new Error(`${this.config.name} ended:\n${child.output}`)));
     });
     isReady.catch(() => undefined);

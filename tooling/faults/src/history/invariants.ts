@@ -1,18 +1,18 @@
 /**
- * What must hold in every history and is cheap to look at: O(n log n). The linearizability of a lock says that an order
- * exists; these say what its users rely on.
+ * Rules for every history that are cheap to check: O(n log n). The linearizability of a lock says that an order exists; users
+ * rely on these rules.
  */
 import type { Model } from './model.js';
 import type { History, Section, Violation } from './operation.js';
 import type { Tenure } from './tenure.js';
 
-/** Whoever is granted a lock after somebody has been, has the greater token. No token is given twice. */
+/** A later grant of a lock has a greater token. No token is given twice. */
 export function* tokenOrder(key: string, tenures: readonly Tenure[]): Generator<Violation> {
-  const told = tenures.toSorted((a, b) => a.grantedAt - b.grantedAt);
+  const byGrant = tenures.toSorted((a, b) => a.grantedAt - b.grantedAt);
   let next = 0;
   let greatest: Tenure | undefined;
   for (const tenure of tenures.toSorted((a, b) => a.askedAt - b.askedAt)) {
-    for (let known = told[next]; known && known.grantedAt < tenure.askedAt; known = told[next]) {
+    for (let known = byGrant[next]; known && known.grantedAt < tenure.askedAt; known = byGrant[next]) {
       if ((known.fencingToken ?? 0) > (greatest?.fencingToken ?? 0)) greatest = known;
       next += 1;
     }
@@ -96,7 +96,7 @@ export function* sections(
   }
 }
 
-/** Whoever waits for less has come to see whether giving up works. */
+/** Calls with shorter waits test that giving up works. */
 const LONG_WAIT_MS = 1_000;
 
 /** Every call was answered, and no call that waited long enough waited in vain. */

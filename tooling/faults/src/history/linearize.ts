@@ -26,7 +26,7 @@ interface Entry {
   next: Entry | undefined;
 }
 
-/** What cannot be explained, or undefined. */
+/** The first history without an order, or undefined. */
 export function whyNotLinearizable<State>(
   tenures: readonly Tenure[],
   model: Model<State>,

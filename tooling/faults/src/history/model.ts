@@ -26,8 +26,8 @@ export interface Model<State> {
 }
 
 /**
- * What all models have in common: fencing tokens rise with each grant, so only the lease with the next token can be
- * granted. Besides being checked in this way, that leaves hardly anything to search for.
+ * A rule of all models: fencing tokens rise with each grant, so only the lease with the next token can be granted. The rule
+ * is checked in this way, and it leaves few orders to search.
  */
 export function isNext(step: Step, granted: number): boolean {
   return step.turn === undefined || step.turn === granted;

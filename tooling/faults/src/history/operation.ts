@@ -1,17 +1,17 @@
 /**
- * What a run leaves behind: each operation of each client, with the instants between which it took place. All instants
+ * The history of a run: each operation of each client, with the instants between which it took place. All instants
  * are µs of CLOCK_MONOTONIC, which is the same for all processes of a machine and doesn't know of the time of day.
  */
 
 interface Timed {
   /** Unique in the history. A record that comes later replaces one with the same id: first the call, then the whole. */
   readonly id: string;
-  /** What is locked. Histories of different keys have nothing to do with each other. */
+  /** The locked key. Histories of different keys are independent. */
   readonly key: string;
   /** Joins acquisition, sections and release of one lease; unique in the history. */
   readonly lease: string;
   readonly calledAt: number;
-  /** Null when the client never heard how it ended: its process was killed. */
+  /** Null when the client never learned the result: its process was killed. */
   readonly returnedAt: number | null;
 }
 
@@ -39,7 +39,7 @@ export interface Section extends Timed {
    * counter change.
    */
   readonly outcome: 'written' | 'read' | 'refused' | 'abandoned' | 'torn';
-  /** What was written or read. */
+  /** The written or read value. */
   readonly value?: number;
   /** Whether the lease was valid after the answer of the resource. */
   readonly isValid: boolean;
@@ -70,7 +70,7 @@ export interface History {
   readonly hasRepeats?: boolean;
 }
 
-/** What is broken, in which history of which key. */
+/** A broken rule, with the history and its key. */
 export interface Violation {
   readonly rule: 'linearizability' | 'token order' | 'validity' | 'lost update' | 'fencing' | 'progress';
   readonly key: string;

@@ -6,7 +6,7 @@ export function readOperations(files: readonly string[]): Operation[] {
   const operations = new Map<string, Operation>();
   for (const file of files) {
     const lines = readFileSync(file, 'utf8').split('\n');
-    // What stands behind the last newline is empty, or cut off.
+    // The text after the last newline is empty, or cut off.
     lines.pop();
     for (const line of lines) {
       const operation = JSON.parse(line) as Operation;

@@ -18,7 +18,7 @@ export class Fleet {
     this.#options = options;
   }
 
-  /** Starts one more process; resolves when it is connected. What is given here is different for this one. */
+  /** Starts one more process; resolves when it is connected. Its config differs in these settings. */
   async add(options: Partial<FleetOptions> = {}): Promise<Worker> {
     const name = `w${this.workers.length}`;
     const file = join(this.#directory, `${name}.ndjson`);
@@ -91,17 +91,17 @@ export class Worker extends Child {
 
   constructor(config: WorkerConfig) {
     const { worker, file, contenders } = config;
-    const told = { ready: (): void => {} };
+    const resolvers = { ready: (): void => {} };
     super('locks/worker.js', config, file, (message) => {
       const { type, ...more } = message as WorkerMessage & { turns?: number };
-      if (type === 'ready') told.ready();
+      if (type === 'ready') resolvers.ready();
       else this.#turns = more.turns!;
     });
     this.name = worker;
     this.file = file;
     this.clients = Array.from({ length: contenders }, (_, index) => `${worker}.${index}`);
     this.isReady = new Promise((resolve, reject) => {
-      told.ready = resolve;
+      resolvers.ready = resolve;
       void this.hasEnded.then(() =>
         reject(new Error(`${worker} ended before it was ready:\n${this.output}`)),
       );

@@ -3,14 +3,14 @@ import { Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
 import type { RedisClient } from '@mortise/redis';
 import type { WorkerConfig } from './config.js';
 
-interface AskOptions {
+interface WaitLimits {
   readonly mode: 'read' | 'write';
   readonly permits: number;
   readonly waitMs: number;
 }
 
-/** What all locks have in common, to a worker. */
-export type AcquireLock = (options: AskOptions) => Promise<Lease>;
+/** The one call of all locks that a worker uses. */
+export type AcquireLock = (options: WaitLimits) => Promise<Lease>;
 
 export function lockOf(redis: RedisClient, name: string, config: WorkerConfig): AcquireLock {
   const { kind, prefix, leaseMs, renew, permits: limit = 1 } = config;

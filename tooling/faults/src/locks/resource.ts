@@ -1,6 +1,6 @@
 /**
- * What the locks protect: a counter for each name, read and written by two commands, so that two that are at it at the
- * same time lose an update. With `isFenced` it refuses tokens that are smaller than one that it has seen: a writer's than
+ * The protected resource: a counter for each name, read and written by two commands, so that two holders at the same time
+ * lose an update. With `isFenced` it refuses tokens that are smaller than one that it has seen: a writer's than
  * anybody's, a reader's than a writer's.
  */
 import type { Redis } from 'ioredis';

@@ -1,4 +1,4 @@
-/** A process that contends for locks: told what to do in its argument, stopped by a message, and killed by tests. */
+/** A process that contends for locks. Its argument has its work; a message stops it, and tests kill it. */
 import { Redis } from 'ioredis';
 import { connectTo } from '../connect.js';
 import { skewDate } from './clock.js';

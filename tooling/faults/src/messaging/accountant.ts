@@ -1,7 +1,7 @@
 /**
  * Accounts for every message of a run: the replies to senders and the messages of each member. All members see the same
- * messages under the same ids, one after the other, whatever was done to processes, Redis and the network. Whatever does not
- * add up is a violation.
+ * messages under the same ids, one after the other, whatever was done to processes, Redis and the network. Every
+ * difference is a violation.
  */
 import type { Accepted, ActorRecord, Delivered } from './records.js';
 
@@ -36,7 +36,7 @@ export interface Fault {
   readonly mayForget: boolean;
 }
 
-/** What one of them has written down. */
+/** The records of one process. */
 export interface Testimony {
   readonly member: string;
   /** A follower never gets a message twice; a member that pulls may, until it acks. */
@@ -50,7 +50,7 @@ export interface Account {
   /** Accepted by a call whose message was there already: the first reply was lost, or its process was killed. */
   readonly repeatedPosts: number;
   readonly delivered: number;
-  /** Messages that were pulled again, since no ack had told of them. */
+  /** Messages that were pulled again without an ack of them. */
   readonly pulledAgain: number;
   /** Accepted in the moment before a master was replaced, and gone. */
   readonly forgotten: number;
@@ -110,7 +110,7 @@ class Accountant {
     };
   }
 
-  /** What a reader has got: keys `chat id`. */
+  /** The messages that a reader has: keys `chat id`. */
   #read({ member, isFollower, records }: Testimony): Set<string> {
     this.#lookAtNotes(member, records);
     const got = new Set<string>();

@@ -1,4 +1,4 @@
-/** A process that posts, reads or follows, and writes down what happens: told what to do in its argument, killed by tests. */
+/** A process that posts, reads or follows, and records the results. Its argument has its work; tests kill it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import type { ChatMessage } from '@mortise/messaging';
@@ -81,7 +81,7 @@ async function write(
   );
 }
 
-/** What was accepted last. */
+/** The last accepted message. */
 function last(chat: string): Accepted | undefined {
   return before.findLast((record): record is Accepted => record.type === 'accepted' && record.chat === chat);
 }

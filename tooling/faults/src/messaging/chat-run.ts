@@ -82,10 +82,10 @@ class Actor {
   }
 
   #start(): [Child, Promise<void>] {
-    const told = { ready: () => {} };
-    const child = new Child('messaging/actor.js', this.config, this.config.file, () => told.ready());
+    const resolvers = { ready: () => {} };
+    const child = new Child('messaging/actor.js', this.config, this.config.file, () => resolvers.ready());
     const isReady = new Promise<void>((resolve, reject) => {
-      told.ready = resolve;
+      resolvers.ready = resolve;
       void child.hasEnded.then(() => reject(new Error(`${this.config.member} ended:\n${child.output}`)));
     });
     isReady.catch(() => undefined);

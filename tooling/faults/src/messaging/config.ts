@@ -2,7 +2,7 @@ import type { Role as ChatRole } from '@mortise/messaging';
 import type { RedisAddress } from '../locks/config.js';
 
 /**
- * What somebody does, in a process of their own. In chats: `revise` posts as well, and edits every second message behind that;
+ * The work of a process. In chats: `revise` posts as well, and edits every second message behind that;
  * `govern` gives one who pulls another role, again and again. In mailboxes, whose recipients are `chats`: `send`, and `receive` as a
  * device of all of them.
  */
@@ -29,7 +29,7 @@ export interface ActorConfig {
   readonly sabotage?: Sabotage;
 }
 
-/** What is broken in the scripts of a process; see sabotage.ts. */
+/** The defect in the scripts of a process; see sabotage.ts. */
 export type Sabotage =
   | 'ids of senders are not noted'
   | 'acks free what others have not read'
@@ -39,7 +39,7 @@ export type Sabotage =
 /** The order to a process over IPC: end when the present post is accepted. */
 export type Order = 'stop';
 
-/** What is posted: which message of its sender in this chat it is, from 1. */
+/** A posted body: the number of the message among those of its sender in this chat, from 1. */
 export interface Numbered {
   readonly n: number;
   /** Behind an edit: which message of its sender that was. */
@@ -56,7 +56,7 @@ export const GOVERNED = 'pull 0';
 
 const CHAT_ROLES: readonly ChatRole[] = ['owner', 'member', 'reader'];
 
-/** What they are made the n-th time. */
+/** The n-th role that a governed member is given. */
 export function roleOf(n: number): ChatRole {
   return CHAT_ROLES[n % CHAT_ROLES.length]!;
 }

@@ -1,6 +1,6 @@
 /**
- * What a process leaves behind: a line for each thing that happens to it, written before anything else happens. What it has
- * written is kept when it is killed, and whoever takes its place begins behind it.
+ * The records of a process: a line for each event, written before it goes on. The lines survive its death, and the next
+ * process in its place appends to them.
  */
 import { closeSync, existsSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 
@@ -43,7 +43,7 @@ export interface Governed {
   readonly n: number;
 }
 
-/** What should not happen, or only at a fault: a gap, a reset, a refusal. */
+/** An event that only a fault excuses: a gap, a reset, a refusal. */
 interface Noted {
   readonly type: 'noted';
   readonly at: number;

@@ -1,6 +1,6 @@
 /**
  * Accounts for every task of a run: what Redis has of it, what the worker processes have written down of its executions, and
- * the replies to producers. Whatever does not add up is a violation; a task that ran more than once has to have a reason.
+ * the replies to producers. Every difference is a violation; a task that ran more than once needs a reason.
  */
 import type { TaskState } from '@mortise/queues';
 import { TASK_STATES } from '@mortise/queues';
@@ -203,7 +203,7 @@ class Accountant {
     return REASON_OF[this.#evidence.executions.outcomeOf(before)] ?? this.#lossOf(before, next);
   }
 
-  /** Why the server may not have heard how an execution has ended. */
+  /** The fault that may have lost the result of an execution. */
   #lossOf(before: number, next: number): Reason | undefined {
     const { executions, leaseMs } = this.#evidence;
     const { killedAt, stops } = executions.sourceOf(before);

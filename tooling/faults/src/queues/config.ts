@@ -15,7 +15,7 @@ export interface WorkerConfig {
   readonly sabotage?: Sabotage;
 }
 
-/** What is broken in the scripts of a process; see sabotage.ts. */
+/** The defect in the scripts of a process; see sabotage.ts. */
 export type Sabotage =
   | 'completion without a look at the token'
   | 'tasks of dead workers stay'
@@ -27,5 +27,5 @@ export type Sabotage =
 /** The order to a worker over IPC. */
 export type Order = { readonly type: 'stop'; readonly graceMs: number };
 
-/** What it tells. */
+/** Its messages. */
 export type WorkerMessage = { readonly type: 'ready' | 'stopped' };

@@ -60,7 +60,7 @@ export class Cutter {
       if (what === 'request halved') upstream.end(bytes.subarray(0, Math.ceil(bytes.length / 2)), end);
       else if (what === 'request lost') end();
       else upstream.write(bytes);
-      // Whatever it was, Redis has executed it.
+      // Redis has executed the command by now.
       if (this.#due('reply lost', this.requests)) {
         this.hasCut = true;
         losesReplies = true;

@@ -30,9 +30,9 @@ export class Executions {
   /** µs; infinite for one that has not ended. */
   readonly endedAt: Float64Array;
   readonly validUntil: Float64Array;
-  /** What was left of its lease when it began, µs. */
+  /** The remaining time of its lease when it began, µs. */
   readonly leaseLeft: Float64Array;
-  /** 1: Redis has told the process that this end didn't count. */
+  /** 1: Redis refused the result of this execution. */
   readonly isRefused: Uint8Array;
   readonly sources: readonly Source[];
   readonly #isVoid: Uint8Array;

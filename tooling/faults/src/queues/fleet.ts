@@ -44,7 +44,7 @@ export class Fleet {
     return this.workers.reduce((sum, { records }) => sum + records, 0);
   }
 
-  /** Starts one more process; resolves when its worker runs. What is given here is different for this one. */
+  /** Starts one more process; resolves when its worker runs. Its config differs in these settings. */
   async add(options: Partial<FleetOptions> = {}): Promise<WorkerProcess> {
     const worker = this.workers.length;
     const file = join(this.#directory, `w${worker}.records`);
@@ -100,15 +100,15 @@ export class WorkerProcess extends Child {
   readonly hasStopped: Promise<void>;
 
   constructor(config: WorkerConfig) {
-    const told = { ready: () => {}, stopped: () => {} };
-    super('queues/worker.js', config, config.file, (message) => told[(message as WorkerMessage).type]());
+    const resolvers = { ready: () => {}, stopped: () => {} };
+    super('queues/worker.js', config, config.file, (message) => resolvers[(message as WorkerMessage).type]());
     this.number = config.worker;
     this.file = config.file;
     this.hasStopped = new Promise((resolve) => {
-      told.stopped = resolve;
+      resolvers.stopped = resolve;
     });
     this.isReady = new Promise((resolve, reject) => {
-      told.ready = resolve;
+      resolvers.ready = resolve;
       void this.hasEnded.then(() =>
         reject(new Error(`worker ${config.worker} ended before it was ready:\n${this.output}`)),
       );

@@ -1,11 +1,11 @@
-/** What tasks do, by their names. */
+/** The handlers of tasks, by task name. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TaskContext } from '@mortise/queues';
 import { Discard, RetryLater } from '@mortise/queues';
 
 type Behaviour = (payload: unknown, ctx: TaskContext) => unknown;
 
-/** What the first attempt does after `ms`; later ones take `laterMs` and succeed. */
+/** The end of the first attempt after `ms`; later ones take `laterMs` and succeed. */
 interface OutlivedPlan {
   readonly ms: number;
   readonly does: 'return' | 'fail' | 'renew';
@@ -42,7 +42,7 @@ export const BEHAVIOURS = {
   },
   /** Takes so many ms in the first attempt only. */
   hold: (ms, { attempt, signal }) => (attempt === 1 ? pause(ms as number, undefined, { signal }) : undefined),
-  /** What comes first in a process that was stopped in between, this or the end of the lease, is a matter of chance. */
+  /** In a process that was stopped in between, chance decides whether this or the end of the lease comes first. */
   outlived: async (plan, { attempt, renew }) => {
     const { ms, does, laterMs } = plan as OutlivedPlan;
     await pause(attempt === 1 ? ms : laterMs);

@@ -72,7 +72,7 @@ export class QueueRun {
     this.producer = new Producer({
       tasks,
       queueOf: (task) => this.queueOf(task),
-      // What has to die says so; nothing else may run out of attempts.
+      // Only tasks that are planned to die may run out of attempts.
       plan: (task) => {
         const planned = plan(task);
         return { ...planned, options: { attempts: 1_000, ...planned.options } };
@@ -112,7 +112,7 @@ export class QueueRun {
 
   /**
    * Enqueues one task after the other until `action` is over. Returns how many were accepted. When `action` fails, its error is
-   * told at once: what it has left behind, a slot that is half moved say, may never take a task again.
+   * thrown at once: a state that it left, such as a slot that is half moved, may never accept a task again.
    */
   async whileProducing(action: () => Promise<unknown>): Promise<number> {
     const producing = this.producer.run();

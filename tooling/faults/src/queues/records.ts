@@ -1,6 +1,6 @@
 /**
- * What a worker process leaves behind: a file of records of one size, each written before anything else happens. What a
- * process has written is kept when it is killed. Rejected: JSON, which takes ten times as long, and a list on a Redis of its
+ * The records of a worker process: a file of records of one size, each written before it goes on. The records survive the
+ * death of the process. Rejected: JSON, which takes ten times as long, and a list on a Redis of its
  * own, where the last ones are still on their way when a process is killed.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What Redis has of all tasks at the end of a run, when nothing moves any more: every id of every state of every queue. */
+/** The stored tasks at the end of a run, when nothing moves any more: every id of every state of every queue. */
 import type { Queue, Task } from '@mortise/queues';
 import { TASK_STATES } from '@mortise/queues';
 import { taskIndex } from './task-ids.js';
@@ -53,7 +53,7 @@ export class Stored implements StoredTasks {
           listed += page.tasks.length;
           cursor = page.cursor;
         } while (cursor !== null);
-        // What falls due in between changes its state.
+        // Tasks that fall due in between change their state.
         if (ENDED.has(state) && listed !== counts[state]) {
           stored.miscounted.push(`${queue.name}: ${counts[state]} ${state}, but ${listed} are listed`);
         }

@@ -1,4 +1,4 @@
-/** A process that runs tasks and writes down each execution: told what to do in its argument, stopped by a message, and killed by tests. */
+/** A process that runs tasks and records each execution. Its argument has its work; a message stops it, and tests kill it. */
 import { Worker } from '@mortise/queues';
 import { connectTo } from '../connect.js';
 import type { Order, WorkerConfig, WorkerMessage } from './config.js';

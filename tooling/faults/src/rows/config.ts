@@ -1,6 +1,6 @@
 import type { RedisAddress } from '../locks/config.js';
 
-/** What a source can do besides its work. */
+/** The faults of a source. */
 export type Fault = 'none' | 'down' | 'hangs' | 'garbage' | 'few';
 
 /** The settings of a daemon. */

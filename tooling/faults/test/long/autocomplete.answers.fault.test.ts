@@ -23,7 +23,7 @@ const BOOKS = SCRIPTS.length + 2;
 const FEW_WORDS = 25;
 const ROUND = 100;
 const CHANGES = 10;
-const MOST_TOLD = 10;
+const MOST_SHOWN = 10;
 const TIMEOUT_MS = 1_200_000;
 
 let server: RedisServer;
@@ -89,7 +89,7 @@ class Pair {
     }
   }
 
-  /** What is wrong with the answer to a random query. */
+  /** The fault of the answer to a random query. */
   async ask(): Promise<string | undefined> {
     const { random } = this;
     const fuzzy = random.isOneOf(5);
@@ -128,7 +128,7 @@ async function askMany(scripts: readonly Script[], entries: number, words = Infi
   }
   const [size, wanted] = await pair.size();
   expect(size).toBe(wanted);
-  return faults.slice(0, MOST_TOLD);
+  return faults.slice(0, MOST_SHOWN);
 }
 
 test.each(SCRIPTS)(

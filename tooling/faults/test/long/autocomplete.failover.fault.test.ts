@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const ALL_GOOD = { read: [], verdict: GOOD };
 
-/** What the reader saw that is no version of an entry, and the verdict. */
+/** The read entries that are no version, and the verdict. */
 async function underLoad(
   act: () => Promise<unknown>,
   mayForget: boolean,

@@ -1,9 +1,9 @@
 /**
- * Four clients read, load, delete and invalidate entries, while their connections are cut, what they send or hear is lost, and
+ * Four clients read, load, delete and invalidate entries, while their connections are cut, what they send or receive is lost, and
  * Redis stands still, or is killed and comes back empty. Half a minute, or `MORTISE_CACHE_MINUTES`.
  *
- * Whatever happens, no read fails. And who reads after a change has resolved never gets what was there before it: not from
- * Redis, not from a load that began before, and not from what a process has kept meanwhile.
+ * No read fails. A read after a change has resolved never returns an older value: not from Redis, not from a load that began
+ * before, and not from the memory of a process.
  */
 import { setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
@@ -48,7 +48,7 @@ async function start(near: boolean): Promise<void> {
       prefix,
       leaseMs: 300,
       commandTimeoutMs: 100,
-      // What a process keeps for itself in an outage is older than a change by as much.
+      // A value that a process keeps while Redis is away is older than a change by as much.
       fallbackTtlMs: 0,
       onError: () => undefined,
       ...(near && { near: {} }),
@@ -57,7 +57,7 @@ async function start(near: boolean): Promise<void> {
   }
 }
 
-/** What can go wrong, and its end. */
+/** A fault, and its end. */
 const EVENTS: readonly (() => Promise<() => Promise<unknown>>)[] = [
   async () => {
     oneOf(sides).proxy.cut();
@@ -96,7 +96,7 @@ async function storm(
   near: boolean,
 ): Promise<{ reads: number; changes: number; events: number; old: string[] }> {
   await start(near);
-  /** What the source has, and what of it every reader has to see. */
+  /** The versions of the source, and those that every reader has to see. */
   const versions = new Map(KEYS.map((key) => [key, 0]));
   const acked = new Map(KEYS.map((key) => [key, 0]));
   const counts = { reads: 0, changes: 0, events: 0 };

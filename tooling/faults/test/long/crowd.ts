@@ -16,7 +16,7 @@ export interface CrowdVerdict {
   readonly failures: number;
 }
 
-/** 100 contenders in two processes for one lock of each kind. What is done to them is done to all kinds at once. */
+/** 100 contenders in two processes for one lock of each kind. A fault hits all kinds at once. */
 export class Crowd {
   readonly runs: readonly LockRun[];
 

@@ -68,7 +68,7 @@ describe('100,000 events', () => {
     return run.verdict({ mayGoOn: true, withinMs: 250_000 });
   }
 
-  /** What all counters are at together. */
+  /** The sum of all counters. */
   async function counted(): Promise<number> {
     const values = await Promise.all(NAMES.map((name) => run.resource.command('HGET', name, 'value')));
     return values.reduce((sum: number, value) => sum + Number(value), 0);

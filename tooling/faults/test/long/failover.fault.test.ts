@@ -1,11 +1,10 @@
 /**
  * The server of the lock changes in the middle of 100 waiters.
  *
- * Redis replicates asynchronously. A master that dies, and one that Sentinel demotes, may take grants with it of which
- * clients have heard; then somebody else is granted the lock while the first one believes. So what was granted before
- * the new master was known is excluded by its token only: tokens rise without exception, and the resource, which
- * refuses old ones, loses no update. A failover that Cluster was asked for, and a slot that moves, lose nothing, and
- * nothing is excused.
+ * Redis replicates asynchronously. A master that dies, or that Sentinel demotes, may lose grants that clients know. Then a
+ * second client is granted the lock while the first one still works. So only the token excludes grants from before the new
+ * master: tokens rise without exception, and the resource refuses old ones and loses no update. A planned failover of Cluster
+ * and a slot that moves lose nothing, and nothing is excused.
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RedisCluster, RedisSentinel } from '@mortise/redis-server';

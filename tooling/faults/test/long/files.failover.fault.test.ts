@@ -4,9 +4,9 @@
  * Sentinel the new master knows one moment of everything; in a Cluster each master forgets for itself. A failover that Cluster was
  * asked for forgets nothing.
  *
- * What has to hold: no process hangs, and no process needs an order. The sender finds what was forgotten of the files that it has sent, by their
- * ids, and sends it again; receivers are refused what they cannot go on with (ERR_FILE_FORGOTTEN), and begin again. Then the counts are exact,
- * the copies whole, and nothing is left.
+ * The rules: no process hangs, and no process needs an order. The sender finds the forgotten files by their ids and sends them
+ * again. A receiver of a forgotten file fails with ERR_FILE_FORGOTTEN and begins again. Then the counts are exact, the copies
+ * whole, and nothing is left.
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RedisCluster, RedisSentinel } from '@mortise/redis-server';

@@ -15,7 +15,7 @@ const LEASE_MS = 1_000;
 const CLAIM_MS = 1_000;
 /** Waiters look after a holder that is gone at most once a second, and a tenth of one apart from each other. */
 const RECHECK_MS = 1_100;
-/** What a loaded machine may add: less than a claim, so that a claim shows. */
+/** The delay of a loaded machine: less than a claim, so that a claim shows. */
 const SLACK_MS = 900;
 const FOR_EVER_MS = 1e9;
 
@@ -108,8 +108,8 @@ describe('the queue moves on when', () => {
     expect((await run.verdict()).violations).toEqual([]);
   });
 
-  test('the head waiter stands still: within its claim and a re-check; it hears later that it was not granted the lock', async () => {
-    // What it does first when it goes on, its timers or its messages, is a matter of chance.
+  test('the head waiter stands still: within its claim and a re-check; it learns later that it was not granted the lock', async () => {
+    // Chance decides whether its timers or its messages come first when it goes on.
     for (let time = 0; time < 3; time += 1) {
       const holder = await observer.acquire();
       const head = await run.fleet.add();

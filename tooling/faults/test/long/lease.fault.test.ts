@@ -1,4 +1,4 @@
-/** What a holder knows of the end of its lease when nobody can tell it. */
+/** A holder without a connection still knows the end of its lease. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Lease } from '@mortise/locks';
@@ -104,7 +104,7 @@ describe('replies that come later than the lease', () => {
     await movesOn(run, 50);
     const { violations, operations } = await run.verdict();
     expect(violations).toEqual([]);
-    // What was under way before the delay may still arrive.
+    // Commands that were under way before the delay may still arrive.
     const late = operations.filter(
       ({ op, outcome, returnedAt }) =>
         op === 'acquire' && outcome === 'acquired' && returnedAt! > from + 310_000 && returnedAt! < to,

@@ -197,9 +197,9 @@ describe('on a single node', () => {
   }));
 
   test(
-    'what several processes do at once',
+    'random actions of several processes at once',
     async () => {
-      /** What is sent is executed, and the replies are lost; ioredis then sends it once more. */
+      /** Redis executes the commands, and the replies are lost; ioredis then sends them once more. */
       const cuts = await playWorlds('single', clients, async () => {
         proxy.dropReplies();
         await pause(2);
@@ -233,7 +233,7 @@ describe('on three masters', () => {
   describeLives('cluster', () => ({ client, kill }));
 
   test(
-    'what several processes do at once',
+    'random actions of several processes at once',
     async () => {
       expect(await playWorlds('cluster', clients, kill)).toBeGreaterThan(0);
     },

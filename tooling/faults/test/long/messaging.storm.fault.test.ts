@@ -59,7 +59,7 @@ class Follower {
         this.#take(event);
         this.#token = event.token;
         if (this.isAcking && event.type === 'message' && event.message.id % 5 === 0) {
-          // What is cut off may have been done, or is done by the next one.
+          // An ack that is cut off was executed, or the next one does its work.
           chats.ack(event.chatId, this.member, event.message.id).catch(() => undefined);
         }
       }

@@ -81,7 +81,7 @@ describe('Sentinel', () => {
     expect(await underLoad(replaceMaster, true)).toMatchObject({ violations: [], lost: 0 });
   });
 
-  test('replaces a master that was killed: nothing is lost of which the replicas have told', async () => {
+  test('replaces a master that was killed: no change is lost that the replicas have acked', async () => {
     await start(
       { name: group.name, sentinels: group.sentinels },
       {

@@ -262,7 +262,7 @@ describe('a handler that ends the process in its first step', () => {
     const times = new Map<number, number>();
     for (const task of executions.task) if (isDeadly(task)) times.set(task, (times.get(task) ?? 0) + 1);
     process.stdout.write(`handed off ${await handOffs(one)}, ran ${[...times.values()].join(', ')} times\n`);
-    // What is in the hands of a process that another one of these ends loses an attempt, too.
+    // A deadly task ends the process, so its other tasks lose an attempt, too.
     expect(times.size).toBe(5);
     expect(Math.min(...times.values())).toBeGreaterThanOrEqual(1);
     expect(Math.max(...times.values())).toBeLessThanOrEqual(attempts);

@@ -96,7 +96,7 @@ test('retention removes what has ended, and nothing else, while workers are kill
   expect(tasks.removed).toBe(accepted - 100);
 });
 
-describe('what a killed worker held runs again within its lease, 10 s by default, and a second', () => {
+describe('tasks of a killed worker run again within its lease, 10 s by default, and a second', () => {
   test.each([
     // Nobody asks for more tasks than it can run, so a full one doesn't keep the time.
     { what: 'when another worker keeps the time', concurrency: 20 },

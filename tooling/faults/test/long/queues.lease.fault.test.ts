@@ -105,7 +105,7 @@ test('a server that stands still for longer than a lease: nobody else has a task
       await run.during(async () => {
         server.pause();
         try {
-          // What passes here is the lease, on everybody's clock.
+          // The lease passes here, on everybody's clock.
           await pause(LEASE_MS * 1.5);
         } finally {
           server.resume();

@@ -1,4 +1,4 @@
-/** What happens to one server in the middle of work: nothing that it has accepted is lost. */
+/** Faults of one server in the middle of work: no accepted task is lost. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { RedisServer, SingleOptions } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';

@@ -1,7 +1,7 @@
 /**
  * The server of a fleet changes while it refreshes rows. Redis replicates asynchronously, so a master that dies may take with it
- * what it has accepted a moment before: leases, commits, changes of the schedule. What was scheduled long before is refreshed
- * on, within its bound, and no reader misses a row.
+ * what it has accepted a moment before: leases, commits, changes of the schedule. Rows that were scheduled long before are still
+ * refreshed within their bound, and no reader misses a row.
  */
 import { afterEach, expect, test } from '@jest/globals';
 import { startCluster, startSentinel } from '@mortise/redis-server';

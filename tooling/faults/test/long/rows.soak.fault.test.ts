@@ -31,7 +31,7 @@ function oneOf<Value>(values: readonly Value[]): Value {
   return values[Math.floor(Math.random() * values.length)]!;
 }
 
-/** What can go wrong, and its end. */
+/** A fault, and its end. */
 const EVENTS: readonly (() => Promise<() => Promise<unknown>>)[] = [
   async () => {
     await oneOf(fleet.running).kill();

@@ -1,4 +1,4 @@
-/** What happens to the server or to its memory in the middle of 100 waiters, for each kind of lock. */
+/** Faults of the server or its memory in the middle of 100 waiters, for each kind of lock. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
@@ -31,7 +31,7 @@ describe('in the middle of 100 waiters', () => {
     for (let time = 0; time < TIMES; time += 1) {
       server.pause();
       try {
-        // What passes here is the lease, on everybody's clock.
+        // The lease passes here, on everybody's clock.
         await pause(LEASE_MS * 1.4);
       } finally {
         server.resume();
