@@ -1,8 +1,8 @@
 import { describe, expect, jest, test } from '@jest/globals';
+import { gate } from '@mortise/test-kit';
 import fc from 'fast-check';
 import { BatchReplyError, Coalescer } from '../src/index.js';
 import type { CoalescerOptions } from '../src/index.js';
-import { gate } from './gate.js';
 
 type Batch = [group: string, requests: string[]];
 

@@ -1,25 +1,19 @@
 /** What each public method sends: an added round trip shows here. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { runServer, until } from '@mortise/test-kit';
 import { Coalescer, WaiterHub, requireClient } from '../src/index.js';
 import { connect } from './clients.js';
-import { eventually } from './eventually.js';
 import { commandsOf, subscribersOf } from './observe.js';
 import { count, swap } from './scripts.js';
 import { elapse, fakeTimers, TestChannel } from './waiting-cases.js';
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startSingle();
-});
+const { server } = await runServer();
 beforeEach(async () => {
   await server.command('SCRIPT', 'FLUSH');
 });
 afterEach(() => {
   jest.useRealTimers();
 });
-afterAll(() => server.stop());
 
 /** The commands that the server counted while `action` ran. */
 async function sentBy(action: () => Promise<unknown>): Promise<Record<string, number>> {
@@ -93,7 +87,7 @@ describe('waiting on a single node', () => {
       for (let time = 0; time < 6; time += 1) {
         await jest.advanceTimersByTimeAsync(10_000);
         // The answer has to be there before the next one is due.
-        await eventually('the PING', async () => (await commandsOf(server))['ping'] === time + 1);
+        await until('the PING', async () => (await commandsOf(server))['ping'] === time + 1);
         await redis.get('a round trip');
       }
     };
@@ -101,7 +95,7 @@ describe('waiting on a single node', () => {
     const lingering = async (): Promise<void> => {
       waiter.close();
       await elapse(30_000, server);
-      await eventually('the end', async () => (await subscribersOf([server], channel.name)) === 0);
+      await until('the end', async () => (await subscribersOf([server], channel.name)) === 0);
     };
     expect(Object.keys(await sentBy(lingering))).toEqual(['ping']);
   });

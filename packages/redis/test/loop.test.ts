@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { gate } from '@mortise/test-kit';
 import type { LoopOptions } from '../src/index.js';
 import { LOOP_DEFAULTS, Loop } from '../src/index.js';
-import { gate } from './gate.js';
 
 /** Lets everything run that needs no timer. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { RedisCluster } from '@mortise/redis-server';
-import { startCluster } from '@mortise/redis-server';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { runCluster } from '@mortise/test-kit';
 import { keySlot, readMany } from '../src/index.js';
 import type { Read } from '../src/index.js';
 import { MAJORS, connectCluster } from './clients.js';
 
-let cluster: RedisCluster;
-beforeAll(async () => {
-  cluster = await startCluster();
-});
-afterAll(() => cluster.stop());
+const { servers: cluster } = await runCluster();
 
 describe.each(MAJORS)('readMany on Cluster, ioredis %s', (major) => {
   const keys = Array.from({ length: 60 }, () => `{${randomUUID()}}:read`);

@@ -1,18 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { RedisCluster } from '@mortise/redis-server';
-import { startCluster } from '@mortise/redis-server';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { Cluster } from 'ioredis';
+import { runCluster, until } from '@mortise/test-kit';
 import { Coalescer, KeySpace, keySlot } from '../src/index.js';
 import { MAJORS, connectCluster } from './clients.js';
-import { eventually } from './eventually.js';
 import { count, echo, swap } from './scripts.js';
 
-let cluster: RedisCluster;
-beforeAll(async () => {
-  cluster = await startCluster();
-});
-afterAll(() => cluster.stop());
+const { servers: cluster } = await runCluster();
 
 const targets = (amount: number): string[] =>
   Array.from({ length: amount }, () => new KeySpace('test').entity(randomUUID()).key('target'));
@@ -50,7 +44,7 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
     const ofEntity = [run(target, 'a')];
     const opened = redis.blpop(`${target}:gate`, 0);
     ofEntity.push(run(target, 'b'));
-    await eventually('the text to be sent', () => sent.mock.calls.some(([command]) => command === 'eval'));
+    await until('the text to be sent', () => sent.mock.calls.some(([command]) => command === 'eval'));
     ofEntity.push(run(target, 'c'));
     expect(await run(elsewhere, 'a')).toEqual([null]);
     await connect().rpush(`${target}:gate`, 'open');

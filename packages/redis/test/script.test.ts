@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { runServer, until } from '@mortise/test-kit';
 import type { RedisConnection } from '../src/index.js';
 import { KeySpace, Script } from '../src/index.js';
 import { MAJORS, connect } from './clients.js';
-import { eventually } from './eventually.js';
 import { count, echo, failing, liar, swap, trespasser } from './scripts.js';
 
 /** Own server: commands are counted, and its scripts are flushed. Cluster-enabled, so slot rules hold. */
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-afterAll(() => server.stop());
+const { server } = await runServer({ isCluster: true });
 
 /** How often each scripting command was called since the last reset. */
 async function calls(): Promise<Record<string, number>> {
@@ -84,7 +78,7 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
     // The server answers the first call, and looks at what comes behind this when it is let through.
     const opened = redis.blpop(`${target}:gate`, 0);
     all.push(run('b'));
-    await eventually('the text to be sent', () => sent.mock.calls.some(([command]) => command === 'eval'));
+    await until('the text to be sent', () => sent.mock.calls.some(([command]) => command === 'eval'));
     all.push(run('c'));
     // Called when the server has answered the text, before those who wait for that go on.
     all.push(redis.exists(target).then(() => run('d')));

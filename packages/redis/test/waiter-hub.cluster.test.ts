@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { RedisCluster, RedisServer } from '@mortise/redis-server';
-import { startCluster } from '@mortise/redis-server';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { RedisServer } from '@mortise/redis-server';
 import type { Cluster } from 'ioredis';
+import { runCluster, until } from '@mortise/test-kit';
 import type { Waiter } from '../src/index.js';
 import { WaiterHub, keySlot } from '../src/index.js';
 import { MAJORS, connectCluster } from './clients.js';
 import type { Major } from './clients.js';
-import { eventually } from './eventually.js';
 import { connectionsOf, subscribersOf } from './observe.js';
 import {
   TestListener,
@@ -19,14 +18,10 @@ import {
   WHOLE_AGAIN,
 } from './waiting-cases.js';
 
-let cluster: RedisCluster;
-beforeAll(async () => {
-  cluster = await startCluster();
-});
+const { servers: cluster } = await runCluster();
 afterEach(() => {
   jest.useRealTimers();
 });
-afterAll(() => cluster.stop());
 
 function connect(major: Major, options: object = {}): Cluster {
   return connectCluster(major, cluster.nodes, options);
@@ -86,12 +81,12 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
     expect(await subscribers()).toEqual([from]);
     await cluster.moveSlot(keySlot(channel.name), to);
     expect(await wakesAfterBreak(channel, waiter, connect('6'))).toEqual(WHOLE_AGAIN);
-    await eventually('the subscriber of the old master to go', async () => (await subscribers())[0] === to);
+    await until('the subscriber of the old master to go', async () => (await subscribers())[0] === to);
     expect(await subscribers()).toHaveLength(1);
     fakeTimers();
     waiter.close();
     await elapse(30_000, from);
-    await eventually('the other one to go', async () => (await subscribers()).length === 0);
+    await until('the other one to go', async () => (await subscribers()).length === 0);
     jest.useRealTimers();
     await cluster.moveSlot(keySlot(channel.name), from);
   });
@@ -104,9 +99,9 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
     await channel.listen(listener);
     await channel.publish('*:before');
     await cluster.moveSlot(keySlot(channel.name), to);
-    await eventually('the resync', () => listener.calls.includes('<resync>'));
+    await until('the resync', () => listener.calls.includes('<resync>'));
     await channel.publish('*:after');
-    await eventually('the message after it', () => listener.calls.includes('after'));
+    await until('the message after it', () => listener.calls.includes('after'));
     const isResync = (text: string): boolean => text === '<resync>';
     expect(
       listener.calls.filter((text, index) => !isResync(text) || !isResync(listener.calls[index - 1]!)),
@@ -128,7 +123,7 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
     await expect(channel.waiter('w')).rejects.toThrow(
       /^Cluster isn't ready and enableOfflineQueue options is false$/,
     );
-    await eventually('the cluster client to be ready', () => client.status === 'ready');
+    await until('the cluster client to be ready', () => client.status === 'ready');
     const waiter = await channel.waiter('w');
     expect(await channel.publish('w:ready')).toBe(1);
     expect(await waiter.next()).toMatchObject({ body: Buffer.from('ready') });
@@ -183,10 +178,10 @@ describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
       expect(await subscribersOf([node], moving.name)).toBe(1);
     }
     for (const [index, channel] of others.entries()) {
-      await eventually('its subscription', async () => Number(await channel.publish('*:still here')) === 1);
+      await until('its subscription', async () => Number(await channel.publish('*:still here')) === 1);
       expect(await subscribersOf(cluster.nodes, channel.name)).toBe(1);
       await expect(
-        eventually('the message', async () => (await waiters[index]!.next()).type === 'message'),
+        until('the message', async () => (await waiters[index]!.next()).type === 'message'),
       ).resolves.toBe(true);
     }
     await moving.client.del(moving.keys.key('entity'));
@@ -225,12 +220,12 @@ describe('a failover', () => {
     expect(await masters()).toContain(successor);
     const publisher = connect('6');
     for (const { channel, waiter } of all) {
-      await eventually('its subscription at the owner', async () => {
+      await until('its subscription at the owner', async () => {
         const owner = await cluster.ownerOf(channel.name);
         return (await subscribersOf([owner], channel.name)) === 1;
       });
       await channel.publish('w:go on', publisher);
-      await eventually('the message', async () => (await waiter.next()).type === 'message');
+      await until('the message', async () => (await waiter.next()).type === 'message');
       expect(await waiter.next({ deadlineAt: 0 })).toEqual({ type: 'timeout' });
     }
   });
@@ -243,10 +238,7 @@ describe('a failover', () => {
       const waiter = await channel.waiter('w');
       // The first command is redirected to the new owner, and the client fetches the slots.
       await channel.publish('nobody:hello');
-      await eventually(
-        'its subscription',
-        async () => (await subscribersOf([successor], channel.name)) === 1,
-      );
+      await until('its subscription', async () => (await subscribersOf([successor], channel.name)) === 1);
       expect(await wakesAfterBreak(channel, waiter, connect('6'))).toEqual(WHOLE_AGAIN);
     };
     await expect(Promise.all(channels.map(follow))).resolves.toHaveLength(2);
@@ -271,7 +263,7 @@ describe('a failover', () => {
     stopped.pause();
     const successor = await cluster.failover(stopped);
     await jest.advanceTimersByTimeAsync(15_000);
-    await eventually('their subscriptions at the successor', async () => {
+    await until('their subscriptions at the successor', async () => {
       await jest.advanceTimersByTimeAsync(100);
       const counts = await Promise.all(channels.map(({ name }) => subscribersOf([successor], name)));
       return counts.every((count) => count === 1);

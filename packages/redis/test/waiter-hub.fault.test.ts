@@ -1,29 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { RedisServer, TcpProxy } from '@mortise/redis-server';
-import { startProxy, startSingle } from '@mortise/redis-server';
+import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { startProxy } from '@mortise/redis-server';
+import { runServer, until } from '@mortise/test-kit';
 import { MAJORS, connect } from './clients.js';
-import { eventually } from './eventually.js';
 import { commandsOf, connectionsOf, subscribersOf } from './observe.js';
 import { fakeTimers, TestChannel, wakesAfterBreak, WHOLE_AGAIN } from './waiting-cases.js';
 
-let server: RedisServer;
-let proxy: TcpProxy;
-beforeAll(async () => {
-  server = await startSingle();
-  proxy = await startProxy(server);
-});
+const { server } = await runServer();
+const proxy = await startProxy(server);
+afterAll(() => proxy.stop());
 beforeEach(async () => {
   if (!server.isRunning) await server.restart();
   await proxy.restore();
 });
 afterEach(() => {
   jest.useRealTimers();
-});
-afterAll(async () => {
-  await proxy.stop();
-  await server.stop();
 });
 
 const CLOSED = { code: 'ERR_CLIENT_CLOSED' };
@@ -45,10 +37,10 @@ describe.each(MAJORS)('ioredis %s', (major) => {
     const waiter = await channel.waiter('w');
     const publisher = connect('6', server.url);
     for (let round = 0; round < 10; round += 1) {
-      await eventually('a connection', () => proxy.connections > 0);
+      await until('a connection', () => proxy.connections > 0);
       proxy.cut();
     }
-    await eventually('its subscription', async () => (await subscribersOf([server], channel.name)) === 1);
+    await until('its subscription', async () => (await subscribersOf([server], channel.name)) === 1);
     expect(await wakesAfterBreak(channel, waiter, publisher)).toEqual(WHOLE_AGAIN);
   });
 
@@ -56,7 +48,7 @@ describe.each(MAJORS)('ioredis %s', (major) => {
     proxy.refuse();
     const channel = new TestChannel(connect(major, proxy.url, { maxRetriesPerRequest: null }));
     const waiting = channel.waiter('w');
-    await eventually('a failed attempt', () => channel.client.status === 'reconnecting');
+    await until('a failed attempt', () => channel.client.status === 'reconnecting');
     await proxy.restore();
     const waiter = await waiting;
     expect(await channel.publish('w:up')).toBe(1);
@@ -70,7 +62,7 @@ describe.each(MAJORS)('ioredis %s', (major) => {
       /^Stream isn't writeable and enableOfflineQueue options is false$/,
     );
     await proxy.restore();
-    await eventually('the client to be ready', () => channel.client.status === 'ready');
+    await until('the client to be ready', () => channel.client.status === 'ready');
     const [waiter] = await Promise.all(['w', 'x', 'y'].map((id) => channel.waiter(id)));
     expect(await channel.publish('w:once')).toBe(1);
     expect(await waiter!.next()).toMatchObject({ body: Buffer.from('once') });
@@ -79,7 +71,7 @@ describe.each(MAJORS)('ioredis %s', (major) => {
 
   test('without the offline queue, a killed server gives resync when it is back', async () => {
     const channel = new TestChannel(connect(major, server.url, { enableOfflineQueue: false }));
-    await eventually('the client to be ready', () => channel.client.status === 'ready');
+    await until('the client to be ready', () => channel.client.status === 'ready');
     const waiter = await channel.waiter('w');
     await server.kill();
     await server.restart();
@@ -92,7 +84,7 @@ describe.each(MAJORS)('ioredis %s', (major) => {
     const waiters = await Promise.all(['1', '2'].map((id) => channel.waiter(id)));
     const running = Promise.all(waiters.map((waiter) => settled(waiter.next())));
     await server.kill();
-    await eventually('the client to wait for its next attempt', () => client.status === 'reconnecting');
+    await until('the client to wait for its next attempt', () => client.status === 'reconnecting');
     const late = settled(new TestChannel(client).waiter('late'));
     client.disconnect();
     const rejected = { status: 'rejected', reason: CLOSED };
@@ -118,7 +110,7 @@ describe.each(MAJORS)('ioredis %s', (major) => {
     fakeTimers();
     // This also closes the connections of the user that have a subscription.
     await server.command('ACL', 'SETUSER', username, 'resetchannels');
-    await eventually('a refusal', async () => {
+    await until('a refusal', async () => {
       await jest.advanceTimersByTimeAsync(20);
       return ((await server.command('ACL', 'LOG')) as unknown[]).length > 0;
     });
@@ -166,7 +158,7 @@ test('a subscriber of our own with a dead peer is replaced after 15 s', async ()
   const before = await subscriber();
   await server.command('CONFIG', 'RESETSTAT');
   await jest.advanceTimersByTimeAsync(10_000);
-  await eventually('its answer to a PING', async () => (await commandsOf(server))['ping'] === 1);
+  await until('its answer to a PING', async () => (await commandsOf(server))['ping'] === 1);
   await jest.advanceTimersByTimeAsync(9_000);
   expect(await subscriber()).toBe(before);
 
@@ -174,13 +166,13 @@ test('a subscriber of our own with a dead peer is replaced after 15 s', async ()
   await jest.advanceTimersByTimeAsync(5_999);
   expect(proxy.connections).toBe(2);
   await jest.advanceTimersByTimeAsync(1);
-  await eventually('another connection', async () => {
+  await until('another connection', async () => {
     // ioredis gives the old one two seconds to close.
     await jest.advanceTimersByTimeAsync(100);
     return proxy.connections === 3;
   });
   await proxy.restore();
-  await eventually('a new subscriber', async () => {
+  await until('a new subscriber', async () => {
     await jest.advanceTimersByTimeAsync(100);
     return (await subscribersOf([server], channel.name)) === 1 && (await subscriber()) !== before;
   });
@@ -201,7 +193,7 @@ test('a slow answer after a blocked event loop is no reason to give a subscriber
   jest.advanceTimersByTime(5_000);
   await pause(1);
   await jest.advanceTimersByTimeAsync(2_000);
-  await eventually('a message', async () => (await channel.publish('w:still here')) === 1);
+  await until('a message', async () => (await channel.publish('w:still here')) === 1);
   expect(await connectionsOf([server], name)).toEqual(before);
   expect(await waiter.next()).toMatchObject({ body: Buffer.from('still here') });
 });

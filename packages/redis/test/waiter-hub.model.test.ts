@@ -1,19 +1,13 @@
 /** Random breaks against the one promise of the hub: a resync reports each gap in the messages of a waiter. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
+import { expect, test } from '@jest/globals';
+import { runServer, until } from '@mortise/test-kit';
 import fc from 'fast-check';
 import { MAJORS, connect } from './clients.js';
 import { connectionsOf } from './observe.js';
-import { eventually } from './eventually.js';
 import { TestListener, TestChannel } from './waiting-cases.js';
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startSingle();
-});
-afterAll(() => server.stop());
+const { server } = await runServer();
 
 const steps = fc.array(
   fc.oneof(
@@ -113,7 +107,7 @@ test.each(MAJORS)(
             while ((await publish()) !== 1);
           }
         }
-        await eventually('the last message, or a resync after it', async () => {
+        await until('the last message, or a resync after it', async () => {
           const last = listener.calls.at(-1);
           if (last === '<resync>') await publish();
           return last === String(sent);

@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { RedisSentinel } from '@mortise/redis-server';
-import { startSentinel } from '@mortise/redis-server';
+import { describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
+import { runSentinel } from '@mortise/test-kit';
 import { MAJORS, connectSentinel } from './clients.js';
 import type { Major } from './clients.js';
 import { connectionsOf } from './observe.js';
 import { TestChannel, waitingCases, wakesAfterBreak, WHOLE_AGAIN } from './waiting-cases.js';
 
-let sentinel: RedisSentinel;
-beforeAll(async () => {
-  sentinel = await startSentinel();
-});
-afterAll(() => sentinel.stop());
+const { servers: sentinel } = await runSentinel();
 
 function connect(major: Major, options: object = {}): Redis {
   const { name, sentinels } = sentinel;

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
+import { describe, expect, test } from '@jest/globals';
+import { runServer, until } from '@mortise/test-kit';
 import { WaiterHub } from '../src/index.js';
 import { MAJORS, connect } from './clients.js';
-import { eventually } from './eventually.js';
 import { commandsOf, connectionsOf, subscribersOf } from './observe.js';
 import {
   elapse,
@@ -15,11 +13,7 @@ import {
   WHOLE_AGAIN,
 } from './waiting-cases.js';
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startSingle();
-});
-afterAll(() => server.stop());
+const { server } = await runServer();
 
 describe.each(MAJORS)('a single node, ioredis %s', (major) => {
   waitingCases({ connect: () => connect(major, server.url), servers: () => [server] });
@@ -51,7 +45,7 @@ describe.each(MAJORS)('a single node, ioredis %s', (major) => {
       expect(await connectionsOf([server], `${name}:mortise-subscriber`)).toHaveLength(1);
       waiters[1].close();
       await elapse(30_000, server);
-      await eventually(
+      await until(
         'the end of the subscriber',
         async () => (await connectionsOf([server], name)).length === 1,
       );
@@ -130,7 +124,7 @@ describe('the connection of the caller, with RESP3', () => {
     await channel.publish('w:mine', publisher);
     expect(await waiter.next()).toMatchObject({ body: Buffer.from('mine') });
     expect(await waiter.next({ deadlineAt: 0 })).toEqual({ type: 'timeout' });
-    await eventually('the own messages', () => calls.length === 3);
+    await until('the own messages', () => calls.length === 3);
     expect(calls.toSorted()).toEqual([`${own} w:1`, `${own}:x 2`, `${channel.name} w:mine`].toSorted());
   });
 
@@ -173,7 +167,7 @@ describe('a refused subscription', () => {
     expect(await waiter.next()).toMatchObject({ body: Buffer.from('once') });
     expect(await waiter.next({ deadlineAt: performance.now() + 20 })).toEqual({ type: 'timeout' });
     client.disconnect();
-    await eventually('the end', () => client.status === 'end');
+    await until('the end', () => client.status === 'end');
     await server.command('ACL', 'DELUSER', user);
   });
 });

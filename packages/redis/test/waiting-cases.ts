@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import type { Cluster, Redis } from 'ioredis';
+import { until } from '@mortise/test-kit';
 import type { EntityKeys, Listener, Waiter, Wake } from '../src/index.js';
 import { ArgumentTypeError, KeySpace, UNDELIVERED, WaiterHub } from '../src/index.js';
-import { eventually } from './eventually.js';
 import { subscribersOf } from './observe.js';
 import { publish } from './scripts.js';
 
@@ -69,10 +69,7 @@ export async function wakesAfterBreak(
   const next = (): Promise<Wake> => waiter.next({ deadlineAt: performance.now() + 40_000 });
   const first = await next();
   const received = next();
-  await eventually(
-    'a message to reach somebody',
-    async () => Number(await channel.publish('*:again', by)) > 0,
-  );
+  await until('a message to reach somebody', async () => Number(await channel.publish('*:again', by)) > 0);
   let wake = await received;
   while (wake.type === 'resync') wake = await next();
   return [first.type, wake.type === 'message' ? wake.body.toString() : wake.type];
@@ -230,13 +227,13 @@ export function waitingCases({ connect, servers }: Topology): void {
       for (const text of texts) await channel.publish(`*:${text}`);
       await channel.publish('w:for the waiter');
       await channel.publish('nobody:at all');
-      await eventually('the last message', () => listeners.every(({ calls }) => calls.length === 100));
+      await until('the last message', () => listeners.every(({ calls }) => calls.length === 100));
       expect(listeners.map(({ calls }) => calls)).toEqual([texts, texts]);
       expect(await waiter.next()).toEqual(message('m0'));
       stop!();
       stop!();
       expect(await channel.publish('*:more')).toBe(1);
-      await eventually('one more', () => listeners[1]!.calls.length === 101);
+      await until('one more', () => listeners[1]!.calls.length === 101);
       expect(listeners[0]!.calls).toEqual(texts);
     });
 
@@ -255,7 +252,7 @@ export function waitingCases({ connect, servers }: Topology): void {
       await elapse(29_999, server);
       expect(await subscribersOf(servers(), channel.name)).toBe(1);
       jest.advanceTimersByTime(1);
-      await eventually('its end', async () => (await subscribersOf(servers(), channel.name)) === 0);
+      await until('its end', async () => (await subscribersOf(servers(), channel.name)) === 0);
     });
 
     test('refuses a listener that is there, until it is stopped', async () => {
@@ -269,7 +266,7 @@ export function waitingCases({ connect, servers }: Topology): void {
       stop();
       await channel.listen(listener);
       await channel.publish('*:once');
-      await eventually('the message', () => listener.calls.length > 0);
+      await until('the message', () => listener.calls.length > 0);
       expect(listener.calls).toEqual(['once']);
     });
 
@@ -284,7 +281,7 @@ export function waitingCases({ connect, servers }: Topology): void {
         .catch(({ code }) => lateListener.calls.push(code));
       client.disconnect();
       await late;
-      await eventually('the end', () => listener.calls.length > 0 && lateListener.calls.length > 0);
+      await until('the end', () => listener.calls.length > 0 && lateListener.calls.length > 0);
       expect(lateListener.calls.join()).toMatch(/^(<closed>)?,?(ERR_CLIENT_CLOSED)?$/);
       await expect(channel.listen(listener)).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
       expect(listener.calls).toEqual(['<closed>']);
@@ -318,7 +315,7 @@ export function waitingCases({ connect, servers }: Topology): void {
       await elapse(29_999, server);
       expect(await subscribersOf(servers(), channel.name)).toBe(1);
       jest.advanceTimersByTime(1);
-      await eventually(
+      await until(
         'the subscription to end',
         async () => (await subscribersOf(servers(), channel.name)) === 0,
       );
@@ -346,7 +343,7 @@ export function waitingCases({ connect, servers }: Topology): void {
         expect(await closing).toMatchObject([closed, closed, closed, closed]);
         await expect(channel.waiter('4')).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
         for (const waiter of waiters) waiter.close();
-        await eventually(
+        await until(
           'its connections to go',
           async () => (await subscribersOf(servers(), channel.name)) === 0,
         );
