@@ -1,4 +1,4 @@
-/** What BentoCache and its bus want: they have not been made for ioredis 6. */
+/** The peers of BentoCache and its bus, which were not made for ioredis 6. */
 const IOREDIS_5 = '5.11.1';
 
 export const hooks = {

@@ -8,11 +8,11 @@ export interface Segment<Report> {
   start(): void | Promise<void>;
   /** From here on it counts. */
   open(): void;
-  /** What it counted. */
+  /** Returns its counts. */
   close(): Report;
 }
 
-export type PartFactory<Settings, Report> = (settings: Settings) => Promise<Segment<Report>>;
+export type MakeSegment<Settings, Report> = (settings: Settings) => Promise<Segment<Report>>;
 
 export type MemberRequest =
   | { readonly verb: 'prepare'; readonly settings: object }
@@ -24,7 +24,7 @@ export interface MemberReply {
 }
 
 const [, , module] = process.argv;
-let part: Segment<unknown>;
+let segment: Segment<unknown>;
 let openedAt = 0;
 let sentBefore = 0;
 let cpuBefore = process.cpuUsage();
@@ -32,16 +32,16 @@ let cpuBefore = process.cpuUsage();
 async function answer(request: MemberRequest): Promise<MemberReply> {
   switch (request.verb) {
     case 'prepare': {
-      const { default: make } = (await import(module!)) as { default: PartFactory<object, unknown> };
-      part = await make(request.settings);
+      const { default: make } = (await import(module!)) as { default: MakeSegment<object, unknown> };
+      segment = await make(request.settings);
       return {};
     }
     case 'start': {
-      await part.start();
+      await segment.start();
       return {};
     }
     case 'open': {
-      part.open();
+      segment.open();
       openedAt = performance.now();
       sentBefore = sentCommands();
       cpuBefore = process.cpuUsage();
@@ -54,7 +54,7 @@ async function answer(request: MemberRequest): Promise<MemberReply> {
         sentCommands: sentCommands() - sentBefore,
         cpuMicros: user + system,
       };
-      return { report: part.close(), spent };
+      return { report: segment.close(), spent };
     }
     default: {
       throw new Error(`unknown request ${JSON.stringify(request satisfies never)}`);

@@ -1,7 +1,7 @@
 /**
  * Competitors as real processes. A crew is a number of processes that do one part of the work each, without end; a
- * window is opened and closed on all of them, and each says what it did in between. What happens before the window is
- * the warm-up, and what is under way at its end is cut: nothing has to be finished in common.
+ * window is opened and closed on all of them, and each says what it did in between. The time before the window is
+ * the warm-up, and calls under way at its end are cut: nothing has to be finished in common.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import type { Outcome, Spent, Work } from './scenario.js';
 const MEMBER = fileURLToPath(new URL('crew-member.js', import.meta.url));
 
 export interface CrewPlan<Report> {
-  /** Module whose default export is a `PartFactory`. */
+  /** Module whose default export is a `MakeSegment`. */
   readonly module: URL;
   /** One process for each; what its part is made from. */
   readonly settings: readonly object[];

@@ -1,4 +1,4 @@
-/** A competitor as a real process that does pieces of work when told: for work that has an end, unlike a crew's. */
+/** A competitor as a real process that does pieces of work on request: for work that has an end, unlike a crew's. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ const PROGRAM = fileURLToPath(new URL('remote-process.js', import.meta.url));
 
 export interface Done<Result> {
   readonly result: Result;
-  /** What the process spent on it. */
+  /** The costs of the process. */
   readonly spent: Spent;
 }
 

@@ -34,7 +34,7 @@ export interface Outcome {
   readonly operations: number;
   /** Named figures beside the common ones, such as `p99 ms`. */
   readonly figures?: Readonly<Record<string, number>>;
-  /** What other processes than this one spent on it. */
+  /** The costs of other processes than this one. */
   readonly elsewhere?: Spent;
 }
 
@@ -45,7 +45,7 @@ export interface Spent {
   readonly cpuMicros: number;
 }
 
-/** What a figure of a competitor has to reach: the median of the repeats, or each of them. */
+/** The limit of a competitor's figure: for the median of the repeats, or for each of them. */
 export interface Bar {
   readonly competitor: string;
   readonly figure: string;
@@ -61,7 +61,7 @@ export interface Bar {
   readonly inEachRepeat?: boolean;
 }
 
-/** What of its figures is shown. */
+/** The shown figures. */
 export interface Presentation {
   /** Figures of the table, in order; all of them without it. */
   readonly columns?: readonly string[];
@@ -77,7 +77,7 @@ export interface Scenario extends Presentation {
   /** Another group that it is measured with. */
   readonly alsoIn?: string;
   readonly title: string;
-  /** What one operation is. */
+  /** One operation, in words. */
   readonly operation: string;
   /** How it is measured, where that isn't obvious: whole sentences. */
   readonly method?: string;

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** What a server counts from its start on; commands inside scripts included. */
+/** The counters of a server since its start; commands inside scripts included. */
 export interface ServerCounters {
   readonly cpuSeconds: number;
   readonly commands: number;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 2;
 
-/** What each operation adds to the append-only file, which is what replicas are sent too. `work` says how many there were. */
+/** The bytes that each operation adds to the append-only file; replicas are sent them too. `work` returns the number of operations. */
 export async function aofBytesOf(redis: Redis, work: () => Promise<number>): Promise<number> {
   // With a sync each second, a write may wait for the one before.
   await redis.config('SET', 'appendfsync', 'no', 'auto-aof-rewrite-percentage', '0');

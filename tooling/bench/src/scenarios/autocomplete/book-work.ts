@@ -1,4 +1,4 @@
-/** What the scenarios of books have in common: a process with a book, which does one kind of call after the other. */
+/** The shared base of the scenarios of books: a process with a book, which does one kind of call after the other. */
 import type { Redis } from 'ioredis';
 import type { Remote } from '../../remote.js';
 import { startRemote } from '../../remote.js';
@@ -50,7 +50,7 @@ export function figureOf(label: string | undefined, figure: keyof typeof FIGURES
   return label === undefined ? FIGURES[figure] : `${label}: ${FIGURES[figure]}`;
 }
 
-/** What the first round finds out of a competitor, and would be the same in each: memory, answers, bytes of the append-only file. */
+/** Figures of the first round that are the same in each: memory, answers, bytes of the append-only file. */
 const known = new Map<string, Figures>();
 
 export function bookCompetitor(kind: BookKind, work: BookWork): Competitor {

@@ -1,4 +1,4 @@
-/** One process that has a book: loads it, checks its answers, and calls it for a while, when told. */
+/** One process that has a book: loads it, checks its answers, and calls it for a while, on request. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../../percentile.js';
 import { redisCpuMs } from '../messaging/redis-cpu.js';
@@ -26,7 +26,7 @@ export interface Loaded {
   readonly heapBytes: number;
 }
 
-/** What is done again and again. */
+/** The repeated calls. */
 export type Calls =
   | { readonly verb: 'complete' | 'completeFuzzy'; readonly typing: TypingKind }
   /** Of anybody, or of popular ones more often. */
@@ -52,7 +52,7 @@ export interface Shares {
   readonly best: number;
 }
 
-/** What those who calculate without end leave to others, ms. */
+/** Callers that compute without end yield after this, ms. */
 const TURN_MS = 5;
 const SEEDS = { window: 3, check: 19, aof: 23 };
 
@@ -157,7 +157,7 @@ async function check({ calls, answers }: { calls: Calls; answers: number }): Pro
   return { right: right / answers, best: best / answers };
 }
 
-/** What one call adds to the append-only file, in bytes, one after the other. */
+/** The bytes that one call adds to the append-only file, one call after the other. */
 async function aofBytes({ calls, operations }: { calls: Calls; operations: number }): Promise<number> {
   if (kind.isInProcess) return 0;
   const call = callOf(calls, SEEDS.aof);

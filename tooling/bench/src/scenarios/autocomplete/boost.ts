@@ -23,7 +23,7 @@ export const boost: readonly Scenario[] = [
     title: 'Autocomplete: boosts, 50 callers, 100 000 names',
     operation: 'the score of one name raised by 1',
     method:
-      `${METHOD} Boosted are names of equal chances. What is written to the append-only file is measured with one caller, of whom nothing travels together; also for names that ` +
+      `${METHOD} Boosted are names of equal chances. The bytes of the append-only file are measured with one caller whose calls travel alone; also for names that ` +
       'are boosted by their popularity, which stand among the best of many prefixes.',
     competitors: [MORTISE, SOULMATE, PREFIXY].map((kind) => bookCompetitor(kind, work)),
     columns: [

@@ -1,6 +1,6 @@
 /**
- * What the books hold and what is typed: the same in every process. Names come in the order of their popularity, which has nothing
- * to do with how they are spelt; scores and what is typed follow Zipf's law.
+ * The names and the typed texts: the same in every process. Names come in the order of their popularity, which is independent
+ * of their spelling; scores and typed texts follow Zipf's law.
  */
 import { randomNumbers } from '../aggregation/random.js';
 
@@ -136,7 +136,7 @@ export function dataOf(kind: DataKind, count: number): Named[] {
   return names.map((name, rank) => ({ name, score: Math.ceil(BEST_SCORE / (rank + 1)) }));
 }
 
-/** What is typed: each call gives the next. */
+/** Typed texts: each call returns the next. */
 export type Typing = () => string;
 
 /**
@@ -146,7 +146,7 @@ export type Typing = () => string;
  */
 export type TypingKind = 'prefix' | 'letter' | 'unpopular' | 'words' | 'typo';
 
-/** How many of a hundred are so long. */
+/** The share of each length, in percent. */
 const LENGTHS = [20, 25, 25, 15, 10, 5];
 const LENGTH_OF_EACH = LENGTHS.flatMap((share, index) => Array.from({ length: share }, () => index + 1));
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';

@@ -6,7 +6,7 @@ type Verb = 'complete' | 'completeFuzzy' | 'boost';
 export interface BookKind {
   readonly name: string;
   readonly version: string;
-  /** What it can do. */
+  /** Its calls. */
   readonly verbs: readonly Verb[];
   /** In which order it promises its answers. */
   readonly order: 'score' | 'alphabet';

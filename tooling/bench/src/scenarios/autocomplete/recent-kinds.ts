@@ -11,7 +11,7 @@ export interface RecentKind {
 
 export interface RecentClient {
   touch(user: string, contact: string): Promise<unknown>;
-  /** What touching one after the other leaves behind, in the quickest way. */
+  /** Touches all in the quickest way, with the same result as one after the other. */
   touchMany(user: string, contacts: readonly string[]): Promise<unknown>;
   /** The last touched first. */
   complete(user: string, text: string): Promise<readonly string[]>;

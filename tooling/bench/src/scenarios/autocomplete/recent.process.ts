@@ -1,6 +1,6 @@
 /** One process with callers who touch the recent contacts of many users, or complete them. */
 import { Redis } from 'ioredis';
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { percentile } from '../../percentile.js';
 import { randomNumbers } from '../aggregation/random.js';
 import { aofBytesOf } from './aof-bytes.js';
@@ -33,7 +33,7 @@ const ACQUAINTED = 120;
 const AOF_CALLS = 1_000;
 const CHECKED = 300;
 
-const make: PartFactory<RecentSettings, RecentReport> = async ({ url, kind, verb, users, callers }) => {
+const make: MakeSegment<RecentSettings, RecentReport> = async ({ url, kind, verb, users, callers }) => {
   const redis = sharedConnection(url);
   const client = recentKind(kind).connect(redis);
   const handles = dataOf('handles', 10 * users).map(({ name }) => name);

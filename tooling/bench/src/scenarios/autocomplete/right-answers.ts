@@ -1,4 +1,4 @@
-/** What the answers should be, found by looking at each name. */
+/** The right answers, found by a look at each name. */
 import type { Named } from './data.js';
 import { LIMIT } from './kind.js';
 
@@ -45,14 +45,14 @@ export class RightAnswers {
     const isShorter = (name: string): boolean =>
       name.startsWith(text.slice(0, -1)) && !isExact(name) && !isWithinOneEdit(text, name);
     let isBest = true;
-    let told = 0;
+    let judged = 0;
     for (const isFound of [isExact, isEdited, isShorter]) {
-      const most = LIMIT - told;
-      const part = answer.slice(told, told + this.#best(isFound, most).length);
+      const most = LIMIT - judged;
+      const part = answer.slice(judged, judged + this.#best(isFound, most).length);
       isBest = isBest && (most === 0 || this.#isBest(part, isFound, most));
-      told += part.length;
+      judged += part.length;
     }
-    isBest = isBest && told === answer.length;
+    isBest = isBest && judged === answer.length;
     return { isRight: isBest, isBest };
   }
 

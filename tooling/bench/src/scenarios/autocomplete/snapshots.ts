@@ -1,4 +1,4 @@
-/** What takes long to load is loaded once: further servers read the file that the first one has written. */
+/** Data that takes long to load is loaded once: further servers read the file that the first one has written. */
 import type { Redis } from 'ioredis';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import { restoreSnapshot, takeSnapshot } from './snapshots.js';
 
 /**
- * What all that is stored takes, with the table of keys: memory with it less memory without it, on the same server, whose scripts,
- * logs and buffers take as much as a small book. Leaves everything as it was, and takes a snapshot of the name.
+ * The memory of all keys and their table: memory with them less memory without them. Both are measured on the same server,
+ * since its scripts, logs and buffers take as much as a small book. Restores the keys from a snapshot of the name.
  */
 export async function storedBytes(redis: Redis, name: string): Promise<number> {
   // A histogram of 24 KB for each command that comes for the first time.
@@ -19,7 +19,7 @@ export async function storedBytes(redis: Redis, name: string): Promise<number> {
 
 /**
  * Without this connection, whose buffers change. Ends all others; whoever is to go on connects again, and not before this is known.
- * What the server says that clients take is some 100 ms old.
+ * The server's figure of clients' memory is some 100 ms old.
  */
 async function usedBytes(redis: Redis): Promise<number> {
   const replies = await redis

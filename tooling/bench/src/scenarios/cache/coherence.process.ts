@@ -17,9 +17,9 @@ export interface Written {
 
 export interface Watching {
   readonly key: string;
-  /** What it reads at first. */
+  /** The first value. */
   readonly old: number;
-  /** What it waits for; without it, anything but the old value, also nothing. */
+  /** The awaited value; without it, anything but the old value, also nothing. */
   readonly wanted?: number;
   /** Until then, ms since 1970, at the latest. */
   readonly until: number;
@@ -82,7 +82,7 @@ async function begin(what: Watching): Promise<void> {
   await turn();
 }
 
-/** What has been watched since `begin`. */
+/** The result of the watch since `begin`. */
 function ended(): Promise<Watched> {
   return watching!;
 }

@@ -164,7 +164,7 @@ export const coherence: readonly Scenario[] = [
     operation: 'one change',
     method:
       `One process writes, another one has the value in its memory and reads without a pause. Stale is how long it still reads the old value after the write has resolved: of ${ROUNDS} changes in health; at most, of ${CUTS} ` +
-      `changes while its connections are cut and refused for ${AWAY_MS} ms, where the new value comes so long after they are accepted again; and of one while they are dead without a sign. ∞: not within ${CAP_MS / 1000} s. A value outlives its end where a process that has taken it ` +
+      `changes while its connections are cut and refused for ${AWAY_MS} ms, where the new value comes that long after they are accepted again; and of one while they are dead without a sign. ∞: not within ${CAP_MS / 1000} s. A value outlives its end where a process that has taken it ` +
       `at ${READ_AT_MS} ms of its ${EXPIRING.ttlMs} ms reads it later than that after its write. async-cache-dedupe has no copies of what is in Redis.`,
     competitors: [MORTISE_NEAR, BENTOCACHE, CACHEABLE, CACHE_MANAGER].map(competitor),
     columns: [P50, P99, CUT, AGAIN, SILENT, OUTLIVES],

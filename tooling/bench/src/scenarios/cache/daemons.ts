@@ -11,7 +11,7 @@ import type { Inventory, InventoryRow } from './inventory.js';
 interface DaemonPlan {
   readonly url: string;
   readonly databaseUrl: string;
-  /** Hears which rows a query is about to ask for, which waits for it. */
+  /** Called with the rows of a query before it is sent; the query waits for it. */
   readonly onLoad: (ids: readonly string[]) => Promise<void> | undefined;
 }
 

@@ -1,5 +1,5 @@
 /** One process whose readers ask for what is cached, each for one value after the other. */
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { percentile } from '../../percentile.js';
 import { cached } from './kind.js';
 import { cacheKind } from './kinds/index.js';
@@ -29,7 +29,7 @@ const FILLS = 2;
 /** One of so many waits is noted. */
 const NOTED = 16;
 
-const make: PartFactory<GetSettings, GetReport> = async ({ url, kind, keys, readers, how }) => {
+const make: MakeSegment<GetSettings, GetReport> = async ({ url, kind, keys, readers, how }) => {
   const client = await cacheKind(kind).connect(url, LIFE);
   const names = Array.from({ length: keys }, (_, key) => `item:${key}`);
   await inParts(names, (name, index) => client.set(name, cached(name, index)));

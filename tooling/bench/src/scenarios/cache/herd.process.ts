@@ -9,7 +9,7 @@ export interface Joining {
   readonly url: string;
   readonly kind: string;
   readonly life: Life;
-  /** What the database takes. */
+  /** The time of the database. */
   readonly loadMs: number;
 }
 
@@ -40,7 +40,7 @@ async function join({ url, kind, life, ...rest }: Joining): Promise<void> {
   ({ loadMs } = rest);
 }
 
-/** What all readers of the process have noted. */
+/** The records of all readers of the process. */
 class ReadLog {
   readonly loads: number[] = [];
   readonly waits: number[] = Array.from({ length: WAIT_BUCKETS }, () => 0);

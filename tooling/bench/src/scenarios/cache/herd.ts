@@ -43,7 +43,7 @@ const ALL: readonly CacheKind[] = [
   BARE,
 ];
 
-/** What all processes have seen. */
+/** The records of all processes. */
 class Herd {
   readonly loads: number[] = [];
   readonly #waits: number[] = [];

@@ -3,7 +3,7 @@ import { startPostgres } from '@mortise/postgres-server';
 import type { PostgresServer } from '@mortise/postgres-server';
 import { Client } from 'pg';
 
-/** What is read of it: rows that are as they were, or rows of which no two reads are the same. */
+/** The table to read: rows that stay the same, or rows of which no two reads are the same. */
 export type Inventory = 'inventory' | 'selling';
 
 export interface InventoryRow {
@@ -18,7 +18,7 @@ export function idsOf(rows: number): string[] {
   return Array.from({ length: rows }, (_, row) => String(row));
 }
 
-/** About 240 bytes as JSON. What changes doesn't do so by writes, whose cost isn't that of a cache. */
+/** About 240 bytes as JSON. Changing rows don't change by writes: their cost isn't that of a cache. */
 export async function startInventory(rows: number): Promise<PostgresServer> {
   const server = await startPostgres();
   try {

@@ -19,10 +19,10 @@ export type Load = () => Promise<Cached>;
 
 export interface CacheClient {
   getOrLoad(key: string, load: Load): Promise<Cached | null | undefined>;
-  /** What the cache has. */
+  /** The value in the cache. */
   get(key: string): Promise<Cached | null | undefined>;
   set(key: string, value: Cached): Promise<unknown>;
-  /** What the process has, without asking anybody. */
+  /** The value in the process, without a command. */
   peek?(key: string): Cached | null | undefined;
 }
 

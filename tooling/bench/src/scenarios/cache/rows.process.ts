@@ -1,5 +1,5 @@
 /** One process with a daemon, which notes what it loads. */
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { daemonKind } from './daemons.js';
 import { now } from './now.js';
 
@@ -18,13 +18,13 @@ export interface RowsReport {
   readonly queries: number;
 }
 
-const make: PartFactory<RowsSettings, RowsReport> = ({ kind, ...places }) => {
+const make: MakeSegment<RowsSettings, RowsReport> = ({ kind, ...places }) => {
   const loads: number[] = [];
   let queries = 0;
   let openedAt = 0;
   let isClosed = false;
   const onLoad = (ids: readonly string[]): Promise<never> | undefined => {
-    // What it would do while others count is not to be theirs.
+    // Its loads after the end must not cost the other competitors.
     if (isClosed) return new Promise(() => undefined);
     const at = Math.round(now());
     queries += 1;

@@ -9,7 +9,7 @@ import type { RowsReport, RowsSettings } from './rows.process.js';
 
 const WARM_UP_SECONDS = 3;
 const SECONDS = 6;
-/** What is loaded again sooner than this after its last load was loaded for nothing. */
+/** A second load sooner than this after the last one is wasted. */
 const TWICE_MS = EVERY_MS / 2;
 const RATE = 'rows/s';
 const TWICE = 'loaded twice, %';

@@ -55,7 +55,7 @@ export const checkpoint: readonly Scenario[] = [
     title: 'Files: a checkpoint of the log aggregation',
     operation: 'one checkpoint',
     method:
-      `What was counted of a log is added to the aggregates of a day: ${CITIES} cities, with their regions and countries; once to an empty day, then to one that has them all. ` +
+      `The counts of a log are added to the aggregates of a day: ${CITIES} cities, with their regions and countries; once to an empty day, then to one that has them all. ` +
       'Ours does so exactly once, however often it is asked to; ZINCRBY in pipelines of 5000 does not.',
     competitors: [competitor('@mortise/worker', 'checkpoint'), competitor('ZINCRBY, pipelines', 'pipelines')],
     columns: [NEW, KNOWN, SCRIPT, 'Redis CPU µs', 'commands sent'],

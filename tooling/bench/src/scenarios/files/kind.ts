@@ -8,7 +8,7 @@ export interface FileKind {
   receive(url: string, receiver: string, reader: Reader): Promise<void>;
 }
 
-/** What a receiver does with a file: it takes blocks of any size, or lines one by one. */
+/** A receiver's way of reading: blocks of any size, or lines one by one. */
 interface Reader {
   readonly block?: (block: Buffer) => void;
   readonly line?: (line: string | Buffer) => void;

@@ -66,7 +66,7 @@ export const memory: readonly Scenario[] = [
     title: 'Files: memory of Redis',
     operation: 'all of them',
     method:
-      `Logs of ${MEGABYTES.join(', ')} MB (2^20 bytes) are moved, one after the other. What is shown is used_memory, all of it, at its highest meanwhile (it is looked at about each ms), less what it was when all were connected. ` +
+      `Logs of ${MEGABYTES.join(', ')} MB (2^20 bytes) are moved, one after the other. The figure is used_memory, all of it, at its highest meanwhile (it is looked at about each ms), less what it was when all were connected. ` +
       `Ours has a window of ${WINDOW_BYTES / MIB} MB, and may take 15 % more. So that the window is full once for sure, one receiver stands still for ${STANDSTILL_MS / 1_000} s at its first block. ` +
       'Each receiver hashes what it gets, and the SHA-256 has to be that of the log.',
     competitors: [

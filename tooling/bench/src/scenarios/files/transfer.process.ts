@@ -10,8 +10,8 @@ interface SendOptions {
 }
 
 /**
- * What a receiver does with what it reads: lines come one by one, and are counted; in blocks, line feeds are looked for, as who
- * counts logs does; or blocks are hashed.
+ * The work of a receiver: it counts lines one by one, searches blocks for line feeds as an aggregation of logs does, or hashes
+ * blocks.
  */
 export type Reading = 'lines' | 'blocks' | 'SHA-256';
 

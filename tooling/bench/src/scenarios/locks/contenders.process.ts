@@ -1,7 +1,7 @@
 /** Some of the contenders for one lock or semaphore: each has a connection, asks, holds, gives back, asks again. */
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { persistent } from './contend.js';
 import type { Acquire } from './contend.js';
 import { hostNow } from './holds.js';
@@ -19,7 +19,7 @@ export interface ContendersSettings {
 
 const NAME = 'contended';
 
-const make: PartFactory<ContendersSettings, ContendersReport> = async (settings) => {
+const make: MakeSegment<ContendersSettings, ContendersReport> = async (settings) => {
   const { url, type, kind, contenders, holdMs } = settings;
   const peer = type === 'mutex' ? mutexKind(kind) : semaphoreKind(kind);
   const locks = new Map<number, Acquire>();

@@ -1,4 +1,4 @@
-/** What happened between contenders of several processes, read from their own records: one clock, as they share a host. */
+/** Acquisitions of contenders in several processes, from their own records: one clock, as they share a host. */
 import { percentile } from '../../percentile.js';
 
 /** One acquisition, on the monotonic clock of the host, ms. */

@@ -1,6 +1,6 @@
 /** Waiters of one process for one lock that somebody else holds throughout, over one connection. */
 import { Redis } from 'ioredis';
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { persistent } from './contend.js';
 import { mutexKind } from './mutexes.js';
 
@@ -11,7 +11,7 @@ export interface IdleSettings {
   readonly waiters: number;
 }
 
-const make: PartFactory<IdleSettings, object> = async ({ url, kind, lock, waiters }) => {
+const make: MakeSegment<IdleSettings, object> = async ({ url, kind, lock, waiters }) => {
   const redis = new Redis(url);
   const locks = await Promise.all(
     Array.from({ length: waiters }, () => mutexKind(kind).prepare(redis, lock)),

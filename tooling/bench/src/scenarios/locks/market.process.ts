@@ -1,7 +1,7 @@
 /** One actor of the market: a seller who lists items without end, or a buyer who buys what a random draw shows. */
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { fundsOf, inventoryOf, MARKET, STRATEGIES } from './market-strategies.js';
 import type { Market, Offer, Strategy } from './market-strategies.js';
 
@@ -24,7 +24,7 @@ const STOCK = 1000;
 const FUNDS = 1e12;
 const HIGHEST_PRICE = 100;
 
-const make: PartFactory<MarketSettings, MarketReport> = async ({ url, strategy, role, user }) => {
+const make: MakeSegment<MarketSettings, MarketReport> = async ({ url, strategy, role, user }) => {
   const redis = new Redis(url);
   const market = STRATEGIES[strategy](redis);
   let report = emptyReport();

@@ -13,7 +13,7 @@ import type { Acquire } from './contend.js';
 export interface MutexKind {
   readonly name: string;
   readonly version: string;
-  /** What acquires this lock over this connection. */
+  /** Returns a function that acquires this lock over this connection. */
   prepare(redis: Redis, lock: string): Promise<Acquire>;
 }
 

@@ -1,4 +1,4 @@
-/** redlock 5 ships its types where its `exports` don't lead to. What is used of it. */
+/** redlock 5 ships its types where its `exports` don't lead to. The used members. */
 declare module 'redlock' {
   import type { Redis } from 'ioredis';
 

@@ -8,7 +8,7 @@ import type { Acquire } from './contend.js';
 export interface SemaphoreKind {
   readonly name: string;
   readonly version: string;
-  /** What acquires a permit over this connection. */
+  /** Returns a function that acquires a permit over this connection. */
   prepare(redis: Redis, name: string): Promise<Acquire>;
 }
 

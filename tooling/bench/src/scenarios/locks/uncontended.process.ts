@@ -1,6 +1,6 @@
 /** One process takes and releases free locks over one connection: for each key, one pair after the other. */
 import { Redis } from 'ioredis';
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { percentile } from '../../percentile.js';
 import { mutexKind } from './mutexes.js';
 
@@ -16,7 +16,7 @@ export interface UncontendedReport {
   readonly p99: number;
 }
 
-const make: PartFactory<UncontendedSettings, UncontendedReport> = async ({ url, kind, keys }) => {
+const make: MakeSegment<UncontendedSettings, UncontendedReport> = async ({ url, kind, keys }) => {
   const redis = new Redis(url);
   const locks = await Promise.all(
     Array.from({ length: keys }, (_, key) => mutexKind(kind).prepare(redis, `lock:${key}`)),

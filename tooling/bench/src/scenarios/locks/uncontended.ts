@@ -32,7 +32,7 @@ function scenario(keys: number, rest: Pick<Scenario, 'name' | 'title' | 'isClust
     ...rest,
     operation: 'a free lock acquired and released',
     method:
-      'One process over one connection; for each key, one pair after the other. What Redis spends on a request depends on how many of ' +
+      'One process over one connection; for each key, one pair after the other. The CPU of Redis for a request depends on how many of ' +
       'them one read of its socket brings, and so on how busy the machine is; the time in scripts does so less. ' +
       'Mutexes that are due in one tick share a command; where slots count, as on Cluster, only those of a slot do.',
     competitors: [MINE, MINE_WITHOUT_TOKEN, ...PEERS, FLOOR].map((kind) => competitor(kind, keys)),

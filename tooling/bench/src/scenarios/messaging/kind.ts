@@ -5,7 +5,7 @@ export interface ChatClient {
   /** With a first message, by the first member. */
   create(chat: string, members: readonly string[], text: string): Promise<unknown>;
   post(chat: string, sender: string, text: string): Promise<unknown>;
-  /** What posting one after the other leaves behind, in the quickest way. */
+  /** Posts all in the quickest way, with the same result as one after the other. */
   postMany(chat: string, sender: string, texts: readonly string[]): Promise<unknown>;
   /** Reads what is new for a member in all chats, up to 10 messages of each, and acks it. How many messages that was. */
   pull(member: string): Promise<number>;

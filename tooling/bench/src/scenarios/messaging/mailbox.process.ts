@@ -1,6 +1,6 @@
 /** One process with recipients, each with a sender: ten messages, which are received and acked, and so on. */
 import { Mailboxes } from '@mortise/messaging';
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { UNREAD } from './kind.js';
 import { chatKind } from './kinds/index.js';
 import { sharedConnection } from './kinds/connection.js';
@@ -17,7 +17,7 @@ export interface MailboxReport {
   readonly messages: number;
 }
 
-/** What two callers do for one recipient. */
+/** The work of two callers for one recipient. */
 interface Mail {
   send(): Promise<unknown>;
   /** Receives up to ten and acks them; how many it has found. */
@@ -27,7 +27,7 @@ interface Mail {
 export const MAILBOXES = 'mailboxes';
 const SENDER = 'sender';
 
-const make: PartFactory<MailboxSettings, MailboxReport> = async ({ url, kind, recipients }) => {
+const make: MakeSegment<MailboxSettings, MailboxReport> = async ({ url, kind, recipients }) => {
   const all = await Promise.all(
     Array.from({ length: recipients }, (_, index) =>
       kind === MAILBOXES ? ofMailbox(url, memberOf(index)) : ofChat(url, kind, memberOf(index)),

@@ -40,7 +40,7 @@ function competitor(kind: ChatKind): Competitor {
     version: kind.version,
     prepare: (redis, { url }) => {
       const of = { url, kind: kind.name };
-      /** What `work` adds to memory, of which what only stays for a while, and the keys. */
+      /** The memory that `work` adds, the share of keys that stay only for a while, and the number of keys. */
       const added = async (work: () => Promise<unknown>): Promise<Added> => {
         await redis.flushall('SYNC');
         const empty = await dataBytes(redis);
@@ -104,7 +104,7 @@ export const memory: readonly Scenario[] = [
     operation: `one message of ${JSON_BYTES} bytes as JSON posted`,
     method:
       `used_memory without that of clients. ${LONG} messages in one chat; or ${SHORT} in each of ${CHATS}, with all that belongs to the chats. ` +
-      `What only stays for minutes (the ids of senders) is removed before it is looked at, and has a column of its own. A new chat has two members, who have ${MEMBER_CHATS} chats each, ` +
+      `Keys that stay only for minutes (the ids of senders) are removed before the look, and have a column of their own. A new chat has two members, who have ${MEMBER_CHATS} chats each, ` +
       `and one message: everything that is there at once, with so many chats that the table of keys is full (${KEYS} keys).`,
     competitors: [MORTISE, BOOK, STREAMS, STREAM_GROUPS].map(competitor),
     columns: [OF_LONG, OF_SHORT, KEPT_IDS, OF_CHAT, OF_CHAT_LATER, KEYS_OF_CHAT],

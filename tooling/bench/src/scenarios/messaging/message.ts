@@ -3,7 +3,7 @@ export const JSON_BYTES = 167;
 
 const STORED = { id: 100_000, ts: 1_763_663_653.123, sender: memberOf(0), message: '' };
 
-/** What is posted. */
+/** The posted message. */
 export const TEXT = 'x'.repeat(JSON_BYTES - JSON.stringify(STORED).length);
 
 /** Of three digits, so that all messages are of one size. */

@@ -1,5 +1,5 @@
 /** One process that posts without end: senders, each of whom waits for one post before the next. Or one that follows. */
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import { percentile } from '../../percentile.js';
 import { chatKind } from './kinds/index.js';
 import { chatOf, memberOf, TEXT } from './message.js';
@@ -25,10 +25,10 @@ export interface PostReport {
 /** Is a member of all chats. */
 export const FOLLOWER = 'follower';
 
-const make: PartFactory<PostSettings, PostReport> = (settings) =>
+const make: MakeSegment<PostSettings, PostReport> = (settings) =>
   settings.role === 'post' ? posting(settings) : following(settings);
 
-const posting: PartFactory<PostSettings, PostReport> = async ({ url, kind, senders, chats }) => {
+const posting: MakeSegment<PostSettings, PostReport> = async ({ url, kind, senders, chats }) => {
   const clients = Array.from({ length: senders }, () => chatKind(kind).connect(url));
   const members = clients.map((_, sender) => memberOf(sender));
   for (let chat = 0; chat < chats; chat += 1) {
@@ -59,7 +59,7 @@ const posting: PartFactory<PostSettings, PostReport> = async ({ url, kind, sende
   };
 };
 
-const following: PartFactory<PostSettings, PostReport> = ({ url, kind }) => {
+const following: MakeSegment<PostSettings, PostReport> = ({ url, kind }) => {
   let messages = 0;
   return Promise.resolve({
     start: () => chatKind(kind).follow!(url, FOLLOWER, () => (messages += 1)),

@@ -1,4 +1,4 @@
-/** One process that creates chats and posts to them when told. */
+/** One process that creates chats and posts to them on request. */
 import type { ChatClient } from './kind.js';
 import { chatKind } from './kinds/index.js';
 import { now } from './now.js';

@@ -17,7 +17,7 @@ export interface Filling {
 export interface Pulling extends Omit<Filling, 'chats'> {
   /** Of each member. */
   readonly pulls: number;
-  /** What each pull has to find. */
+  /** The number of messages that each pull has to return. */
   readonly messages: number;
 }
 

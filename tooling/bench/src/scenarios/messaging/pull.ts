@@ -19,7 +19,7 @@ interface Load {
   readonly members: number;
 }
 
-/** What pulls took. */
+/** The costs of pulls. */
 interface Spending {
   /** Each, by the clock. */
   readonly took: readonly number[];

@@ -1,6 +1,6 @@
 /**
- * One message to many members. How long it takes until all of them have it shows where the next one waits for that. What it costs
- * Redis shows where messages follow each other: a server that had nothing to do for the 10 ms which 1,000 members need
+ * One message to many members. How long it takes until all of them have it shows where the next one waits for that. Messages in a row show the cost
+ * for Redis: a server that had nothing to do for the 10 ms which 1,000 members need
  * for a message, in processes that drive it out of the caches, pays for that three times what the message costs.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +22,7 @@ const MESSAGES = 20;
 const SERIES = 200;
 /** Node compiles what the members do with a message while they get the first 20. */
 const WARM_UP_MESSAGES = 30;
-/** What an idle server takes, for its own upkeep, is no part of a message. */
+/** The upkeep of an idle server doesn't count for a message. */
 const IDLE_MS = 1_000;
 const SENDER = 'sender';
 

@@ -17,7 +17,7 @@ const CHAT_MEMBERS = 10;
 /** Longer than it is looked at. */
 const WAIT_MS = 55_000;
 
-/** What they wait for: chats, with all of which everybody is through. */
+/** The chats that they wait for; every member has acked everything. */
 async function found({ url, kind, waiters }: Waiting): Promise<void> {
   if (kind !== 'pull with waitMs' && kind !== 'follow') return;
   const chats = new Chats(sharedConnection(url));

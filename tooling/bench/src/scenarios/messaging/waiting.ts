@@ -56,7 +56,7 @@ function competitor(kind: WaitKind, version: string): Competitor {
       const first = startRemote<WaitingActions>(MODULE);
       const remote = startRemote<WaitingActions>(MODULE);
       return Promise.resolve({
-        // What they wait for is there before, and so are scripts and the connections of this process.
+        // The chats, the scripts and the connections of this process exist before.
         warmUp: async () => {
           await first.do('found', { url, kind, waiters: WAITERS });
           await first.do('wait', { url, kind, waiters: WARM_UP_WAITERS });
@@ -100,7 +100,7 @@ export const waiting: readonly Scenario[] = [
     title: `Messaging: ${WAITERS} waiters`,
     operation: 'one waiter who waits',
     method:
-      `${WAITERS} members in one process, each in one chat of ten members, or with a mailbox or a stream of his own, where nothing comes. What used_memory of Redis grows by ` +
+      `${WAITERS} members in one process, each in one chat of ten members, or with a mailbox or a stream of his own, where nothing comes. The growth of used_memory of Redis ` +
       `when they begin to wait, buffers of connections included; then what all send in ${SECONDS} s.`,
     competitors: [
       ...OURS.map((kind) => competitor(kind, MORTISE.version)),

@@ -1,5 +1,5 @@
 /** One process that stores tasks without end: a number of callers, each of which waits for one call before the next. */
-import type { PartFactory } from '../../crew-member.js';
+import type { MakeSegment } from '../../crew-member.js';
 import type { Payload } from './payload.js';
 import { payloadOf } from './payload.js';
 import { queueKind } from './kinds/index.js';
@@ -16,7 +16,7 @@ export interface EnqueueReport {
   readonly tasks: number;
 }
 
-const make: PartFactory<EnqueueSettings, EnqueueReport> = async ({ url, kind, callers, batch }) => {
+const make: MakeSegment<EnqueueSettings, EnqueueReport> = async ({ url, kind, callers, batch }) => {
   const producer = await queueKind(kind).producer(url);
   let next = 0;
   let tasks = 0;

@@ -35,7 +35,7 @@ function competitor(kind: QueueKind, { processes, workers }: Fleet): Competitor 
         const all = await Promise.all(remotes.map((remote) => remote.do('sent', undefined)));
         return all.reduce((sum, { result }) => sum + result, 0);
       };
-      /** What all workers together send meanwhile, and how long that is. */
+      /** The commands of all workers during the work, and its time. */
       const during = async (work: () => Promise<unknown>): Promise<{ commands: number; elapsed: number }> => {
         const before = await sent();
         const startedAt = performance.now();

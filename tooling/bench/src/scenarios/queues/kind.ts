@@ -22,7 +22,7 @@ export interface QueueKind {
   readonly name: string;
   readonly version: string;
   producer(url: string): Promise<Producer>;
-  /** Starts one worker; resolves when it takes tasks. What it resolves with ends it. */
+  /** Starts one worker; resolves when it takes tasks. The returned function ends it. */
   work(
     settings: WorkerSettings,
     handle: (payload: Payload) => void | Promise<void>,

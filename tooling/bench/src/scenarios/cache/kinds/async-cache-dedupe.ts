@@ -25,7 +25,7 @@ function asyncCacheDedupe(what: string, isInMemory: boolean): CacheKind {
           return read(key);
         },
         get: read,
-        // What is loaded is stored: it has no other way to store something under the key of a call.
+        // It stores loaded values only: it has no other way to store something under the key of a call.
         set: async (key, value) => {
           loads.set(key, () => Promise.resolve(value));
           await cache.clear('item', key);

@@ -32,5 +32,5 @@ function bare(name: string, enableAutoPipelining: boolean, isParsed = true): Cac
 
 export const BARE = bare('ioredis GET', false);
 export const BARE_PIPELINED = bare('ioredis GET, autopipelining', true);
-/** What comes stays text. */
+/** Replies stay text. */
 export const BARE_UNPARSED = bare('ioredis GET, autopipelining, no JSON.parse', true, false);

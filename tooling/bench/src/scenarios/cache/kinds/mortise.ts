@@ -15,7 +15,7 @@ function mortise(what: string, hasNear: boolean, isByLoad = false): CacheKind {
       const exact = isExact ? { jitter: 0 } : {};
       const redis = new Redis(url).on('error', () => undefined);
       const options = { ttlMs, staleMs, ...near, ...exact };
-      // What it reports is that Redis is away, where it is to be.
+      // It reports only that Redis is away, as planned.
       const cache = new Cache<Cached>(redis, 'items', { ...options, onError: () => undefined });
       return Promise.resolve({
         getOrLoad: (key, load) => cache.getOrLoad(key, load),

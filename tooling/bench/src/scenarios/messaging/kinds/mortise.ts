@@ -75,7 +75,7 @@ export const MORTISE: ChatKind = {
   attend,
 };
 
-/** What was read is acked by the same call. */
+/** The call that reads messages also acks them. */
 export const MORTISE_AUTO_ACK: ChatKind = {
   name: `${NAME}, autoAck`,
   version: VERSION,

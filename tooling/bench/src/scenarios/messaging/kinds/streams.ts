@@ -69,7 +69,7 @@ async function pull(conn: Redis, member: string, positions: Positions): Promise<
   return count(found);
 }
 
-/** What each member has read. */
+/** The last read message of each member. */
 class Positions {
   readonly #read = new Map<string, string>();
 

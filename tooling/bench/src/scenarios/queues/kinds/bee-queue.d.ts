@@ -1,4 +1,4 @@
-/** bee-queue's own types need those of its Redis client, which are another package. What is used of it. */
+/** bee-queue's own types need those of its Redis client, which are another package. The used members. */
 declare module 'bee-queue' {
   interface QueueSettings {
     redis?: { url: string };
