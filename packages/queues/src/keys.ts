@@ -14,10 +14,11 @@
  * | `active`               | ZSET   | token and id -> end of the lease              | workers              | when empty                     |
  * | `succeeded`            | LIST   | ids in the order in which they finished       | workers              | capped by count and age        |
  * | `dead`                 | ZSET   | id -> instant of death                        | workers              | capped by count                |
- * | `idle`                 | ZSET   | lease and channel of an idle worker -> until  | workers              | a minute after its last look   |
+ * | `idle`                 | ZSET   | lease, settings, channel of a worker -> until | workers              | a minute after its last look   |
  * | `timekeeper`           | STRING | next due instant, channel of the worker       | workers              | a minute after its last change |
  * |                        |        | that has a timer for it                       |                      |                                |
  * | ——————                 |        |                                               |                      |                                |
+ * | `features`             | STRING | exists while the settings have such a feature | configure, enqueue   | with the feature               |
  * | `tombstones`           | HASH   | id -> priorities in whose list it is void     | cancel, remove       | when a worker reaches the id   |
  * | `cancelled`            | ZSET   | id -> instant of cancellation                 | cancel               | capped by count                |
  * | `grouped`              | ZSET   | group, priority, sequence, id; scores are 0   | enqueue, workers     | when empty                     |
@@ -47,6 +48,7 @@ const PACKAGE = 'queues';
 
 /** In the order in which scripts expect them after the keys of the priorities. */
 const OPTIONAL = [
+  'features',
   'tombstones',
   'cancelled',
   'grouped',
@@ -98,11 +100,11 @@ export class QueueKeys {
   }
 
   /**
-   * A worker as a member of `idle`. `handOffMs`: the lease of a task that the enqueue script may hand to it; 0: no
-   * hand-off.
+   * A worker as a member of `idle`. `handOff`: the lease of a task that the enqueue script may hand to it, and the settings
+   * that the worker expects.
    */
-  idleMember(worker: string, handOffMs = 0): string {
-    return `${handOffMs} ${this.wakeChannel(worker)}`;
+  idleMember(worker: string, handOff = { leaseMs: 0, settings: '-' }): string {
+    return `${handOff.leaseMs} ${handOff.settings} ${this.wakeChannel(worker)}`;
   }
 }
 

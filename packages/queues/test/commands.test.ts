@@ -264,9 +264,9 @@ test('the first cancel of a queue; names', async () => {
       pauseAll: () => Queue.pauseAll(redis, { prefix }),
     }),
   ).toMatchInlineSnapshot(`
-"cancel → shard.configure:  get settings · set settings · set features · zrange idle | operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · hset attempts · zadd cancelled · zcard cancelled · exists awaited
+"cancel → shard.configure:  get settings · set settings · set features · zrange idle · zremrangebyrank idle | operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · hset attempts · zadd cancelled · zcard cancelled · exists awaited
 names → sscan names
-pauseAll → sscan names | get settings | shard.configure:  get settings · set settings · set features · zrange idle"
+pauseAll → sscan names | get settings | shard.configure:  get settings · set settings · set features · zrange idle · zremrangebyrank idle"
 `);
 });
 

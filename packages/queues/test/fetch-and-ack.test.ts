@@ -69,6 +69,15 @@ test('an idle worker learns that a lease has ended; maintenance puts the task ba
   expect(await maintain(shard, KEEP, false)).toEqual({ putBack: 0, maintenance: 0 });
 });
 
+test('an ack learns that the settings have changed since the task was fetched', async () => {
+  const { queue, shard, take } = newQueue();
+  await queue.enqueue('t', 1);
+  const held = await take(1);
+  await queue.pause();
+  expect(String((await take(1, 60_000, held)).answers)).toBe('1');
+  expect(shard.settings.values.isPaused).toBe(true);
+});
+
 test('small hashes are no lists, which Redis would go through for each task', async () => {
   const { queue, shard, take } = newQueue();
   const { tasks, attempts } = shard.keys.of;

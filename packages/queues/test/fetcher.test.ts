@@ -4,10 +4,10 @@ import type { TaskContext } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
 import { watched } from './commands-of.js';
 import { encodeTaskId } from '../src/task/task-id.js';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { launch } from './launch.js';
 import { heldRechecks } from './held-timers.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 
@@ -25,7 +25,7 @@ async function areIdle(keys: QueueKeys, count: number): Promise<void> {
 
 /** The worker that keeps the time, and the instant until which it sleeps. */
 async function timekeeper(keys: QueueKeys): Promise<{ due: number; channel: string }> {
-  const [due, , channel = ''] = ((await redis.get(keys.of.timekeeper)) ?? '').split(' ');
+  const [due, , , channel = ''] = ((await redis.get(keys.of.timekeeper)) ?? '').split(' ');
   return { due: Number(due), channel };
 }
 

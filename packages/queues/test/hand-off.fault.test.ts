@@ -45,12 +45,13 @@ test('a task is handed to one worker, whoever else is notified', async () => {
   for (let time = 0; time < 20 && !Object.values(heard).some(isHandedOff); time += 1) {
     await redis.del(keys.of.tasks, keys.of.active, keys.priorityKeys(3)[3]!);
     const idleUntil = Date.now() + LONG_MS;
+    const handOff = { leaseMs: LONG_MS, settings: 'high,medium,low' };
     await redis.zadd(
       keys.of.idle,
       idleUntil,
-      keys.idleMember('gone', LONG_MS),
+      keys.idleMember('gone', handOff),
       idleUntil + 1,
-      keys.idleMember('here', LONG_MS),
+      keys.idleMember('here', handOff),
     );
     await queue.enqueue('t', 1);
     await until(() => heard['gone']!.length > time);

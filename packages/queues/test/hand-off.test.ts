@@ -1,16 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { decodeTaskId } from '../src/task/task-id.js';
 import type { EnqueueOptions } from '@mortise/queues';
 import type { HandOff } from '../src/work/hand-off.js';
 import { decodeHandOff } from '../src/work/hand-off.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 const LONG_MS = 60_000;
+const SETTINGS = 'high,medium,low';
 /** The lease of tasks that are handed off. */
 const SHORT_LEASE_MS = 1_000;
 
@@ -43,7 +44,11 @@ async function deaf({ keys }: Place, name = 'deaf'): Promise<Deaf> {
   return {
     heard,
     goIdle: async (leaseMs = SHORT_LEASE_MS) => {
-      await redis.zadd(keys.of.idle, Date.now() + LONG_MS, keys.idleMember(name, leaseMs));
+      await redis.zadd(
+        keys.of.idle,
+        Date.now() + LONG_MS,
+        leaseMs === 0 ? keys.idleMember(name) : keys.idleMember(name, { leaseMs, settings: SETTINGS }),
+      );
     },
   };
 }
@@ -166,7 +171,11 @@ test('a worker without a free slot gives it back', async () => {
   await queue.enqueue('t', 1);
   await until(() => started.length === 1);
   await until(async () => (await redis.zcard(keys.of.idle)) === 0);
-  await redis.zadd(keys.of.idle, Date.now() + LONG_MS, keys.idleMember(id, LONG_MS));
+  await redis.zadd(
+    keys.of.idle,
+    Date.now() + LONG_MS,
+    keys.idleMember(id, { leaseMs: LONG_MS, settings: SETTINGS }),
+  );
   await queue.enqueue('t', 2, { attempts: 2 });
   await until(async () => (await queue.counts()).retrying + (await queue.counts()).ready === 1);
   release.open();
@@ -214,7 +223,7 @@ test('a worker of several queues takes none, since others of them may go first',
   const { prefix, queue, keys } = newPlace();
   const worker = await launch(redis, ['q', 'other'], { t: () => undefined }, { prefix });
   await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-  expect(await redis.zrange(keys.of.idle, '0', '-1')).toEqual([keys.idleMember(worker.id, 0)]);
+  expect(await redis.zrange(keys.of.idle, '0', '-1')).toEqual([keys.idleMember(worker.id)]);
   await queue.enqueue('t', 1);
   await until(async () => (await queue.counts()).succeeded === 1);
 });
@@ -297,11 +306,42 @@ describe('is not handed off, but left to whoever asks', () => {
   });
 });
 
+test('a worker that expects other settings gets no task, and fetches it', async () => {
+  const place = newPlace();
+  const { queue, keys } = place;
+  const worker = await deaf(place);
+  await handed(place, worker);
+  await redis.zadd(
+    keys.of.idle,
+    Date.now() + LONG_MS,
+    keys.idleMember('deaf', { leaseMs: SHORT_LEASE_MS, settings: 'a,b' }),
+  );
+  await queue.enqueue('t', 2);
+  expect(await queue.counts()).toMatchObject({ ready: 1, active: 1 });
+  await until(() => worker.heard.length === 1);
+  expect(worker.heard[0]!.toString()).toBe('w:');
+});
+
+test('a process that does not know yet that the queue is paused hands nothing off', async () => {
+  const place = newPlace();
+  const { prefix, queue } = place;
+  const worker = await deaf(place);
+  await handed(place, worker);
+  await new Queue(redis, 'q', { prefix }).pause();
+  await worker.goIdle();
+  await queue.enqueue('t', 2);
+  expect(await queue.counts()).toMatchObject({ ready: 1, active: 1 });
+});
+
 test('a worker that is gone is passed over, and the task stays ready when all are', async () => {
   const place = newPlace();
   const { queue, keys } = place;
   const nobody = async (inMs: number): Promise<void> => {
-    await redis.zadd(keys.of.idle, Date.now() + inMs, keys.idleMember('nobody', SHORT_LEASE_MS));
+    await redis.zadd(
+      keys.of.idle,
+      Date.now() + inMs,
+      keys.idleMember('nobody', { leaseMs: SHORT_LEASE_MS, settings: SETTINGS }),
+    );
   };
   const worker = await deaf(place);
   await handed(place, worker);

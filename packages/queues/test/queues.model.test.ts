@@ -190,7 +190,11 @@ class Subject {
       const isNew = !this.model.tasks.has(`task ${task.id}`);
       const usesOptional = await this.#usesOptional();
       const from = Date.now() - CLOCKS_MS;
-      await redis.zadd(idle, Date.now() + 60_000, this.#keys.idleMember('deaf', HAND_OFF_MS));
+      await redis.zadd(
+        idle,
+        Date.now() + 60_000,
+        this.#keys.idleMember('deaf', { leaseMs: HAND_OFF_MS, settings: PRIORITIES.join(',') }),
+      );
       await this.enqueue({ type: 'enqueue', tasks: [task], upTo: 0 });
       await redis.del(idle);
       const known = this.model.tasks.get(`task ${task.id}`)!;
@@ -486,7 +490,9 @@ class Subject {
 
   async #priorityKeys(): Promise<string[]> {
     const keys = this.#keys.priorityKeys(2);
-    return (await this.#usesOptional()) ? [...keys, ...this.#keys.optional] : keys;
+    return (await this.#usesOptional())
+      ? [...keys, ...this.#keys.optional]
+      : [...keys, this.#keys.of.features];
   }
 
   async #call(

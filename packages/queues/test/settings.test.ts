@@ -64,14 +64,14 @@ describe('Settings', () => {
 
   test('scripts get three keys for each priority, and the others only of a queue that uses them', async () => {
     const { settings, keys } = settingsOf({ priorities: ['a', 'b'] });
-    expect(settings.keys).toEqual(keys.priorityKeys(2));
-    expect(new Set(settings.keys).size).toBe(6);
+    expect(settings.keys).toEqual([...keys.priorityKeys(2), keys.of.features]);
+    expect(new Set(settings.keys).size).toBe(7);
     expect(settings.usesOptional).toBe(false);
     await settings.enableOptional(redis, 'PUBLISH');
     expect(settings.usesOptional).toBe(true);
     expect(settings.keys).toEqual([...keys.priorityKeys(2), ...keys.optional]);
-    // Scripts tell the two by that.
-    expect(keys.optional.length % 3).not.toBe(0);
+    expect(keys.optional[0]).toBe(keys.of.features);
+    expect(await redis.exists(keys.of.features)).toBe(1);
     expect(await redis.get(keys.of.settings)).toBe('a,b;optional=1');
   });
 

@@ -164,14 +164,14 @@ export class Entries {
     this.count = count;
     const priorityKeys = settings.priorityKeys;
     const places = priorities.flatMap((one) => [priorityKeys[3 * one]!, priorityKeys[3 * one + 1]!]);
-    const { optionalKeys } = settings;
-    const usesOptional = optionalKeys.length > 0;
+    const { usesOptional } = settings;
     const mayHandOff =
       seemsIdle && !usesOptional && count === 1 && delays.length === 0 && end <= MAX_HANDED_OFF_BYTES;
     if (mayHandOff) {
       const higher = priorityKeys.slice(0, 3 * priorities[0]!);
-      this.places = [...places, keys.of.active, priorityKeys[3 * priorities[0]! + 2]!, ...higher];
-    } else this.places = [...places, ...optionalKeys];
+      const { active, features } = keys.of;
+      this.places = [...places, active, features, priorityKeys[3 * priorities[0]! + 2]!, ...higher];
+    } else this.places = usesOptional ? [...places, ...keys.optional] : places;
     this.operands = {
       usesOptional: usesOptional ? 1 : 0,
       mayHandOff: mayHandOff ? 1 : 0,

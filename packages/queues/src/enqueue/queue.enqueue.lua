@@ -14,11 +14,12 @@
 --   settings          STRING, see src/shard/settings-text.ts; written by the first call
 --   tasks             HASH id -> record: u8 priority + flags, u16 attempts, f64 enqueued at (ms), then what the client wrote
 --   attempts          HASH id -> last attempt; written where a task waits in its group, or is handed off
---   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms; lease 0: the worker takes no hand-off
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms; the settings are
+--                     those that it expects, - with lease 0: the worker takes no hand-off
 --   timekeeper        STRING "<next due, ms> <member of idle>"
 --   places...         two for each of `priorities`: ready LIST, scheduled ZSET; then, with usesOptional, the keys of the optional
---                     features in the order of src/keys.ts; with mayHandOff, the active ZSET, the retrying ZSET of the task's
---                     priority, and ready, scheduled and retrying of each higher priority
+--                     features in the order of src/keys.ts; with mayHandOff, the active ZSET, features, the retrying ZSET of the
+--                     task's priority, and ready, scheduled and retrying of each higher priority
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
@@ -40,19 +41,14 @@
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local expectedSettings, publish, usesOptional, mayHandOff = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local priorities, stamp, delays, count, entries = ARGV[5], tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), ARGV[9]
+local places = { unpack(KEYS, 6) }
+-- Their number without those of optional features or of a hand-off.
+local PLACES = 2 * #priorities
 local MAX_TASKS = 10000000
 -- The first byte of a record without flags is smaller.
 local FLAGS = 16
 -- How far the caller's estimate of the time may be off, ms; the call itself takes time.
 local MOST_BEHIND, MOST_AHEAD = 20, 2
-
-local stored = redis.call('GET', settings)
-if stored ~= expectedSettings then
-  if stored then
-    return redis.error_reply('SETTINGS ' .. stored)
-  end
-  redis.call('SET', settings, expectedSettings)
-end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -68,16 +64,55 @@ end
 
 local isTimely = stamp >= now - MOST_BEHIND and stamp <= now + MOST_AHEAD
 
-if mayHandOff and struct.unpack('>H', fields[2], 2) > 1 then
-  local places = { unpack(KEYS, 6) }
-  local ready, scheduled, active, retrying = unpack(places)
-  local id, record = fields[1], fields[2]
-  -- Nothing of this priority or a higher one is ready or due.
-  local lists, delayed = { ready, unpack(places, 5) }, { scheduled, retrying }
-  local isFirst = redis.call('EXISTS', scheduled, retrying, unpack(lists)) == 0
+mayHandOff = mayHandOff and struct.unpack('>H', fields[2], 2) > 1
+-- The idle worker that waits longest; only for a hand-off.
+local first, leaseMs, theirs, channel, isAlone
+if mayHandOff then
+  local ready, scheduled, _, features, retrying = unpack(places)
+  -- Only the settings exist: nothing of this priority or a higher one is ready or delayed, and no optional feature is used.
+  isAlone = redis.call('EXISTS', settings, features, scheduled, retrying, ready, unpack(places, PLACES + 4)) == 1
+  if isAlone then
+    first = redis.call('ZPOPMIN', idle)
+    leaseMs, theirs, channel = string.match(first[1] or '', '^(%d+) (%S+) (.*)$')
+    if theirs ~= expectedSettings then
+      if first[1] then
+        redis.call('ZADD', idle, first[2], first[1])
+      end
+      first = nil
+    end
+  end
+end
+
+-- Priorities and shards never change, and an idle worker has registered under the stored settings. So a worker with the
+-- expected ones says as much as a look at the settings.
+if not first then
+  local stored = redis.call('GET', settings)
+  if stored ~= expectedSettings then
+    if stored then
+      return redis.error_reply('SETTINGS ' .. stored)
+    end
+    redis.call('SET', settings, expectedSettings)
+    if usesOptional then
+      redis.call('SET', places[PLACES + 1], '1')
+    end
+    -- Idle workers that expect other settings call again, and learn these.
+    for _, member in ipairs(redis.call('ZRANGE', idle, '0', '999')) do
+      local theirs, channelOf = string.match(member, '^%d+ (%S+) (.*)$')
+      if theirs ~= '-' and theirs ~= expectedSettings then
+        redis.call('ZREM', idle, member)
+        redis.call(publish, channelOf, 'w:')
+      end
+    end
+  end
+end
+
+if mayHandOff then
+  local ready, scheduled, active, _, retrying = unpack(places)
+  local id, record, isFirst = fields[1], fields[2], isAlone
   if not isFirst then
-    lists = { ready }
-    for i = 5, #places, 3 do
+    -- Nothing of this priority or a higher one is ready or due.
+    local lists, delayed = { ready }, { scheduled, retrying }
+    for i = PLACES + 4, PLACES + 3 * (string.byte(priorities) - 48) + 3, 3 do
       lists[#lists + 1] = places[i]
       delayed[#delayed + 1], delayed[#delayed + 2] = places[i + 1], places[i + 2]
     end
@@ -92,14 +127,16 @@ if mayHandOff and struct.unpack('>H', fields[2], 2) > 1 then
   end
   if isFirst and redis.call('HSETNX', tasks, id, record) == 1 then
     for _ = 1, 16 do
-      local first = redis.call('ZPOPMIN', idle)
-      if #first == 0 then
-        break
+      if not first then
+        first = redis.call('ZPOPMIN', idle)
+        if #first == 0 then
+          break
+        end
+        leaseMs, theirs, channel = string.match(first[1], '^(%d+) (%S+) (.*)$')
       end
-      local leaseMs, channel = string.match(first[1], '^(%d+) (.*)$')
       -- A worker that subscribes to a replica, or still to a former master, receives messages that PUBLISH does not count.
       -- The next worker would get the task as well. So only a subscriber of this server gets it.
-      local isHere = leaseMs ~= '0'
+      local isHere = theirs == expectedSettings
         and tonumber(first[2]) >= now
         and redis.call('PUBSUB', publish == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB', channel)[2] > 0
       if isHere then
@@ -114,9 +151,14 @@ if mayHandOff and struct.unpack('>H', fields[2], 2) > 1 then
         redis.call('RPUSH', ready, id)
         return -now
       end
+      first = nil
     end
     redis.call('RPUSH', ready, id)
     return now
+  end
+  if first then
+    -- The id was stored before.
+    redis.call('ZADD', idle, first[2], first[1])
   end
 end
 
@@ -128,7 +170,7 @@ if usesOptional then
   maxTasks = tonumber(string.match(expectedSettings, ';max=(%d+)')) or MAX_TASKS
   isPaused = string.find(expectedSettings, ';paused=1', 1, true)
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
-  dedupIds = KEYS[#KEYS]
+  dedupIds = places[PLACES + 17]
   hasDedupIds = redis.call('EXISTS', dedupIds) == 1
 end
 
@@ -147,17 +189,17 @@ if isPlain then
   end
 end
 -- include task.wake.part.lua
+-- include shard.time.part.lua
 if isPlain then
-  local ready = unpack(KEYS, 6)
+  local ready = places[1]
   -- The id first: an id without a record is dropped, a record without an id would be lost.
   redis.call('RPUSH', ready, unpack(ids))
   redis.call('HSET', tasks, unpack(fields))
 else
-  local priorityKeys, optional = { unpack(KEYS, 6) }, nil
+  local optional
   if usesOptional then
-    local before = #priorityKeys - 16
-    local _, _, grouped, groups, runnableGroups, limitedGroups = unpack(priorityKeys, before + 1)
-    local events = priorityKeys[before + 11]
+    local _, _, _, grouped, groups, runnableGroups, limitedGroups = unpack(places, PLACES + 1)
+    local events = places[PLACES + 12]
 -- include task.group.part.lua
 -- include task.events.part.lua
     optional = { joinGroup = joinGroup, recordEvent = recordEvent }
@@ -187,9 +229,9 @@ else
 
   local enqueuedAt = isTimely and stamp or now
   local packedAt = struct.pack('>d', enqueuedAt)
-  local places, dueAt = {}, {}
+  local placeOf, dueAt = {}, {}
   for i = 1, #priorities do
-    places[string.byte(priorities, i) - 48] = 2 * i - 1
+    placeOf[string.byte(priorities, i) - 48] = 2 * i - 1
   end
   -- A delay counts from the sending of the task or slightly later, never earlier: the caller sends the latest possible
   -- time. Without a good estimate it counts from now.
@@ -272,7 +314,7 @@ else
       fields[written + 1], fields[written + 2] = id, record
       written = written + 2
       local head, at = string.byte(record), dueAt[i]
-      local place, isGrouped = places[head % PRIORITIES], math.floor(head / GROUPED) % 2 == 1
+      local place, isGrouped = placeOf[head % PRIORITIES], math.floor(head / GROUPED) % 2 == 1
       if at then
         local operands = scheduled[place] or {}
         scheduled[place] = operands
@@ -302,10 +344,10 @@ else
     end
   end
   for place, list in pairs(ready) do
-    redis.call('RPUSH', priorityKeys[place], unpack(list))
+    redis.call('RPUSH', places[place], unpack(list))
   end
   for place, operands in pairs(scheduled) do
-    redis.call('ZADD', priorityKeys[place + 1], unpack(operands))
+    redis.call('ZADD', places[place + 1], unpack(operands))
   end
   if written > 0 then
     redis.call('HSET', tasks, unpack(fields, 1, written))
@@ -320,12 +362,6 @@ end
 
 local isNotified = isReady and not isPaused and wake(1) > 0
 if earliest then
-  local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) %d+ (.*)$')
-  if not due or tonumber(due) <= now then
-    wake(1)
-  elseif earliest < tonumber(due) and redis.call(publish, channel, 'w:') == 0 then
-    redis.call('DEL', timekeeper)
-    wake(1)
-  end
+  callAt(earliest)
 end
 return isNotified and reply == now and -now or reply

@@ -4,6 +4,7 @@
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
+--   features          STRING, exists while the settings are those of a queue with optional features
 --   tasks             HASH id -> record
 --   attempts          HASH id -> W, f64 instant, u16 0
 --   events            STREAM
@@ -26,8 +27,8 @@
 --   { outcomes, id, … }: a character for each parent: 1 stored, 0 was stored before, C was stored before with another name or
 --   payload, F this shard has no room for its part of the flow, T an id is taken, which follows
 --   error SETTINGS <stored>: other settings are stored; nothing is written
-local settings, tasks, attempts, events, flows, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local dedupIds = KEYS[7]
+local settings, features, tasks, attempts, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local flows, outbox, dedupIds = KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local MAX_TASKS = 10000000
 
@@ -37,6 +38,7 @@ if stored and stored ~= expectedSettings then
 end
 if not stored then
   redis.call('SET', settings, expectedSettings)
+  redis.call('SET', features, '1')
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

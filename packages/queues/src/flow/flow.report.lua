@@ -7,7 +7,7 @@
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt; W waiting for its children
 --   dead              ZSET id -> instant of death, ms
---   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms
 --   awaited           ZSET id -> until when a process waits for its end
 --   events            STREAM
 --   flows             HASH, see flow.open.lua
@@ -16,6 +16,7 @@
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
+--   priorityCount     number of priorities
 --   reports...        five for each, 200 at most: id of the parent; 8 bytes flow, u16 index of the child; final state of the child:
 --                     S, D, C, X removed; the reason if the parent is dead without it; the stored end: f64 instant, …
 -- RETURNS
@@ -23,12 +24,13 @@
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, dead, idle = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local awaited, events, flows, outbox = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local expectedSettings, publish = ARGV[1], ARGV[2]
+local expectedSettings, publish, priorityCount = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local reports = { unpack(ARGV, 4) }
 local usesOptional = true
 local PRIORITIES = 16
 local scheduled = {}
-for priority = 10, #KEYS, 3 do
-  scheduled[(priority - 10) / 3] = KEYS[priority + 1]
+for priority = 0, priorityCount - 1 do
+  scheduled[priority] = KEYS[11 + 3 * priority]
 end
 
 -- include shard.settings.part.lua
@@ -93,8 +95,8 @@ local function report(id, child, state, reason, kept)
   end
 end
 
-for i = 3, #ARGV, 5 do
-  report(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])
+for i = 1, #reports, 5 do
+  report(unpack(reports, i, i + 4))
 end
 publishEnds()
 publishEvents()

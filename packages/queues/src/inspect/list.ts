@@ -93,9 +93,9 @@ async function listShard<Tasks extends TaskMap<Tasks>>(
   shard: Shard,
   { state, limit, name = '', hasPayloads, from: { shard: index, section, at, after } }: Wanted,
 ): Promise<{ found: Listed<Task<Tasks>>[]; next: Cursor | null }> {
-  const [nextSection, nextAt, nextAfter, ...fields] = (await shard.call((keys, { expectedSettings }) =>
+  const [nextSection, nextAt, nextAfter, ...fields] = (await shard.call((keys, common) =>
     queueList.runBuffer(shard.redis, keys, {
-      expectedSettings,
+      ...common,
       state,
       limit,
       name,

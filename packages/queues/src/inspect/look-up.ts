@@ -37,7 +37,7 @@ async function lookUpIn<Tasks>(shard: Shard, id: string, storedId: Buffer): Prom
 /** The counts of all shards together. */
 export async function countAll(shards: Shards): Promise<Counts> {
   const replies = await shards.each((shard) =>
-    shard.call((keys, { expectedSettings }) => queueCounts.run(shard.redis, keys, { expectedSettings })),
+    shard.call((keys, common) => queueCounts.run(shard.redis, keys, common)),
   );
   const sums = STATES.map((state, index) => {
     const counts = (replies as number[][]).map((reply) => reply[index]!);

@@ -13,12 +13,14 @@
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
 --   expectedSettings  the settings that the caller expects
+--   priorityCount     number of priorities
 -- RETURNS
 --   { scheduled, ready, active, retrying, succeeded, dead, cancelled, waiting }
 --   error SETTINGS <stored>: other settings are stored
 local settings, active, succeeded, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local cancelled, tombstones, grouped, flows = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local expectedSettings = ARGV[1]
+local expectedSettings, priorityCount = ARGV[1], tonumber(ARGV[2])
+local priorityKeys = { unpack(KEYS, 9) }
 
 local stored = redis.call('GET', settings)
 if stored and stored ~= expectedSettings then
@@ -28,14 +30,14 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local hasTombstones = redis.call('EXISTS', tombstones) == 1
 local scheduled, ready, retrying = 0, redis.call('ZCARD', grouped), 0
-for priority = 9, #KEYS, 3 do
-  local dueScheduled = redis.call('ZCOUNT', KEYS[priority + 1], '-inf', now)
-  local dueRetrying = redis.call('ZCOUNT', KEYS[priority + 2], '-inf', now)
-  ready = ready + redis.call('LLEN', KEYS[priority]) + dueScheduled + dueRetrying
-  scheduled = scheduled + redis.call('ZCARD', KEYS[priority + 1]) - dueScheduled
-  retrying = retrying + redis.call('ZCARD', KEYS[priority + 2]) - dueRetrying
+for priority = 0, priorityCount - 1 do
+  local readyKey, scheduledKey, retryingKey = unpack(priorityKeys, 3 * priority + 1, 3 * priority + 3)
+  local dueScheduled, dueRetrying = redis.call('ZCOUNT', scheduledKey, '-inf', now), redis.call('ZCOUNT', retryingKey, '-inf', now)
+  ready = ready + redis.call('LLEN', readyKey) + dueScheduled + dueRetrying
+  scheduled = scheduled + redis.call('ZCARD', scheduledKey) - dueScheduled
+  retrying = retrying + redis.call('ZCARD', retryingKey) - dueRetrying
   if hasTombstones then
-    ready = ready - tonumber(redis.call('HGET', tombstones, string.char(48 + (priority - 9) / 3)) or 0)
+    ready = ready - tonumber(redis.call('HGET', tombstones, string.char(48 + priority)) or 0)
   end
 end
 return {

@@ -18,7 +18,7 @@
 --   error SETTINGS <stored>: other settings are stored
 local settings, tasks, attempts, active, progress, logs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local expectedSettings, id = ARGV[1], ARGV[2]
-local FIRST_PRIORITY = 7
+local priorityKeys = { unpack(KEYS, 7) }
 local PRIORITIES = 16
 local STATES = { A = 'active', S = 'succeeded', D = 'dead', C = 'cancelled', W = 'waiting', Q = 'ready' }
 
@@ -45,12 +45,12 @@ if state then
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local priority = FIRST_PRIORITY + 3 * (string.byte(record) % PRIORITIES)
-local retryAt = redis.call('ZSCORE', KEYS[priority + 2], id)
+local _, scheduled, retrying = unpack(priorityKeys, 3 * (string.byte(record) % PRIORITIES) + 1)
+local retryAt = redis.call('ZSCORE', retrying, id)
 if retryAt and tonumber(retryAt) > now then
   return { record, 'retrying', retryAt, last or '', lastProgress, lines }
 end
-local runAt = redis.call('ZSCORE', KEYS[priority + 1], id)
+local runAt = redis.call('ZSCORE', scheduled, id)
 if runAt and tonumber(runAt) > now then
   return { record, 'scheduled', runAt, last or '', lastProgress, lines }
 end

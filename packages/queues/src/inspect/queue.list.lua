@@ -17,6 +17,7 @@
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
 --   expectedSettings  the settings that the caller expects
+--   priorityCount     number of priorities
 --   state             scheduled, ready, active, retrying, succeeded, dead, cancelled or waiting
 --   limit             tasks, 1 to 1,000
 --   name              only tasks with this name; '' for all
@@ -31,12 +32,11 @@
 --   error SETTINGS <stored>: other settings are stored
 local settings, tasks, attempts, progress, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local dead, tombstones, cancelled, grouped, flows = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local expectedSettings, state, limit, name, hasPayloads = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5] == '1'
-local section, at, after = tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local expectedSettings, priorityCount, state, limit, name = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local hasPayloads, section, at, after = ARGV[6] == '1', tonumber(ARGV[7]), ARGV[8], ARGV[9]
 local ready, scheduled, retrying = {}, {}, {}
-for priority = 12, #KEYS, 3 do
-  local index = (priority - 12) / 3
-  ready[index], scheduled[index], retrying[index] = KEYS[priority], KEYS[priority + 1], KEYS[priority + 2]
+for priority = 0, priorityCount - 1 do
+  ready[priority], scheduled[priority], retrying[priority] = unpack(KEYS, 12 + 3 * priority, 14 + 3 * priority)
 end
 local GROUPED, DEDUPLICATED, PRIORITIES, TOKEN_BYTES = 16, 128, 16, 4
 -- Entries are read in batches; the batch that exceeds this number of entries or bytes is the last one of the call.
@@ -329,16 +329,15 @@ local function inSections(count, list)
   end
 end
 
-local priorities = #ready + 1
 if state == 'scheduled' or state == 'retrying' then
-  inSections(priorities, function(priority)
+  inSections(priorityCount, function(priority)
     local key = state == 'scheduled' and scheduled[priority] or retrying[priority]
     listSet(key, redis.call('ZCOUNT', key, '-inf', now), redis.call('ZCARD', key), true)
   end)
 elseif state == 'ready' then
-  inSections(3 * priorities + 1, function(part)
+  inSections(3 * priorityCount + 1, function(part)
     local priority, kind = math.floor(part / 3), part % 3
-    if priority == priorities then
+    if priority == priorityCount then
       listGroups()
     elseif kind == 2 then
       listReady(priority)

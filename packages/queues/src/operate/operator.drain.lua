@@ -5,7 +5,7 @@
 --   settings          STRING, see src/shard/settings-text.ts
 --   tasks             HASH id -> record
 --   attempts          HASH id -> last attempt
---   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms
 --   tombstones        HASH id -> priorities of its tombstones
 --   grouped           ZSET of waiting tasks with a group
 --   groups            HASH group -> waiting, active, rate
@@ -21,6 +21,7 @@
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
+--   priorityCount     number of priorities
 --   most              entries to read, 1 to 500
 --   upTo              ms since the epoch; 0: now
 --   isAll             1: also scheduled and retrying tasks
@@ -30,11 +31,11 @@
 local settings, tasks, attempts, idle, tombstones, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local groups, runnableGroups, limitedGroups, progress, logs = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local awaited, events, flows, outbox = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
-local expectedSettings, publish, most, upTo, isAll = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
+local expectedSettings, publish, priorityCount = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local most, upTo, isAll = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 local ready, scheduled, retrying = {}, {}, {}
-for priority = 16, #KEYS, 3 do
-  local index = (priority - 16) / 3
-  ready[index], scheduled[index], retrying[index] = KEYS[priority], KEYS[priority + 1], KEYS[priority + 2]
+for priority = 0, priorityCount - 1 do
+  ready[priority], scheduled[priority], retrying[priority] = unpack(KEYS, 16 + 3 * priority, 18 + 3 * priority)
 end
 
 -- include shard.settings.part.lua

@@ -13,7 +13,7 @@
 --   succeeded         LIST ids
 --   dead              ZSET id -> instant of death, ms
 --   cancelled         ZSET id -> instant of cancellation, ms
---   idle              ZSET channel of an idle worker -> idle until, ms
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms
 --   tombstones        HASH id -> priorities of its tombstones; a priority -> their number
 --   grouped           ZSET of waiting tasks with a group
 --   groups            HASH group -> waiting, active, rate
@@ -42,7 +42,9 @@ local grouped, groups, runnableGroups, limitedGroups = KEYS[10], KEYS[11], KEYS[
 local progress, logs, awaited, events, flows, outbox = KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19]
 local dedupIds = KEYS[20]
 local expectedSettings, publish, keepCancelled = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local FIRST_PRIORITY, PRIORITIES = 21, 16
+local entries = { unpack(ARGV, 4) }
+local priorityKeys = { unpack(KEYS, 21) }
+local PRIORITIES = 16
 -- How far from either end of a ready list an entry is searched.
 local REACH = 100
 local ENDED = { S = true, D = true, C = true }
@@ -63,8 +65,8 @@ local isDue, hasCancelled = false, false
 
 -- The keys of the priority of a task: ready, scheduled, retrying.
 local function keysOf(record)
-  local at = FIRST_PRIORITY + 3 * (string.byte(record) % PRIORITIES)
-  return KEYS[at], KEYS[at + 1], KEYS[at + 2]
+  local at = 3 * (string.byte(record) % PRIORITIES)
+  return unpack(priorityKeys, at + 1, at + 3)
 end
 
 -- An id can be in the list twice, as a tombstone and as a later task. Whichever entry is removed, the same number of
@@ -182,8 +184,8 @@ function MOVES.P(id, record)
 end
 
 local replies = {}
-for i = 4, #ARGV, 3 do
-  local id, move, detail = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+for i = 1, #entries, 3 do
+  local id, move, detail = unpack(entries, i, i + 2)
   local record, last = redis.call('HGET', tasks, id), nil
   if record then
     record, last = expandRecord(record, redis.call('HGET', attempts, id))

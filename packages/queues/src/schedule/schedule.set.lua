@@ -4,10 +4,11 @@
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
+--   features          STRING, exists while the settings are those of a queue with optional features
 --   schedules         HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
 --                     then the definition
 --   dueSchedules      ZSET key -> time of its next check by a worker, ms
---   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms
 --   timekeeper        STRING "<next due, ms> <member of idle>"
 -- ARGV
 --   expectedSettings  the settings that the caller expects
@@ -23,7 +24,8 @@
 -- RETURNS
 --   1 stored; 0 another schedule is stored; -1 there are too many
 --   error SETTINGS <stored>: other settings are stored; nothing is written
-local settings, schedules, dueSchedules, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local settings, features, schedules, dueSchedules = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local idle, timekeeper = KEYS[5], KEYS[6]
 local expectedSettings, publish, most, key, seen = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local dueAt, lastAt, runs = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local keepEndedMs, definition = tonumber(ARGV[9]), ARGV[10]
@@ -43,19 +45,15 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- include task.wake.part.lua
+-- include shard.time.part.lua
 if not stored then
   redis.call('SET', settings, expectedSettings)
+  redis.call('SET', features, '1')
 end
 local head = struct.pack('>dddd', dueAt, lastAt, runs, time[1] * 1000000 + time[2])
 redis.call('HSET', schedules, key, head .. definition)
 redis.call('ZADD', dueSchedules, dueAt > 0 and dueAt or now + keepEndedMs, key)
 if dueAt > 0 then
-  local due, channel = string.match(redis.call('GET', timekeeper) or '', '^(%S+) %d+ (.*)$')
-  if not due or tonumber(due) <= now then
-    wake(1)
-  elseif dueAt < tonumber(due) and redis.call(publish, channel, 'w:') == 0 then
-    redis.call('DEL', timekeeper)
-    wake(1)
-  end
+  callAt(dueAt)
 end
 return 1

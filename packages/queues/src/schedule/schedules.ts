@@ -160,24 +160,19 @@ export class Schedules {
   async #write(key: string, stored: Buffer | undefined, head: Head, definition: string): Promise<number> {
     const shard = this.#shards.first;
     await shard.enableOptional();
-    const { settings, schedules, dueSchedules, idle, timekeeper } = shard.keys.of;
     return (await shard.settings.run(() =>
-      scheduleSet.run(
-        this.#redis,
-        { settings, schedules, dueSchedules, idle, timekeeper },
-        {
-          expectedSettings: shard.settings.text,
-          publish: shard.publish,
-          most: MAX_SCHEDULES,
-          key,
-          seen: stored?.subarray(0, HEAD_BYTES) ?? '',
-          dueAt: head.dueAt,
-          lastAt: head.lastAt,
-          runs: head.runs,
-          keepEndedMs: KEEP_ENDED_MS,
-          definition,
-        },
-      ),
+      scheduleSet.run(this.#redis, shard.keys.of, {
+        expectedSettings: shard.settings.text,
+        publish: shard.publish,
+        most: MAX_SCHEDULES,
+        key,
+        seen: stored?.subarray(0, HEAD_BYTES) ?? '',
+        dueAt: head.dueAt,
+        lastAt: head.lastAt,
+        runs: head.runs,
+        keepEndedMs: KEEP_ENDED_MS,
+        definition,
+      }),
     )) as number;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The settings of a queue as Redis stores them: one short string. Every script compares it with the text that its caller expects,
- * so a call costs one GET, whatever the settings are. A caller with other settings gets the stored ones, adopts them and
+ * The settings of a queue as Redis stores them: one short string. Scripts compare it with the text that their caller expects,
+ * so a call costs one GET at most, whatever the settings are. A caller with other settings gets the stored ones, adopts them and
  * calls again.
  *
  *   high,medium,low;shards=4;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;optional=1

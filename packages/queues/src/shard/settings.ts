@@ -29,7 +29,7 @@ export class Settings {
   #values: SettingsValues;
   #priorityKeys!: readonly string[];
   #allKeys!: readonly string[];
-  #optionalKeys!: readonly string[];
+  #usesOptional!: boolean;
   #isKnown = false;
   #learning: Promise<void> | undefined;
 
@@ -57,8 +57,7 @@ export class Settings {
 
   /** Whether scripts get the keys of optional features. */
   get usesOptional(): boolean {
-    const { shards, priorities } = this.#values;
-    return this.#text !== formatSettings({ ...PLAIN, priorities, shards });
+    return this.#usesOptional;
   }
 
   /** Ready, scheduled and retrying keys of each priority in turn. */
@@ -66,12 +65,7 @@ export class Settings {
     return this.#priorityKeys;
   }
 
-  /** The keys of optional features, if one is used. */
-  get optionalKeys(): readonly string[] {
-    return this.#optionalKeys;
-  }
-
-  /** `priorityKeys`, then `optionalKeys`. */
+  /** `priorityKeys`, then `features`, then the other keys of optional features if one is used. */
   get keys(): readonly string[] {
     return this.#allKeys;
   }
@@ -124,13 +118,11 @@ export class Settings {
     if (!this.#isKnown) await this.learn(redis);
     let wanted = this.#text;
     await this.run(async () => {
-      wanted = formatSettings(change(this.#values));
-      const { settings, idle, events } = this.#keys.of;
-      await shardConfigure.run(
-        redis,
-        { settings, idle, events },
-        { expectedSettings: this.#text, wanted, publish },
-      );
+      const values = change(this.#values);
+      wanted = formatSettings(values);
+      const usesOptional = isPlain(wanted, values) ? 0 : 1;
+      const { of } = this.#keys;
+      await shardConfigure.run(redis, of, { expectedSettings: this.#text, wanted, publish, usesOptional });
       // Each failed try means that another change succeeded, so the loop ends.
     }, Infinity);
     this.#adopt(wanted);
@@ -171,9 +163,15 @@ export class Settings {
   #setKeys(): void {
     const priorityKeys = this.#keys.priorityKeys(this.#values.priorities.length);
     this.#priorityKeys = priorityKeys;
-    this.#optionalKeys = this.usesOptional ? this.#keys.optional : [];
-    this.#allKeys = [...priorityKeys, ...this.#optionalKeys];
+    this.#usesOptional = !isPlain(this.#text, this.#values);
+    const { optional, of } = this.#keys;
+    this.#allKeys = [...priorityKeys, ...(this.#usesOptional ? optional : [of.features])];
   }
+}
+
+/** Whether a queue with these settings uses no limit, pause or optional feature. */
+function isPlain(text: string, { priorities, shards }: SettingsValues): boolean {
+  return text === formatSettings({ ...PLAIN, priorities, shards });
 }
 
 /** The stored settings in the refusal of a script; undefined for any other error. */

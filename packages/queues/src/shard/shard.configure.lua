@@ -3,17 +3,19 @@
 --
 -- KEYS
 --   settings          STRING
---   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
+--   features          STRING, exists while the settings are those of a queue with optional features
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms
 --   events            STREAM
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   wanted            the new settings
 --   publish           PUBLISH or SPUBLISH
+--   usesOptional      1: the new settings are those of a queue with optional features; 0
 -- RETURNS
 --   1
 --   error SETTINGS <stored>: other settings are stored; nothing is written
-local settings, idle, events = KEYS[1], KEYS[2], KEYS[3]
-local expectedSettings, wanted, publish = ARGV[1], ARGV[2], ARGV[3]
+local settings, features, idle, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local expectedSettings, wanted, publish, usesOptional = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 
 local stored = redis.call('GET', settings)
 if stored and stored ~= expectedSettings then
@@ -25,6 +27,11 @@ local keepEvents = tonumber(string.match(wanted, ';events=(%d+)') or 0)
 
 if stored ~= wanted then
   redis.call('SET', settings, wanted)
+  if usesOptional then
+    redis.call('SET', features, '1')
+  else
+    redis.call('DEL', features)
+  end
   local isPaused = string.find(wanted, ';paused=1', 1, true)
   if not isPaused ~= not string.find(stored or '', ';paused=1', 1, true) then
     recordEvent(isPaused and 'Z' or 'U', '', '')
@@ -33,8 +40,10 @@ if stored ~= wanted then
   if keepEvents == 0 and string.find(stored or '', ';events=', 1, true) then
     redis.call('UNLINK', events)
   end
-  for _, member in ipairs(redis.call('ZRANGE', idle, 0, 999)) do
-    redis.call(publish, string.match(member, ' (.*)$'), 'w:')
+  for _, member in ipairs(redis.call('ZRANGE', idle, '0', '999')) do
+    redis.call(publish, string.match(member, '^%S+ %S+ (.*)$'), 'w:')
   end
+  -- They register again under the new settings.
+  redis.call('ZREMRANGEBYRANK', idle, '0', '999')
 end
 return 1

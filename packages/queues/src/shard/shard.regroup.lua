@@ -4,7 +4,7 @@
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
 --   attempts          HASH id -> last attempt
---   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms
 --   grouped           ZSET of waiting tasks with a group
 --   groups            HASH group -> waiting, active, rate
 --   runnableGroups    ZSET group that may run -> priority and order

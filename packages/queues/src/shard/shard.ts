@@ -58,7 +58,7 @@ export class Shard {
   call<Reply>(
     make: (
       keys: ShardKeys,
-      common: { readonly expectedSettings: string; readonly publish: string },
+      common: { readonly expectedSettings: string; readonly publish: string; readonly priorityCount: number },
     ) => Promise<Reply>,
   ): Promise<Reply> {
     const { keys, settings, publish } = this;
@@ -67,7 +67,7 @@ export class Shard {
       if (this.#usesOptional && !settings.values.hasOptional) await this.enableOptional();
       return make(
         { ...keys.of, priorityKeys: settings.priorityKeys },
-        { expectedSettings: settings.text, publish },
+        { expectedSettings: settings.text, publish, priorityCount: settings.values.priorities.length },
       );
     });
   }

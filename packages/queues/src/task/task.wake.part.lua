@@ -11,7 +11,7 @@ local function wake(most)
       break
     end
     -- Skips workers that are gone or whose registration has expired.
-    if tonumber(first[2]) >= now and redis.call(publish, string.match(first[1], ' (.*)$'), 'w:') > 0 then
+    if tonumber(first[2]) >= now and redis.call(publish, string.match(first[1], '^%S+ %S+ (.*)$'), 'w:') > 0 then
       count = count + 1
     end
   end

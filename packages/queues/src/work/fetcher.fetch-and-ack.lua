@@ -15,11 +15,11 @@
 --   active            ZSET u32 token · id -> end of the lease, ms
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
---   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms; the lease is that of a task that the enqueue
---                     script may hand to it, 0 for none; expires a minute after a worker was last the timekeeper
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms; the lease is that of a task
+--                     that the enqueue script may hand to it, 0 for none; expires a minute after a worker was last the timekeeper
 --   timekeeper        STRING "<next due, ms> <member of idle>": the idle worker that has set a timer; expires like idle
---   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET; then, with usesOptional, the keys of the
---                     optional features in the order of src/keys.ts
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET; then features; then, with usesOptional,
+--                     the other keys of the optional features in the order of src/keys.ts
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
@@ -64,16 +64,50 @@ local SUCCEEDED = string.byte('S')
 local MANY = 16
 local LONG_MEMBER = '-----------------------------------------------------------------'
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= expectedSettings then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nowUs = time[1] * 1000000 + time[2]
 local token = nowUs % 4294967296
 local packedToken = struct.pack('>I', token)
+
+-- ---- The acks, and the settings ------------------------------------------------------------------------------------------------
+
+-- Operands of HSET: new values in attempts.
+local changed, ids, acksOf, members = {}, {}, {}, {}
+local isKept = keepSucceeded > 0
+-- Whether all have succeeded in a plain queue, so that nothing but the token decides.
+local isSimple = count > 0 and not usesOptional
+if count > 0 then
+  local packed = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), acks) }
+  -- Neighbours often differ in their id only (fetched by one call, without a result); they are not unpacked again.
+  local ackBefore, ackToken, success
+  local packedNow = struct.pack('>d', now)
+  for i = 1, count do
+    local id, ack = packed[2 * i - 1], packed[2 * i]
+    if ack ~= ackBefore then
+      local attempt = string.sub(ack, 6, 7)
+      ackBefore, ackToken = ack, string.sub(ack, 2, 5)
+      isSimple = isSimple and string.byte(ack) == SUCCEEDED and attempt ~= '\0\0'
+      success = 'S' .. packedNow .. attempt .. string.sub(ack, 16)
+    end
+    ids[i], acksOf[i], members[i] = id, ack, ackToken .. id
+    if isKept then
+      changed[2 * i - 1], changed[2 * i] = id, success
+    end
+  end
+end
+local hasWork = nil
+if isSimple then
+  hasWork = redis.call('EXISTS', unpack(priorityKeys, 1, 3 * priorityCount + 1)) > 0
+end
+-- Priorities and shards never change. So without features the settings are the expected ones, under which these tasks were
+-- fetched.
+if hasWork ~= false then
+  local stored = redis.call('GET', settings)
+  if stored and stored ~= expectedSettings then
+    return redis.error_reply('SETTINGS ' .. stored)
+  end
+end
 
 -- Creating a function costs 0.1 µs, more for each local that it uses, even if it is never called. So the code of nearly all
 -- calls is inline. A number as an argument of a command costs 0.3 µs, twice as much as a string.
@@ -84,8 +118,8 @@ local optional, tombstones, grouped, groups, runnableGroups, limitedGroups, rate
 local logs, awaited, events, flows, outbox, dueSchedules, keepEvents
 if usesOptional then
   local _
-  tombstones, _, grouped, groups, runnableGroups, limitedGroups, rate, progress = unpack(priorityKeys, 3 * priorityCount + 1)
-  logs, awaited, events, flows, outbox, _, dueSchedules = unpack(priorityKeys, 3 * priorityCount + 9)
+  tombstones, _, grouped, groups, runnableGroups, limitedGroups, rate, progress = unpack(priorityKeys, 3 * priorityCount + 2)
+  logs, awaited, events, flows, outbox, _, dueSchedules = unpack(priorityKeys, 3 * priorityCount + 10)
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 -- include task.group.part.lua
 -- include task.events.part.lua
@@ -98,30 +132,8 @@ end
 
 -- ---- Ack ---------------------------------------------------------------------------------------------------------------------
 
--- Operands of HSET: new values in attempts.
-local changed = {}
 local answers, left, finished, unsuccessful, hasDied = {}, {}, {}, {}, false
-local isKept = keepSucceeded > 0
 if count > 0 then
-  local packed = { struct.unpack(count == 1 and '>Hc0Ic0' or '>' .. string.rep('Hc0Ic0', count), acks) }
-  -- Neighbours often differ in their id only (fetched by one call, without a result); they are not unpacked again.
-  local ids, members, ackBefore, ackToken, success = {}, {}, nil, nil, nil
-  local packedNow = struct.pack('>d', now)
-  -- Whether all have succeeded, and their entries in attempts need nothing else.
-  local isSimple = not usesOptional
-  for i = 1, count do
-    local id, ack = packed[2 * i - 1], packed[2 * i]
-    if ack ~= ackBefore then
-      local attempt = string.sub(ack, 6, 7)
-      ackBefore, ackToken = ack, string.sub(ack, 2, 5)
-      isSimple = isSimple and string.byte(ack) == SUCCEEDED and attempt ~= '\0\0'
-      success = 'S' .. packedNow .. attempt .. string.sub(ack, 16)
-    end
-    ids[i], members[i] = id, ackToken .. id
-    if isKept then
-      changed[2 * i - 1], changed[2 * i] = id, success
-    end
-  end
   -- Only a task that is active under its token is a member.
   if isSimple and redis.call('ZREM', active, unpack(members)) == count then
     answers[1] = string.rep('1', count)
@@ -130,11 +142,10 @@ if count > 0 then
     changed = {}
   end
   local lasts = count > 0 and redis.call('HMGET', attempts, unpack(ids))
-  ackBefore = nil
-  local lastBefore, verdict, given, delay, data
-  local state, held, attempt, flags, most, group
+  local ackBefore, lastBefore, verdict, given, delay, data
+  local state, held, attempt, flags, most, group, success
   for i = 1, count do
-    local id, ack, last = ids[i], packed[2 * i], lasts[i]
+    local id, ack, last = ids[i], acksOf[i], lasts[i]
     if ack ~= ackBefore or last ~= lastBefore then
       local at, _
       verdict, given, _, delay, at = struct.unpack('>c1IHd', ack)
@@ -195,7 +206,9 @@ local reply = { #answers == 1 and answers[1] or table.concat(answers), -1, nowUs
 local wanted, isBlocked, rateFreeAt = want, false, math.huge
 local fetched, bytes, leases = 0, 0, {}
 local leaseUntil = string.format('%.0f', now + leaseMs)
-local hasWork = usesOptional or redis.call('EXISTS', unpack(priorityKeys, 1, 3 * priorityCount)) > 0
+if hasWork == nil then
+  hasWork = usesOptional or redis.call('EXISTS', unpack(priorityKeys, 1, 3 * priorityCount)) > 0
+end
 local hasDelayed = false
 if hasWork then
   local delayed = {}

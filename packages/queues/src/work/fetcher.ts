@@ -303,7 +303,12 @@ export class Fetcher<Reserved extends Room = Room> {
     const keepsTime = now - this.#lookedAt >= LOOK_MS;
     if (keepsTime) this.#lookedAt = now;
     const { shard, workerId, handOffMs, mayHandOff, retention } = this.#options;
-    const member = shard.keys.idleMember(workerId, mayHandOff() ? handOffMs : 0);
+    const { text: settings, usesOptional } = shard.settings;
+    const takesHandOffs = !usesOptional && mayHandOff();
+    const member = shard.keys.idleMember(
+      workerId,
+      takesHandOffs ? { leaseMs: handOffMs, settings } : undefined,
+    );
     return fetchAndAck(shard, retention, { ...room, member, idleMs: this.#idleMs, keepsTime, acks });
   }
 

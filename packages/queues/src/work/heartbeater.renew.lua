@@ -11,19 +11,20 @@
 --   a string with one character a lease: 1 renewed, 0 lost, C the task was cancelled
 local attempts, active = KEYS[1], KEYS[2]
 local leaseMs = tonumber(ARGV[1])
+local leases = { unpack(ARGV, 2) }
 
 local time = redis.call('TIME')
 local leaseUntil = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs)
 local ids, renewed, replies = {}, {}, {}
-for i = 2, #ARGV, 2 do
-  ids[#ids + 1] = ARGV[i]
+for i = 1, #leases, 2 do
+  ids[#ids + 1] = leases[i]
 end
 for i, last in ipairs(redis.call('HMGET', attempts, unpack(ids))) do
   local state, token
   if last then
     state, token = struct.unpack('>c1I', last)
   end
-  if state == 'A' and token == tonumber(ARGV[2 * i + 1]) then
+  if state == 'A' and token == tonumber(leases[2 * i]) then
     renewed[#renewed + 1] = leaseUntil
     renewed[#renewed + 1] = string.sub(last, 2, 5) .. ids[i]
     replies[i] = '1'

@@ -15,15 +15,16 @@
 --   a string with one character an entry: 1 stored, 0 lease lost, C cancelled
 local attempts, progress, logs, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local keepEvents, publish = tonumber(ARGV[1]), ARGV[2]
+local given = { unpack(ARGV, 3) }
 local MOST_LINES = 100
 local MOST_BYTES = 16384
 
 local time = redis.call('TIME')
 local stamp = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) .. ' %1\n'
 local entries, ids, replies, operands = {}, {}, {}, {}
-for i = 3, #ARGV, 4 do
-  ids[#ids + 1] = ARGV[i]
-  entries[#entries + 1] = { token = tonumber(ARGV[i + 1]), progress = ARGV[i + 2], lines = ARGV[i + 3] }
+for i = 1, #given, 4 do
+  ids[#ids + 1] = given[i]
+  entries[#entries + 1] = { token = tonumber(given[i + 1]), progress = given[i + 2], lines = given[i + 3] }
 end
 
 -- include task.events.part.lua

@@ -10,9 +10,9 @@
 --   active            ZSET u32 token · id -> end of the lease, ms
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
---   idle              ZSET "<lease, ms> <channel>" of an idle worker -> idle until, ms
---   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET; then, with usesOptional, the keys of the
---                     optional features in the order of src/keys.ts
+--   idle              ZSET "<lease, ms> <settings> <channel>" of an idle worker -> idle until, ms
+--   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET; then features; then, with usesOptional,
+--                     the other keys of the optional features in the order of src/keys.ts
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
@@ -46,8 +46,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local optional, grouped, groups, runnableGroups, limitedGroups, progress, logs, awaited, events, flows, outbox, dueSchedules, keepEvents
 if usesOptional then
   local _
-  _, _, grouped, groups, runnableGroups, limitedGroups, _, progress = unpack(priorityKeys, 3 * priorityCount + 1)
-  logs, awaited, events, flows, outbox, _, dueSchedules = unpack(priorityKeys, 3 * priorityCount + 9)
+  _, _, grouped, groups, runnableGroups, limitedGroups, _, progress = unpack(priorityKeys, 3 * priorityCount + 2)
+  logs, awaited, events, flows, outbox, _, dueSchedules = unpack(priorityKeys, 3 * priorityCount + 10)
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 end
 -- include task.group.part.lua
