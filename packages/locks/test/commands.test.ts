@@ -1,308 +1,470 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Mutex } from '@mortise/locks';
-import type { Lease } from '@mortise/locks';
-import { startSingle } from '@mortise/redis-server';
-import type { RedisServer } from '@mortise/redis-server';
-import { connect, disconnect, freshPrefix, monitor, transcript, until } from '@mortise/test-kit';
-import type { Redis } from 'ioredis';
+/** The commands that each call sends, and the commands inside its script: an added round trip shows in review. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { MultiLock, Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
+import type { Lease, MultiLease } from '@mortise/locks';
+import { commands, commandTable, freshPrefix, monitor, runServer, until } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
+import type { Kind, Subject } from './lock-kinds.js';
+import { KINDS } from './lock-kinds.js';
 import { queued } from './queued.js';
 import { watchFor } from './watch-for.js';
-import { mostExtras, withoutLaterRechecks, withoutRechecks } from './without-rechecks.js';
 
 const prefix = freshPrefix();
-let server: RedisServer;
-let redis: Redis;
-let clients: Redis[];
+const options = { prefix };
+const enforcing = await runServer({ isCluster: true });
+const plain = await runServer();
+const { redis, server } = enforcing;
+const clients = Array.from({ length: 10 }, () => enforcing.connect());
+/** On a node that enforces its slots, a MultiLock sends one command for each slot. */
+const SINGLE = KINDS.filter(({ kind }) => kind !== 'MultiLock');
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-  redis = connect(server.url);
-  clients = Array.from({ length: 10 }, () => connect(server.url));
-  // The first use of a script on a server sends its text, and the first wait for a lock subscribes.
-  const mutex = new Mutex(redis, 'lock', { prefix });
-  const lease = await mutex.acquire();
+/** Leaves out commands, and the commands inside their scripts. */
+function without(lines: readonly string[], isLeftOut: (command: string) => boolean): string[] {
+  let isKept = true;
+  return lines.filter((line) => {
+    if (!line.startsWith(' ')) isKept = !isLeftOut(line);
+    return isKept;
+  });
+}
+
+const scope = {
+  prefix,
+  scripts,
+  edit: (lines: readonly string[]) => lines.map((line) => line.replace(/grant:\S+/, 'grant')),
+};
+/** Without re-checks and renewals, which come with time: on a busy machine some fall into any test. */
+const untimed = {
+  ...scope,
+  edit: (lines: readonly string[]) =>
+    without(scope.edit(lines), (command) => /\.(?:recheck|renew|inspect)$/.test(command)),
+};
+
+/** The scripts that the calls of an action send. */
+async function sentBy(action: () => Promise<unknown>, client = redis): Promise<string> {
+  return commands(client, { ...scope, show: 'outside' }, action);
+}
+
+async function statsOf(section: string, target = server): Promise<Map<string, number>> {
+  const info = String(await target.command('INFO', section));
+  return new Map(
+    Array.from(info.matchAll(/^(?:cmd|error)stat_(\w+):\w+=(\d+)/gm), ([, name, n]) => [name!, Number(n)]),
+  );
+}
+
+/** Uses every script once, and lets ten processes subscribe: the first use sends the text, the first wait subscribes. */
+async function warmUp(
+  { make }: Kind,
+  { connect, others = clients }: { connect: () => typeof redis; others?: typeof clients },
+) {
+  const lock = make(connect(), 'lock', options);
+  const lease = await lock.acquire();
   await lease.renew();
-  const waits = clients.map((client) => new Mutex(client, 'lock', { prefix }).acquire());
-  await queued(mutex, 10);
+  const waits = others.map((client) => make(client, 'lock', options).acquire());
+  await queued(lock, others.length);
   await lease.release();
   await Promise.all(waits.map(async (wait) => (await wait).release()));
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
-
-/** The transcript, with short names: keys without what all have in common, and a channel without its contender. */
-async function commands(client: Redis, action: () => Promise<unknown>): Promise<string[]> {
-  const lines = await transcript(client, { prefix, scripts }, action);
-  return lines.map((line) => line.replaceAll(/locks:\{[^}]*\}:/g, '').replace(/grant:\S+/, 'grant'));
 }
 
-test('a lock without contention costs one command to take and one to give back', async () => {
-  const mutex = new Mutex(redis, 'free', { prefix });
-  let lease: Lease | null = null;
-  const take = ['evalsha mutex.acquire lease token queue', '  exists queue', '  set lease'];
-  const giveBack = ['evalsha mutex.release lease token queue', '  get lease', '  zcard queue', '  del lease'];
-  expect(
-    await commands(redis, async () => {
-      lease = await mutex.acquire();
-    }),
-  ).toEqual([...take, '  time', '  get token', '  set token']);
-  expect(await commands(redis, () => lease!.renew())).toEqual([
-    'evalsha mutex.renew lease token',
-    '  get lease',
-    '  pexpire lease',
-  ]);
-  expect(await commands(redis, () => mutex.tryAcquire())).toEqual([...take, '  get lease', '  pttl lease']);
-  expect(await commands(redis, () => mutex.inspect())).toEqual([
-    'evalsha_ro mutex.inspect lease token queue',
-    '  get lease',
-    '  get token',
-    '  pttl lease',
-    '  zcard queue',
-    '  zrank queue',
-  ]);
-  expect(await commands(redis, () => lease!.release())).toEqual(giveBack);
-  expect(
-    await commands(redis, async () => {
-      lease = await mutex.tryAcquire();
-    }),
-  ).toEqual([...take, '  time', '  get token', '  setrange token']);
-  expect(await commands(redis, () => lease!.release())).toEqual(giveBack);
-  expect(await commands(redis, () => mutex.forceRelease())).toEqual(['get lease']);
-  await mutex.acquire();
-  expect(await commands(redis, () => mutex.forceRelease())).toEqual([
-    'get lease',
-    'evalsha mutex.release lease token queue',
-    '  get lease',
-    '  zcard queue',
-    '  exists token',
-    '  zrange queue',
-    '  del lease',
-  ]);
+beforeAll(async () => {
+  for (const kind of SINGLE) await warmUp(kind, enforcing);
+  const multi = KINDS.find(({ kind }) => kind === 'MultiLock')!;
+  for (const servers of [enforcing, plain]) await warmUp(multi, { ...servers, others: [servers.connect()] });
+  await (await (await new ReadWriteLock(redis, 'lock', options).write.acquire()).downgrade()).release();
+  await new Semaphore(redis, 'warm', { prefix, permits: 2 }).setPermits(2);
 });
 
-test('without fencing neither the clock nor a token is touched', async () => {
-  const mutex = new Mutex(redis, 'plain', { prefix, fencing: false });
-  expect(await commands(redis, async () => (await mutex.acquire()).release())).toEqual([
-    'evalsha mutex.acquire lease token queue',
-    '  exists queue',
-    '  set lease',
-    'evalsha mutex.release lease token queue',
-    '  get lease',
-    '  zcard queue',
-    '  del lease',
-  ]);
-});
-
-test('the first wait of a process for a lock subscribes and re-checks', async () => {
-  const holder = await new Mutex(redis, 'first', { prefix }).acquire();
-  const mutex = new Mutex(clients[0]!, 'first', { prefix });
-  const queue = `${prefix}:locks:{first}:queue`;
-  const controller = new AbortController();
-  const lines = await commands(clients[0]!, async () => {
-    const recheck = await watchFor(redis, scripts.mutexRecheck.sha1, queue);
-    const wait = mutex.acquire({ signal: controller.signal });
-    void wait.catch(() => undefined);
-    await recheck.seen;
-    controller.abort(new Error('enough'));
-    await expect(wait).rejects.toThrow('enough');
-    // No more is sent once the waiter has left.
-    await until('the end of the wait', async () => (await redis.zcard(queue)) === 0);
-  });
-  expect(withoutLaterRechecks(lines).filter((line) => line !== 'zcard queue')).toEqual([
-    'evalsha mutex.acquire lease token queue',
-    '  exists queue',
-    '  set lease',
-    '  get lease',
-    '  zrange queue',
-    '  time',
-    '  zadd queue',
-    '  pttl lease',
-    '  pexpire queue',
-    'subscribe grant',
-    'evalsha mutex.recheck lease token queue',
-    '  get lease',
-    '  zadd queue',
-    '  pexpire queue',
-    '  time',
-    '  pttl lease',
-    'evalsha mutex.release lease token queue',
-    '  get lease',
-    '  zcard queue',
-    '  zrem queue',
-  ]);
-  await holder.release();
-});
-
-test('from then on a hand-off is one command to ask and one to release, and the grant is a message', async () => {
-  const [first, second] = clients.map((client) => new Mutex(client, 'lock', { prefix })) as [Mutex, Mutex];
-  const holder = await first.acquire();
-  const lines = await commands(clients[0]!, async () => {
-    const wait = second.acquire();
-    // The wait itself ends with its grant, not with the reply to its command.
-    await new Mutex(clients[1]!, 'lock', { prefix }).tryAcquire();
-    await holder.release();
-    await (await wait).release();
-  });
-  expect(withoutRechecks(lines)).toEqual([
-    // Both in one tick of one process: one command.
-    'evalsha mutex.acquire lease token queue',
-    '  exists queue',
-    '  set lease',
-    '  get lease',
-    '  pttl lease',
-    '  set lease',
-    '  get lease',
-    '  zrange queue',
-    '  time',
-    '  zadd queue',
-    '  pexpire queue',
-    'evalsha mutex.release lease token queue',
-    '  get lease',
-    '  zcard queue',
-    '  zrange queue',
-    '  pubsub grant',
-    '  time',
-    '  get token',
-    '  setrange token',
-    '  publish grant',
-    '  set lease',
-    '  zrem queue',
-    'evalsha mutex.release lease token queue',
-    '  get lease',
-    '  zcard queue',
-    '  del lease',
-  ]);
-});
-
-async function callsOf(target: RedisServer): Promise<Record<string, number>> {
-  const info = String(await target.command('INFO', 'commandstats'));
-  const lines = info.matchAll(/^cmdstat_(\w+):calls=(\d+)/gm);
-  return Object.fromEntries(Array.from(lines, ([, name, calls]) => [name, Number(calls)]));
-}
-
-test('ten processes that take turns send exactly two commands for each acquisition', async () => {
-  const before = await callsOf(server);
-  const seen: string[] = [];
-  const names = new Map(
-    [scripts.mutexAcquire, scripts.mutexRelease, scripts.mutexRecheck].map((script) => [
-      script.sha1,
-      script.definition.name,
-    ]),
-  );
-  const close = await monitor(redis, ({ command, args }) => {
-    if (command === 'evalsha') seen.push(names.get(args[0]!) ?? args[0]!);
-  });
-  let acquisitions = 0;
-  const startedAt = performance.now();
-  await Promise.all(
-    clients.map(async (client) => {
-      const mutex = new Mutex(client, 'lock', { prefix });
-      for (let round = 0; round < 20; round += 1) await mutex.using(() => (acquisitions += 1));
-    }),
-  );
-  const count = (name: string): number => seen.filter((one) => one === name).length;
-  const extras = mostExtras(10, performance.now() - startedAt);
-  await until('all commands to be seen', () => count('mutex.release') >= 200);
-  close();
-  const after = await callsOf(server);
-  expect([acquisitions, count('mutex.release')]).toEqual([200, 200]);
-  expect(seen.length).toBeGreaterThanOrEqual(400);
-  expect(seen.length).toBeLessThanOrEqual(400 + extras);
-  for (const name of ['eval', 'subscribe', 'ping']) expect(after[name]).toBe(before[name]);
-});
-
-test('what many callers of one tick ask for travels together', async () => {
-  const mutex = new Mutex(redis, 'many', { prefix });
-  const controller = new AbortController();
-  let leases: Promise<unknown>[] = [];
-  const lines = await commands(redis, async () => {
-    leases = Array.from({ length: 30 }, () => mutex.acquire({ signal: controller.signal }));
-    await leases[0];
-  });
-  expect(lines.filter((line) => line.startsWith('evalsha mutex.acquire'))).toHaveLength(1);
-  await queued(mutex, 29);
-  const left = await commands(redis, async () => {
-    controller.abort();
-    await Promise.allSettled(leases);
-    await queued(mutex, 0);
-  });
-  expect(left.filter((line) => line.startsWith('evalsha mutex.release'))).toHaveLength(1);
-});
-
-test('where slots do not count, calls of one tick are one command, whatever locks they are for', async () => {
-  const single = await startSingle();
-  const client = connect(single.url);
-  try {
-    const mutexes = Array.from({ length: 50 }, (_, index) => new Mutex(client, `lock ${index}`, { prefix }));
-    const turn = async (): Promise<string[]> => {
-      const lines = await transcript(client, { prefix, scripts }, async () => {
-        const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
-        await Promise.all(leases.map((lease) => lease.renew()));
-        expect(await Promise.all(leases.map((lease) => lease.release()))).toEqual(leases.map(() => true));
-      });
-      return lines.filter((line) => !line.startsWith(' ')).map((line) => line.split(' ')[1]!);
-    };
-    await turn();
-    expect(await turn()).toEqual(['mutex.acquire', 'mutex.renew', 'mutex.release']);
-  } finally {
-    disconnect(client);
-    await single.stop();
-  }
-});
-
-test('a lock whose key is of a foreign type fails alone', async () => {
-  const single = await startSingle();
-  const client = connect(single.url);
-  try {
-    const mutexes = ['a', 'foreign', 'b'].map((name) => new Mutex(client, name, { prefix }));
-    await client.lpush(`${prefix}:locks:{foreign}:lease`, 'x');
-    const outcomes = await Promise.allSettled(mutexes.map((mutex) => mutex.acquire()));
-    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-    expect(outcomes[1]).toMatchObject({
-      reason: { message: expect.stringContaining('WRONGTYPE') as unknown as string },
+describe('free locks', () => {
+  test('Mutex', async () => {
+    const mutex = new Mutex(redis, 'free', options);
+    const unfenced = new Mutex(redis, 'plain', { prefix, fencing: false });
+    let lease: Lease | null = null;
+    const table = commandTable(redis, scope, {
+      acquire: async () => (lease = await mutex.acquire()),
+      renew: () => lease!.renew(),
+      'tryAcquire of a held one': () => mutex.tryAcquire(),
+      inspect: () => mutex.inspect(),
+      release: () => lease!.release(),
+      tryAcquire: () => mutex.tryAcquire(),
+      forceRelease: () => mutex.forceRelease(),
+      'forceRelease of a free one': () => mutex.forceRelease(),
+      'without fencing': () => unfenced.using(() => 1),
     });
-    const leases = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-    // The queue of one of them is spoilt while they are held.
-    await client.set(`${prefix}:locks:{b}:queue`, 'x');
-    const releases = await Promise.allSettled(leases.map((lease) => lease.release()));
-    expect(releases).toMatchObject([
-      { value: true },
-      { reason: { message: expect.stringContaining('WRONGTYPE') as unknown as string } },
-    ]);
-  } finally {
-    disconnect(client);
-    await single.stop();
-  }
+    expect(await table).toMatchInlineSnapshot(`
+"acquire → mutex.acquire:  exists queue · set lease · time · get token · set token
+renew → mutex.renew:  get lease · pexpire lease
+tryAcquire of a held one → mutex.acquire:  exists queue · set lease · get lease · pttl lease
+inspect → mutex.inspect:  get lease · get token · pttl lease · zcard queue · zrank queue
+release → mutex.release:  get lease · zcard queue · del lease
+tryAcquire → mutex.acquire:  exists queue · set lease · time · get token · setrange token
+forceRelease → get lease | mutex.release:  get lease · zcard queue · exists token · zrange queue · del lease
+forceRelease of a free one → get lease
+without fencing → mutex.acquire:  exists queue · set lease | mutex.release:  get lease · zcard queue · del lease"
+`);
+  });
+
+  test('ReadWriteLock', async () => {
+    const { read, write } = new ReadWriteLock(redis, 'free', options);
+    let lease: Lease | null = null;
+    let reader: Lease | undefined;
+    const table = commandTable(redis, scope, {
+      'read.acquire': async () => (lease = await read.acquire()),
+      'renew of a reader': () => lease!.renew(),
+      inspect: () => read.inspect(),
+      'read.acquire beside a reader': () => read.acquire(),
+      'release of a reader': () => lease!.release(),
+      'read.forceRelease': () => read.forceRelease(),
+      'write.acquire': async () => (lease = await write.acquire()),
+      'renew of a writer': () => lease!.renew(),
+      'tryAcquire of a held one': () => write.tryAcquire(),
+      'release of a writer': () => lease!.release(),
+      'acquire, then downgrade': async () => (reader = await (await write.acquire()).downgrade()),
+      'release after it': () => reader!.release(),
+    });
+    expect(await table).toMatchInlineSnapshot(`
+"read.acquire → read-write-lock.acquire:  time · exists write rw-queue · set rw-token · zadd readers · pexpire readers
+renew of a reader → read-write-lock.renew:  time · zscore readers · zadd readers · pexpire readers
+inspect → read-write-lock.inspect:  time · get rw-token · get write · pttl write · zrange readers · zcount readers · zscore readers · zcard rw-queue · zrank rw-queue · zrange readers
+read.acquire beside a reader → read-write-lock.acquire:  time · exists write rw-queue · set rw-token · zadd readers · pexpire readers ×2
+release of a reader → read-write-lock.release:  zrem readers · exists rw-queue
+read.forceRelease → zrange readers | read-write-lock.release:  zrem readers · exists rw-queue
+write.acquire → read-write-lock.acquire:  time · exists write rw-queue · exists readers · set rw-token · set write
+renew of a writer → read-write-lock.renew:  time · get write · pexpire write
+tryAcquire of a held one → read-write-lock.acquire:  time · exists write rw-queue · get write · exists rw-queue · pttl write
+release of a writer → read-write-lock.release:  get write · del write · exists rw-queue
+acquire, then downgrade → read-write-lock.acquire:  time · exists write rw-queue · exists readers · set rw-token · set write | read-write-lock.downgrade:  zscore readers · get write · time · get rw-token · set rw-token · zadd readers · pexpire readers · del write · exists rw-queue
+release after it → read-write-lock.release:  zrem readers · exists rw-queue"
+`);
+  });
+
+  test('Semaphore', async () => {
+    const semaphore = new Semaphore(redis, 'free', { prefix, permits: 2 });
+    const leases: Lease[] = [];
+    const take = async () => leases.push(await semaphore.acquire());
+    await take();
+    await leases.pop()!.release();
+    const table = commandTable(redis, scope, {
+      acquire: take,
+      'acquire beside a holder': take,
+      'tryAcquire of a full one': () => semaphore.tryAcquire(),
+      renew: () => leases[0]!.renew(),
+      inspect: () => semaphore.inspect(),
+      available: () => semaphore.available(),
+      release: () => leases[0]!.release(),
+      releaseFor: () => semaphore.releaseFor(leases[1]!.holder),
+      'renewFor of a lost one': () => semaphore.renewFor(leases[1]!.holder),
+      setPermits: () => semaphore.setPermits(3),
+    });
+    expect(await table).toMatchInlineSnapshot(`
+"acquire → semaphore.acquire:  get permits-state · time · zrange permits-queue · zadd permits · set permits-state · pexpire permits
+acquire beside a holder → semaphore.acquire:  get permits-state · time · zrange permits · zrange permits-queue · zadd permits · set permits-state · pexpire permits
+tryAcquire of a full one → semaphore.acquire:  get permits-state · time · zrange permits · zscore permits
+renew → semaphore.renew:  get permits-state · time · zscore permits · zadd permits · set permits-state · pexpire permits
+inspect → semaphore.inspect:  get permits-state · time · zrange permits · exists permits · zcard permits-queue · zrank permits-queue · zrange permits
+available → semaphore.inspect:  get permits-state · time · zrange permits · exists permits · zcard permits-queue · zrank permits-queue
+release → semaphore.release:  get permits-state · zrem permits · exists permits-queue · set permits-state
+releaseFor → semaphore.release:  get permits-state · zscore permits · zrem permits · time · exists permits-queue · set permits-state
+renewFor of a lost one → semaphore.renew:  get permits-state · time · zscore permits
+setPermits → semaphore.set-permits:  get permits-state · time · zrange permits-queue · set permits-state · pexpire permits-state"
+`);
+  });
+
+  test('MultiLock of two slots on a node without slots', async () => {
+    const lock = new MultiLock(plain.redis, ['a', 'b'], options);
+    await lock.using(() => 1);
+    let lease: MultiLease | null = null;
+    const table = commandTable(plain.redis, scope, {
+      acquire: async () => (lease = await lock.acquire()),
+      renew: () => lease!.renew(),
+      'tryAcquire of a held one': () => lock.tryAcquire(),
+      release: () => lease!.release(),
+      tryAcquire: async () => (lease = await lock.tryAcquire()),
+      'release after it': () => lease!.release(),
+    });
+    expect(await table).toMatchInlineSnapshot(`
+"acquire → multi-lock.acquire:  time · exists lease queue lease queue · (set lease · get token · setrange token) ×2
+renew → mutex.renew:  (get lease · pexpire lease) ×2
+tryAcquire of a held one → multi-lock.acquire:  time · exists lease queue lease queue · get lease · pttl lease
+release → mutex.release:  (get lease · zcard queue · del lease) ×2
+tryAcquire → multi-lock.acquire:  time · exists lease queue lease queue · (set lease · get token · setrange token) ×2
+release after it → mutex.release:  (get lease · zcard queue · del lease) ×2"
+`);
+  });
 });
 
-test('where they do, a client that cannot know hears it once, and nobody notices', async () => {
-  const client = connect(server.url);
-  const mutexes = Array.from({ length: 5 }, (_, index) => new Mutex(client, `slot ${index}`, { prefix }));
-  const before = await callsOf(server);
-  const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
-  await Promise.all(leases.map((lease) => lease.release()));
-  const after = await callsOf(server);
-  expect(leases.map((lease) => lease.fencingToken > 0)).toEqual([true, true, true, true, true]);
-  expect(after['evalsha']! - before['evalsha']!).toBe(10);
-});
+describe('locks with waiters', () => {
+  test('the first wait of a process subscribes and re-checks', async () => {
+    const rows: string[] = [];
+    for (const [{ kind, make }, recheck, queue] of [
+      [SINGLE[0]!, scripts.mutexRecheck, 'queue'],
+      [SINGLE[2]!, scripts.semaphoreRecheck, 'permits-queue'],
+    ] as const) {
+      const holder = await make(redis, 'first', options).acquire();
+      const lock = make(clients[0]!, 'first', options);
+      const controller = new AbortController();
+      let rechecks = 0;
+      // One follows the subscription; a later one may fall into any moment.
+      const edit = (lines: readonly string[]): string[] =>
+        without(scope.edit(lines), (command) => {
+          if (command.endsWith('.recheck')) rechecks += 1;
+          return command.endsWith('.inspect') || (command.endsWith('.recheck') && rechecks > 1);
+        });
+      const sent = commands(clients[0]!, { ...scope, edit }, async () => {
+        const { seen } = await watchFor(redis, recheck.sha1, `${prefix}:locks:{first}:${queue}`);
+        const wait = lock.acquire({ signal: controller.signal });
+        void wait.catch(() => undefined);
+        await seen;
+        controller.abort(new Error('enough'));
+        await expect(wait).rejects.toThrow('enough');
+        await queued(make(clients[1]!, 'first', options), 0);
+      });
+      rows.push(`${kind} → ${await sent}`);
+      await holder.release();
+    }
+    expect(rows.join('\n')).toMatchInlineSnapshot(`
+"Mutex → mutex.acquire:  exists queue · set lease · get lease · zrange queue · time · zadd queue · pttl lease · pexpire queue
+subscribe grant
+mutex.recheck:  get lease · zadd queue · pexpire queue · time · pttl lease
+mutex.release:  get lease · zcard queue · zrem queue
+Semaphore of one permit → semaphore.acquire:  get permits-state · time · zrange permits · zscore permits · zrange permits-queue · zadd permits-queue · pexpire permits-queue · set permits-state
+subscribe permits-grant
+semaphore.recheck:  get permits-state · time · zscore permits · zadd permits-queue · pexpire permits-queue · zrange permits
+semaphore.release:  get permits-state · zscore permits · zrem permits · zrem permits-queue · exists permits-queue"
+`);
+  });
 
-test('renewals of many locks are one command for each slot', async () => {
-  // Without hash tags in their names, two locks share a slot only by chance.
-  const mutexes = [new Mutex(redis, 'slot a', { prefix }), new Mutex(redis, 'slot b', { prefix })];
-  const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
-  const lines = await commands(redis, () =>
-    Promise.all(leases.flatMap((lease) => [lease.renew(), lease.renew()])),
+  test('a hand-off is one command for the request and one for the release, and the grant is a message', async () => {
+    const rows: string[] = [];
+    for (const { kind, make } of SINGLE) {
+      await warmUp({ kind, make }, enforcing);
+      const [first, second] = clients.map((client) => make(client, 'lock', options)) as [Subject, Subject];
+      const holder = await first.acquire();
+      const sent = commands(clients[0]!, untimed, async () => {
+        const wait = second.acquire();
+        // The wait itself ends with its grant. Both requests are of one tick of one process, so they share a command.
+        await make(clients[1]!, 'lock', options).tryAcquire();
+        await holder.release();
+        await (await wait).release();
+      });
+      rows.push(`${kind} → ${await sent}`);
+    }
+    expect(rows.join('\n')).toMatchInlineSnapshot(`
+"Mutex → mutex.acquire:  exists queue · set lease · get lease · pttl lease · set lease · get lease · zrange queue · time · zadd queue · pexpire queue
+mutex.release:  get lease · zcard queue · zrange queue · pubsub grant · time · get token · setrange token · publish grant · set lease · zrem queue
+mutex.release:  get lease · zcard queue · del lease
+ReadWriteLock.write → read-write-lock.acquire:  time · exists write rw-queue · get write · exists rw-queue · zrange rw-queue · zadd rw-queue · pexpire rw-queue · pttl write
+read-write-lock.release:  get write · del write · exists rw-queue · exists write · time · get rw-token · zrange rw-queue · exists readers · pubsub rw-grant · publish rw-grant · zremrangebyrank rw-queue · set write · set rw-token
+read-write-lock.release:  get write · del write · exists rw-queue
+Semaphore of one permit → semaphore.acquire:  get permits-state · time · zrange permits · zscore permits ×2 · zrange permits-queue · zadd permits-queue · pexpire permits-queue · set permits-state
+semaphore.release:  get permits-state · zrem permits · exists permits-queue · time · zrange permits-queue · zrem permits-queue · pubsub permits-grant · publish permits-grant · zadd permits · set permits-state · pexpire permits
+semaphore.release:  get permits-state · zrem permits · exists permits-queue · set permits-state"
+`);
+  });
+
+  test('a lock of a MultiLock that is not free costs one command more, once its channel is open', async () => {
+    const [client, other] = [plain.connect(), plain.connect()];
+    const lock = new MultiLock(client, ['a', 'b'], options);
+    const mutex = new Mutex(other, 'a', options);
+    const handOff = async (): Promise<string> => {
+      const holder = await mutex.acquire();
+      return commands(client, { ...untimed, show: 'outside' }, async () => {
+        const wait = lock.acquire();
+        await queued(mutex, 1);
+        await holder.release();
+        await (await wait).release();
+      });
+    };
+    await handOff();
+    expect(await handOff()).toMatchInlineSnapshot(`"(multi-lock.acquire · mutex.release) ×2"`);
+  });
+
+  test('one command grants a read lock to fifty readers, and looks at them once', async () => {
+    const locks = clients.map((client) => new ReadWriteLock(client, 'lock', options));
+    const writer = await locks[0]!.write.acquire();
+    const waits = Array.from({ length: 50 }, (_, index) => locks[index % 10]!.read.acquire());
+    await queued(locks[0]!.read, 50);
+    let leases: Lease[] = [];
+    const sent = commands(clients[0]!, untimed, async () => {
+      await writer.release();
+      leases = await Promise.all(waits);
+    });
+    expect(await sent).toMatchInlineSnapshot(
+      `"read-write-lock.release:  get write · del write · exists rw-queue · exists write · time · get rw-token · (zrange rw-queue · pubsub rw-grant · publish rw-grant) ×2 · (pubsub rw-grant · publish rw-grant) ×48 · zremrangebyrank rw-queue · zadd readers · pexpire readers · set rw-token"`,
+    );
+    expect(new Set(leases.map(({ fencingToken }) => fencingToken)).size).toBe(50);
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+
+  test('a heavy waiter that gives up is one command, which grants permits to the next one', async () => {
+    const [first, second] = clients.map(
+      (client) => new Semaphore(client, 'pool', { prefix, permits: 2 }),
+    ) as [Semaphore, Semaphore];
+    const held = await first.acquire();
+    const controller = new AbortController();
+    const heavy = second.acquire({ permits: 2, signal: controller.signal });
+    await queued(first, 1);
+    const light = first.acquire();
+    await queued(first, 2);
+    const sent = commands(clients[1]!, untimed, async () => {
+      controller.abort(new Error('enough'));
+      await expect(heavy).rejects.toThrow('enough');
+      await light;
+    });
+    expect(await sent).toMatchInlineSnapshot(
+      `"semaphore.release:  get permits-state · zscore permits · zrem permits · zrem permits-queue · exists permits-queue · time · zrange permits · zrange permits-queue · zrem permits-queue · pubsub permits-grant · publish permits-grant · zadd permits · set permits-state · pexpire permits"`,
+    );
+    expect(await (await light).release()).toBe(true);
+    expect(await held.release()).toBe(true);
+  });
+
+  test.each(SINGLE)(
+    'ten processes that share a $kind send two commands for each acquisition',
+    async (kind) => {
+      await warmUp(kind, enforcing);
+      const before = await statsOf('commandstats');
+      const seen: string[] = [];
+      const names = new Map(Object.values(scripts).map(({ sha1, definition }) => [sha1, definition.name]));
+      const close = await monitor(redis, ({ command, args }) => {
+        if (command === 'evalsha') seen.push(names.get(args[0]!) ?? args[0]!);
+      });
+      let acquisitions = 0;
+      const startedAt = performance.now();
+      await Promise.all(
+        clients.map(async (client) => {
+          const lock = kind.make(client, 'lock', options);
+          for (let round = 0; round < 20; round += 1) await lock.using(() => (acquisitions += 1));
+        }),
+      );
+      // A waiter re-checks after a second, and requests again a grant that was on its way for half a second.
+      const extras = 20 * Math.floor((performance.now() - startedAt) / 500);
+      const releases = (): number => seen.filter((name) => name.endsWith('.release')).length;
+      await until('all commands to be seen', () => releases() >= 200);
+      close();
+      const after = await statsOf('commandstats');
+      expect([acquisitions, releases()]).toEqual([200, 200]);
+      expect(seen.length).toBeGreaterThanOrEqual(400);
+      expect(seen.length).toBeLessThanOrEqual(400 + extras);
+      for (const name of ['eval', 'subscribe', 'ping']) expect(after.get(name)).toBe(before.get(name));
+    },
   );
-  const renewal = [
-    'evalsha mutex.renew lease token lease token',
-    '  get lease',
-    '  pexpire lease',
-    '  get lease',
-    '  pexpire lease',
-  ];
-  expect(lines).toEqual([...renewal, ...renewal]);
-  await Promise.all(leases.map((lease) => lease.release()));
+});
+
+describe('calls of one tick', () => {
+  test('of one lock are one command, and so are the waiters that give up', async () => {
+    const mutex = new Mutex(redis, 'many', options);
+    const controller = new AbortController();
+    const { signal } = controller;
+    let leases: Promise<unknown>[] = [];
+    const asked = await sentBy(async () => {
+      leases = Array.from({ length: 30 }, () => mutex.acquire({ signal }));
+      await leases[0];
+    });
+    await queued(mutex, 29);
+    const left = await sentBy(async () => {
+      controller.abort();
+      await Promise.allSettled(leases);
+      await queued(mutex, 0);
+    });
+    expect(asked.split('\n').filter((line) => line.includes('acquire'))).toEqual(['mutex.acquire']);
+    expect(left.split('\n').filter((line) => line.includes('release'))).toEqual(['mutex.release']);
+  });
+
+  test.each([
+    { kind: 'Semaphore', locks: [new Semaphore(redis, 'many', { prefix, permits: 30 })], client: redis },
+    {
+      kind: 'Mutex',
+      locks: [1, 2, 3].map((n) => new Mutex(plain.redis, `lock ${n}`, options)),
+      client: plain.redis,
+    },
+    {
+      kind: 'MultiLock',
+      locks: [1, 2, 3].map((n) => new MultiLock(plain.redis, [`x${n}`, `y${n}`], options)),
+      client: plain.redis,
+    },
+  ])('of $kind are one command each to acquire, renew and release', async ({ kind, locks, client }) => {
+    let leases: (Lease | MultiLease)[] = [];
+    const times = kind === 'Semaphore' ? 30 : 1;
+    const all = Array.from({ length: times }, () => locks).flat();
+    const turn = (): Promise<string> =>
+      sentBy(async () => {
+        leases = await Promise.all(all.map((lock) => lock.acquire()));
+        await Promise.all(leases.map((lease) => lease.renew()));
+        expect(await Promise.all(leases.map((lease) => lease.release()))).toEqual(all.map(() => true));
+      }, client);
+    await turn();
+    expect((await turn()).split('\n').map((line) => line.split('.')[1])).toEqual([
+      'acquire',
+      'renew',
+      'release',
+    ]);
+  });
+
+  test('fail alone if one key has a foreign type', async () => {
+    const mutexes = ['a', 'foreign', 'b'].map((name) => new Mutex(plain.redis, name, options));
+    await plain.redis.lpush(`${prefix}:locks:{foreign}:lease`, 'x');
+    const outcomes = await Promise.allSettled(mutexes.map((mutex) => mutex.acquire()));
+    const wrongType = { reason: { message: expect.stringContaining('WRONGTYPE') } };
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(outcomes[1]).toMatchObject(wrongType);
+    const leases = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    // The queue of one of them gets a foreign type while they are held.
+    await plain.redis.set(`${prefix}:locks:{b}:queue`, 'x');
+    const releases = await Promise.allSettled(leases.map((lease) => lease.release()));
+    expect(releases).toMatchObject([{ value: true }, wrongType]);
+  });
+});
+
+describe('a node that enforces its slots', () => {
+  test('refuses the first call of a client once; the callers do not notice', async () => {
+    const client = enforcing.connect();
+    const mutexes = [1, 2, 3, 4, 5].map((n) => new Mutex(client, `slot ${n}`, options));
+    const before = await statsOf('commandstats');
+    const leases = await Promise.all(mutexes.map((mutex) => mutex.acquire()));
+    await Promise.all(leases.map((lease) => lease.release()));
+    const after = await statsOf('commandstats');
+    expect(leases.map((lease) => lease.fencingToken > 0)).toEqual([true, true, true, true, true]);
+    expect(after.get('evalsha')! - before.get('evalsha')!).toBe(10);
+  });
+
+  test('gets one command for each slot of a MultiLock', async () => {
+    const client = enforcing.connect();
+    const lock = new MultiLock(client, ['a', 'b', 'c'], options);
+    const refusals = async (): Promise<number> => (await statsOf('errorstats')).get('CROSSSLOT') ?? 0;
+    const before = await refusals();
+    let lease: MultiLease | null = null;
+    const acquired = await sentBy(async () => (lease = await lock.acquire()), client);
+    expect(await refusals()).toBe(before + 1);
+    expect(acquired).toBe('multi-lock.acquire ×3');
+    expect(await sentBy(() => lease!.renew(), client)).toBe('mutex.renew ×3');
+    expect(await sentBy(() => lease!.release(), client)).toBe('mutex.release ×3');
+    await new MultiLock(client, ['d', 'e'], options).using(() => undefined);
+    expect(await refusals()).toBe(before + 1);
+  });
+
+  test('lets clients learn that from renewFor and releaseFor, too', async () => {
+    const make = (): MultiLock => new MultiLock(enforcing.connect(), ['a', 'b'], options);
+    const { holder } = await make().acquire();
+    expect(await make().renewFor(holder)).toBe(true);
+    const lock = make();
+    expect(await lock.releaseFor(holder)).toBe(true);
+    expect(await lock.tryAcquire().then((lease) => lease?.release())).toBe(true);
+  });
+
+  test('gets one renewal for each slot, for all locks in it', async () => {
+    const mutexes = ['slot a', 'slot b'].map((name) => new Mutex(redis, name, options));
+    const readers = new ReadWriteLock(redis, 'slot a', options).read;
+    const leases = [
+      ...(await Promise.all(mutexes.map((mutex) => mutex.acquire()))),
+      await readers.acquire(),
+      await readers.acquire(),
+    ];
+    expect(
+      await commands(redis, scope, () =>
+        Promise.all(leases.flatMap((lease) => [lease.renew(), lease.renew()])),
+      ),
+    ).toMatchInlineSnapshot(`
+"(mutex.renew:  (get lease · pexpire lease) ×2) ×2
+read-write-lock.renew:  time · (zscore readers · zadd readers · pexpire readers) ×4"
+`);
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
 });
