@@ -1,10 +1,13 @@
-import { expect, test } from '@jest/globals';
-import { Mutex } from '@mortise/locks';
+/** The keys of all kinds: their types, how long they last, and their size. */
+import { describe, expect, test } from '@jest/globals';
+import { Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { KINDS } from './lock-kinds.js';
 import { queued } from './queued.js';
 
 const redis = connect();
 const other = connect();
+const WEEK_MS = 7 * 86_400_000;
 
 async function keysOf(prefix: string): Promise<Record<string, { type: string; ttlMs: number }>> {
   const keys = (await redis.keys(`${prefix}:*`)).toSorted();
@@ -15,30 +18,101 @@ async function keysOf(prefix: string): Promise<Record<string, { type: string; tt
   return Object.fromEntries(await Promise.all(entries));
 }
 
-test('a lock that is held and waited for has three keys of one slot, all of which expire', async () => {
-  const prefix = freshPrefix();
-  const mutex = new Mutex(redis, '}x', { prefix, leaseMs: 60_000 });
-  const holder = await mutex.acquire();
-  const wait = new Mutex(other, '}x', { prefix }).acquire();
-  await queued(mutex, 1);
-  const keys = await keysOf(prefix);
-  expect(Object.keys(keys)).toEqual(['locks:{%7Dx}:lease', 'locks:{%7Dx}:queue', 'locks:{%7Dx}:token']);
-  const limits = {
-    lease: ['string', 60_000],
-    queue: ['zset', 60_000],
-    token: ['string', 7 * 86_400_000],
-  } as const;
-  for (const [part, [type, limit]] of Object.entries(limits)) {
-    const key = keys[`locks:{%7Dx}:${part}`];
-    expect(key?.type).toBe(type);
-    expect(key?.ttlMs).toBeGreaterThan(limit - 20_000);
-    expect(key?.ttlMs).toBeLessThanOrEqual(limit);
-  }
-  await holder.release();
-  await (await wait).release();
+/** Of a lock that is held and waited for; then the keys that stay after it. */
+const KEYS: Record<string, [held: Record<string, readonly [type: string, limitMs: number]>, free: string]> = {
+  Mutex: [{ lease: ['string', 60_000], queue: ['zset', 60_000], token: ['string', WEEK_MS] }, 'token'],
+  'ReadWriteLock.read': [
+    { readers: ['zset', 60_000], 'rw-queue': ['zset', 60_000], 'rw-token': ['string', WEEK_MS] },
+    'rw-token',
+  ],
+  'ReadWriteLock.write': [
+    { 'rw-queue': ['zset', 60_000], 'rw-token': ['string', WEEK_MS], write: ['string', 60_000] },
+    'rw-token',
+  ],
+  'Semaphore of one permit': [
+    {
+      permits: ['zset', WEEK_MS],
+      'permits-queue': ['zset', 60_000],
+      'permits-state': ['string', WEEK_MS],
+    },
+    'permits-state',
+  ],
+};
+
+describe.each(Object.entries(KEYS))('%s', (name, [held, free]) => {
+  const isRead = name.endsWith('.read');
+  const { make } = KINDS.find(({ kind }) => kind === name || (isRead && kind.endsWith('.write')))!;
+
+  test('all keys of a lock that is held and waited for lie in one slot and expire', async () => {
+    const prefix = freshPrefix();
+    const options = { prefix, leaseMs: 60_000 };
+    const lock = make(redis, '}x', options);
+    const side = isRead ? new ReadWriteLock(redis, '}x', options).read : lock;
+    const holder = await side.acquire();
+    const wait = make(other, '}x', options).acquire();
+    await queued(lock, 1);
+    const keys = await keysOf(prefix);
+    expect(Object.keys(keys)).toEqual(Object.keys(held).map((part) => `locks:{%7Dx}:${part}`));
+    for (const [part, [type, limitMs]] of Object.entries(held)) {
+      const key = keys[`locks:{%7Dx}:${part}`];
+      expect(key?.type).toBe(type);
+      expect(key?.ttlMs).toBeGreaterThan(limitMs - 20_000);
+      expect(key?.ttlMs).toBeLessThanOrEqual(limitMs);
+    }
+    await holder.release();
+    await (await wait).release();
+    // A re-check that was on its way may have put a waiter back, and takes it out again.
+    await queued(lock, 0);
+    expect(Object.keys(await keysOf(prefix))).toEqual([`locks:{%7Dx}:${free}`]);
+  });
+
+  test('calls that read or fail leave nothing behind', async () => {
+    const prefix = freshPrefix();
+    const role = { 'ReadWriteLock.read': '.r', 'ReadWriteLock.write': '.w', Mutex: '' }[name] ?? '.1';
+    const lock = make(redis, 'lock', { prefix });
+    const side = isRead ? new ReadWriteLock(redis, 'lock', { prefix }).read : lock;
+    await lock.inspect();
+    await lock.force();
+    expect(await side.releaseFor(`aaaaaaaaaaaaaaaa.1.1000${role}`)).toBe(false);
+    expect(await side.renewFor(`aaaaaaaaaaaaaaaa.1.1000${role}`)).toBe(false);
+    await expect(side.acquire({ waitMs: -1 })).rejects.toThrow(RangeError);
+    expect(await keysOf(prefix)).toEqual({});
+  });
 });
 
-test('of a lock that nobody holds only the last token stays, with the expiry that the first grant gave it', async () => {
+test.each(KINDS.filter(({ kind }) => kind !== 'MultiLock'))(
+  'a waiter for a $kind takes few bytes',
+  async ({ make }) => {
+    const prefix = freshPrefix();
+    const lock = make(redis, 'lock', { prefix });
+    const holder = await lock.acquire();
+    const controller = new AbortController();
+    const waits = Array.from({ length: 100 }, () => lock.acquire({ signal: controller.signal }));
+    await queued(lock, 100);
+    const [queue] = await redis.keys(`${prefix}:*queue`);
+    expect(Number(await redis.memory('USAGE', queue!)) / 100).toBeLessThan(46);
+    expect(await redis.object('ENCODING', queue!)).toBe('listpack');
+    controller.abort();
+    await Promise.allSettled(waits);
+    await holder.release();
+  },
+);
+
+test('a holder of a shared lock takes few bytes', async () => {
+  const prefix = freshPrefix();
+  const { read } = new ReadWriteLock(redis, 'lock', { prefix });
+  const semaphore = new Semaphore(redis, 'lock', { prefix, permits: 100 });
+  const all = Array.from({ length: 100 }, () => [read.acquire(), semaphore.acquire()]).flat();
+  const leases = await Promise.all(all);
+  const bytes = async (part: string): Promise<number> =>
+    Number(await redis.memory('USAGE', `${prefix}:locks:{lock}:${part}`));
+  expect((await bytes('readers')) / 100).toBeLessThan(46);
+  expect((await bytes('permits')) / 100).toBeLessThan(46);
+  expect(await bytes('permits-state')).toBeLessThan(200);
+  await Promise.all(leases.map((lease) => lease.release()));
+});
+
+test('the token of a Mutex keeps the expiry that the first grant gave it', async () => {
   const prefix = freshPrefix();
   const mutex = new Mutex(redis, 'lock', { prefix });
   const token = `${prefix}:locks:{lock}:token`;
@@ -55,30 +129,108 @@ test('of a lock that nobody holds only the last token stays, with the expiry tha
   expect(await redis.pttl(token)).toBeLessThanOrEqual(60_000);
   expect(await redis.pttl(token)).toBeGreaterThan(0);
   await last.release();
-  expect(Object.keys(await keysOf(prefix))).toEqual(['locks:{lock}:token']);
 });
 
-test('reading and failing leave nothing behind', async () => {
+test('the key of the readers stays for the longest of their leases, whatever the order', async () => {
   const prefix = freshPrefix();
-  const mutex = new Mutex(redis, 'lock', { prefix });
-  await mutex.inspect();
-  await mutex.forceRelease();
-  await expect(mutex.acquire({ waitMs: -1 })).rejects.toThrow(RangeError);
-  expect(await keysOf(prefix)).toEqual({});
+  const of = (leaseMs: number): ReadWriteLock =>
+    new ReadWriteLock(redis, 'lock', { prefix, leaseMs, renew: false });
+  const leftOf = (): Promise<number> => redis.pttl(`${prefix}:locks:{lock}:readers`);
+  const leases = [
+    await of(20_000).read.acquire(),
+    await of(60_000).read.acquire(),
+    await of(10_000).read.acquire(),
+  ];
+  expect(await leftOf()).toBeGreaterThan(40_000);
+  await leases[0]!.renew();
+  expect(await leftOf()).toBeGreaterThan(40_000);
+  expect(await leftOf()).toBeLessThanOrEqual(60_000);
+  for (const lease of leases) expect(await lease.release()).toBe(true);
 });
 
-test('a waiter takes few bytes', async () => {
+test('every grant of a ReadWriteLock renews its token', async () => {
   const prefix = freshPrefix();
-  const mutex = new Mutex(redis, 'lock', { prefix });
-  const holder = await mutex.acquire();
-  const queue = `${prefix}:locks:{lock}:queue`;
-  const controller = new AbortController();
-  const bytes = async (): Promise<number> => Number(await redis.memory('USAGE', queue));
-  const waits = Array.from({ length: 100 }, () => mutex.acquire({ signal: controller.signal }));
-  await queued(mutex, 100);
-  expect((await bytes()) / 100).toBeLessThan(45);
-  expect(await redis.object('ENCODING', queue)).toBe('listpack');
-  controller.abort();
-  await Promise.allSettled(waits);
-  await holder.release();
+  const lock = new ReadWriteLock(redis, 'lock', { prefix });
+  const token = `${prefix}:locks:{lock}:rw-token`;
+  const isRenewed = async (): Promise<boolean> => {
+    const ttlMs = await redis.pttl(token);
+    await redis.pexpire(token, 60_000);
+    return ttlMs > 7 * 86_400_000 - 30_000;
+  };
+  const writer = await lock.write.acquire();
+  expect(await isRenewed()).toBe(true);
+  const beside = new ReadWriteLock(other, 'lock', { prefix }).read.acquire();
+  await queued(lock.read, 1);
+  const wait = lock.write.acquire();
+  await queued(lock.read, 2);
+  const reader = await writer.downgrade();
+  expect(await isRenewed()).toBe(true);
+  await reader.release();
+  await (await beside).release();
+  await (await wait).release();
+  expect(await isRenewed()).toBe(true);
+  await using last = await lock.read.acquire();
+  expect(await isRenewed()).toBe(true);
+  await last.release();
+});
+
+test('permits live for longer than any lease, and every renewal, grant and new limit prolongs the state', async () => {
+  const prefix = freshPrefix();
+  const key = (part: string): string => `${prefix}:locks:{pool}:${part}`;
+  const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 2, leaseMs: 86_400_000 });
+  const age = (): Promise<unknown> =>
+    Promise.all([redis.pexpire(key('permits'), 100_000), redis.pexpire(key('permits-state'), 100_000)]);
+  const isProlonged = async (...parts: string[]): Promise<void> => {
+    for (const part of parts) expect(await redis.pttl(key(part))).toBeGreaterThan(WEEK_MS - 30_000);
+  };
+  const lease = await semaphore.acquire();
+  await age();
+  await lease.renew();
+  await isProlonged('permits', 'permits-state');
+  await age();
+  const second = await semaphore.acquire();
+  await isProlonged('permits', 'permits-state');
+  const wait = new Semaphore(other, 'pool', { prefix, permits: 2 }).acquire();
+  await queued(semaphore, 1);
+  await age();
+  await second.release();
+  const third = await wait;
+  await isProlonged('permits', 'permits-state');
+  await age();
+  await semaphore.setPermits(2);
+  await isProlonged('permits-state');
+  await third.release();
+  await lease.release();
+});
+
+test('a refused caller does not keep the limit of a Semaphore alive', async () => {
+  const prefix = freshPrefix();
+  const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 2 });
+  await (await semaphore.acquire()).release();
+  const state = `${prefix}:locks:{pool}:permits-state`;
+  await redis.pexpire(state, 100_000);
+  const stranger = new Semaphore(redis, 'pool', { prefix, permits: 3 });
+  await expect(stranger.acquire()).rejects.toThrow('has the limit 2, not 3');
+  await semaphore.inspect();
+  expect(await redis.pttl(state)).toBeLessThanOrEqual(100_000);
+  await redis.del(state);
+  expect(await (await stranger.acquire()).release()).toBe(true);
+});
+
+test('a state that a release or a waiter makes anew expires as well', async () => {
+  const prefix = freshPrefix();
+  const key = (part: string): string => `${prefix}:locks:{pool}:${part}`;
+  const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 1 });
+  const lease = await semaphore.acquire();
+  await redis.del(key('permits'), key('permits-state'));
+  expect(await lease.release()).toBe(true);
+  expect(await redis.pttl(key('permits-state'))).toBeGreaterThan(WEEK_MS - 30_000);
+  const held = await semaphore.acquire();
+  const wait = new Semaphore(other, 'pool', { prefix, permits: 1 }).acquire();
+  await queued(semaphore, 1);
+  await redis.del(key('permits'), key('permits-state'), key('permits-queue'));
+  await queued(semaphore, 1);
+  expect(await redis.pttl(key('permits-state'))).toBeGreaterThan(WEEK_MS - 30_000);
+  expect(await held.release()).toBe(true);
+  expect(await (await wait).release()).toBe(true);
 });
