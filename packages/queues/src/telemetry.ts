@@ -1,30 +1,22 @@
-/** The metrics of queues and workers; the README lists them. Durations are in seconds. */
+/** The metrics of queues, workers and claims; the README lists them. Durations are in seconds. */
 import type { Metric, TelemetryAttributes } from '@mortise/redis';
+import { metricsOf } from '@mortise/redis';
 
-const counter = (name: string, unit: string, description: string): Metric => ({
-  name: `mortise.queues.${name}`,
-  unit,
-  description,
-});
+const metric = /* @__PURE__ */ metricsOf('queues');
 
-export const ENQUEUED = counter('enqueued', '{task}', 'Tasks that were stored, duplicates not counted');
-export const SUCCEEDED = counter('succeeded', '{task}', 'Tasks that succeeded');
-export const FAILED = counter('failed', '{attempt}', 'Attempts that failed');
-export const RETRIED = counter('retried', '{attempt}', 'Attempts after which the task will be run again');
-export const DEAD = counter('dead', '{task}', 'Tasks that ended among the dead');
-export const CANCELLED = counter('cancelled', '{task}', 'Tasks that were cancelled');
-export const LEASE_LOST = counter('lease_lost', '{attempt}', 'Attempts that lost their lease');
-
-export const WAIT: Metric = {
-  name: 'mortise.queues.wait',
-  unit: 's',
-  description: 'From enqueue, so with the delay of a scheduled task, to the start of the first attempt',
-};
-export const RUN: Metric = {
-  name: 'mortise.queues.run',
-  unit: 's',
-  description: 'From the start of an attempt to its end',
-};
+export const ENQUEUED = metric('enqueued', '{task}', 'Tasks that were stored, duplicates not counted');
+export const SUCCEEDED = metric('succeeded', '{task}', 'Tasks that succeeded');
+export const FAILED = metric('failed', '{attempt}', 'Attempts that failed');
+export const RETRIED = metric('retried', '{attempt}', 'Attempts after which the task will be run again');
+export const DEAD = metric('dead', '{task}', 'Tasks that ended among the dead');
+export const CANCELLED = metric('cancelled', '{task}', 'Tasks that were cancelled');
+export const LEASE_LOST = metric('lease_lost', '{attempt}', 'Attempts that lost their lease');
+export const WAIT = metric(
+  'wait',
+  's',
+  'From enqueue, so with the delay of a scheduled task, to the start of the first attempt',
+);
+export const RUN = metric('run', 's', 'From the start of an attempt to its end');
 
 export const METRICS: readonly Metric[] = [
   ENQUEUED,

@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue, RetryLater } from '@mortise/queues';
 import type { BatchTask } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { heldRenewals } from './held-timers.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 

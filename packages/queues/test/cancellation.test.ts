@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { WaiterHub } from '@mortise/redis';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { encodeTaskId } from '../src/task/task-id.js';
 import { heldRenewals } from './held-timers.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 const renewals = heldRenewals();

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
 import type { Child, FlowIds, FlowTask, QueueOptions, TaskContext } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { launch } from './launch.js';
 import { endGrace } from './set-due.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 

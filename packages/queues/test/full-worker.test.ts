@@ -1,9 +1,9 @@
 /** A worker whose slots are all taken has nothing to settle and nothing to take, for as long as its handlers run. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 let held = gate();

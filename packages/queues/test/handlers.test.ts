@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue, Worker } from '@mortise/queues';
 import type { Handlers, TaskContext } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import type { TaskContext, Worker } from '@mortise/queues';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { connect, freshPrefix, gate, transcript } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import * as scripts from '../src/scripts.gen.js';
 import { readLogLines } from '../src/task/log-lines.js';
 import { encodeTaskId } from '../src/task/task-id.js';
 import { launch } from './launch.js';
 import { serverNow } from './set-due.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 

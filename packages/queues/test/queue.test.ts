@@ -2,11 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
 import type { Counts, EnqueueOptions, NewTask, QueueOptions } from '@mortise/queues';
 import { v4, v7 } from 'uuid';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { launch } from './launch.js';
 import { serverNow } from './set-due.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 const HOUR_MS = 3_600_000;

@@ -3,10 +3,11 @@ import { Queue } from '@mortise/queues';
 import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster, RedisServer } from '@mortise/redis-server';
 import { Cluster } from 'ioredis';
+import { gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { heldOverdue, heldRechecks, heldRenewals } from './held-timers.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 type Tasks = Record<string, any>;

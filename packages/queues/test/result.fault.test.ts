@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import type { QueueEvent } from '@mortise/queues';
+import { gate } from '@mortise/test-kit';
 import { connectTo, keys, prefix, proxyTo, queueOn, server } from './faults.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 describe('result', () => {
   test('survives a connection that is cut while the task ends, and a server that is away', async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
 import type { QueueOptions } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { watched } from './commands-of.js';
 import { heldRechecks } from './held-timers.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 

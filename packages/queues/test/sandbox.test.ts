@@ -10,10 +10,9 @@ import type { TaskContext } from '@mortise/queues';
 import type { SandboxHandler, SandboxOptions } from '@mortise/queues/sandbox';
 import { sandbox } from '@mortise/queues/sandbox';
 import { Discard, Queue, RetryLater } from '@mortise/queues';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { connect, freshPrefix, gate, until } from '@mortise/test-kit';
 import { heldRenewals } from './held-timers.js';
 import { launch } from './launch.js';
-import { gate } from './until.js';
 
 const redis = connect();
 const HANDLERS = pathToFileURL(join(import.meta.dirname, 'sandbox/handlers.mjs'));

@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import type { QueueOptions } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { QueueKeys } from '../src/keys.js';
 import { ScheduleRunner } from '../src/schedule/schedule-runner.js';
@@ -9,7 +9,6 @@ import { scheduleClaim } from '../src/scripts.gen.js';
 import { Shards } from '../src/shard/shards.js';
 import { ErrorReporter } from '@mortise/redis';
 import { serverNow, setDue } from './set-due.js';
-import { gate } from './until.js';
 
 const redis = connect();
 

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
+import { gate } from '@mortise/test-kit';
 import { scheduleClaim } from '../src/scripts.gen.js';
 import { connectTo, keys, prefix, queueOn, server } from './faults.js';
 import type { ChildProcess } from 'node:child_process';
 import { launch } from './launch.js';
 import { kill, startProcess } from './processes.js';
 import { serverNow } from './set-due.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 describe('schedules while workers are killed', () => {
   test('every instant has its task, each one once', async () => {

@@ -1,13 +1,21 @@
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import type { TaskContext } from '@mortise/queues';
-import { Discard, Queue, RetryLater, Worker } from '@mortise/queues';
+import { Claims, Discard, Queue, RetryLater, Worker } from '@mortise/queues';
 import type { Telemetry } from '@mortise/redis';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import type { Gate } from '@mortise/test-kit';
+import {
+  connect,
+  freshPrefix,
+  gate,
+  listedMetrics,
+  namesAndUnits,
+  Recording,
+  until,
+} from '@mortise/test-kit';
 import { METRICS } from '../src/telemetry.js';
 import { launch } from './launch.js';
-import { Recording } from './recording.js';
-import { gate } from './until.js';
 
 const redis = connect();
 const backoff = { type: 'fixed', delayMs: 1 } as const;
@@ -212,7 +220,7 @@ describe('a worker', () => {
     for (const name of ['succeed', 'fail', 'discard', 'later', 'unknown']) await queue.enqueue(name, null);
     await queue.enqueue('slow', null, { timeoutMs: 1, attempts: 1 });
     await until('the end', () => telemetry.recorded.filter(({ name }) => name.endsWith('run')).length === 8);
-    expect(telemetry.totals).toEqual({ enqueued: 6, succeeded: 2, failed: 5, retried: 3, dead: 3 });
+    expect(telemetry.totals).toMatchObject({ enqueued: 6, succeeded: 2, failed: 5, retried: 3, dead: 3 });
     expect(await queue.counts()).toMatchObject({ succeeded: 2, dead: 3, retrying: 1 });
     const outcomes = telemetry.recorded
       .filter(({ name }) => name === 'mortise.queues.run')
@@ -262,12 +270,12 @@ describe('a worker', () => {
     ]);
     expect(process!.attributes).toMatchObject({ 'messaging.batch.message_count': 2 });
     expect(process!.ended).toMatchObject({ error: { message: 'no' } });
-    expect(telemetry.totals).toEqual({ enqueued: 2, succeeded: 1, failed: 1, dead: 1 });
+    expect(telemetry.totals).toEqual({ enqueued: 2, wait: 2, run: 2, succeeded: 1, failed: 1, dead: 1 });
   });
 
   test('tells of attempts that were cancelled, given back, and whose lease was lost', async () => {
     const { queue, telemetry, options } = set();
-    const begun: ReturnType<typeof gate>[] = [];
+    const begun: Gate[] = [];
     const waiting = (): Promise<void> => {
       const end = gate();
       begun.push(end);
@@ -294,7 +302,14 @@ describe('a worker', () => {
     await until('the loss', () => telemetry.totals['lease_lost'] === 1);
     await worker.stop({ graceMs: 0 });
     expect(returned).toBeDefined();
-    expect(telemetry.totals).toEqual({ enqueued: 3, cancelled: 1, succeeded: 1, lease_lost: 1 });
+    expect(telemetry.totals).toEqual({
+      enqueued: 3,
+      wait: 3,
+      run: 3,
+      cancelled: 1,
+      succeeded: 1,
+      lease_lost: 1,
+    });
     expect(outcomes().toSorted()).toEqual(['cancelled', 'returned', 'succeeded']);
   });
 
@@ -309,6 +324,22 @@ describe('a worker', () => {
     await until('the end', async () => (await queue.get(id))?.state === 'dead');
     expect(telemetry.totals).toEqual({ enqueued: 1, dead: 1 });
   });
+});
+
+test('claims count by queue, and record how long tasks waited', async () => {
+  const { queue, telemetry, options } = set();
+  const claims = new Claims(redis, 'q', options);
+  await queue.enqueueMany([1, 2, 3, 4].map((payload) => ({ name: 't', payload })));
+  const [first, second, third, fourth] = await claims.claim({ limit: 4 });
+  await claims.complete(first!.id, first!.lease);
+  await claims.fail(second!.id, second!.lease, { error: 'no', delayMs: 60_000 });
+  await claims.fail(third!.id, third!.lease, { error: 'no', retry: false });
+  await claims.giveBack(fourth!.id, fourth!.lease);
+  await expect(claims.complete(first!.id, first!.lease)).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+  await claims.stop();
+  const { enqueued: _, ...ofClaims } = telemetry.totals;
+  expect(ofClaims).toEqual({ wait: 4, succeeded: 1, failed: 2, retried: 1, dead: 1, lease_lost: 1 });
+  expect(telemetry.counts).toMatchObject({ 'wait q': 4, 'succeeded q': 1 });
 });
 
 describe('telemetry that throws', () => {
@@ -363,11 +394,6 @@ describe('telemetry that throws', () => {
   });
 });
 
-test('metrics have names of their own, units and descriptions', () => {
-  expect(new Set(METRICS.map(({ name }) => name)).size).toBe(METRICS.length);
-  for (const { name, unit, description } of METRICS) {
-    expect(name).toMatch(/^mortise\.queues\.[a-z_]+$/);
-    expect(unit).toMatch(/^(s|\{task\}|\{attempt\})$/);
-    expect(description).not.toBe('');
-  }
+test('the README lists the metrics with their units', () => {
+  expect(listedMetrics(join(import.meta.dirname, '..'))).toEqual(namesAndUnits(METRICS));
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import type { EnqueueOptions, TaskContext } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { age } from './age.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 

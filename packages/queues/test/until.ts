@@ -1,5 +1,7 @@
 import { until as untilNamed } from '@mortise/test-kit';
 
+export { gate } from '@mortise/test-kit';
+
 const DEADLINE_MS = 40_000;
 
 /** What the condition gives as soon as that is true, in the sense of JavaScript; a failure shows its text. */
@@ -8,13 +10,4 @@ export async function until<Value>(
   withinMs = DEADLINE_MS,
 ): Promise<Value> {
   return untilNamed(String(condition), async () => (await condition()) || undefined, withinMs);
-}
-
-/** A promise that the test settles. */
-export function gate(): { readonly passed: Promise<void>; open(): void } {
-  let open!: () => void;
-  const passed = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { passed, open };
 }

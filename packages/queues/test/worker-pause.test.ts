@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue, Worker } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { watched } from './commands-of.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 

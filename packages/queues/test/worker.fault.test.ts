@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { Worker } from '@mortise/queues';
 import type { Queue, TaskContext } from '@mortise/queues';
+import { gate } from '@mortise/test-kit';
 import { collector, connectTo, keys, never, prefix, proxyTo, queueOn, server } from './faults.js';
 import type { ConnectionLimits, Tasks } from './faults.js';
 import { heldFarewells, heldRechecks } from './held-timers.js';
 import { launch, LEASE_MS } from './launch.js';
 import { startProcess } from './processes.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 describe('a lease that is lost', () => {
   test('aborts the handler, and only the completion of the new holder counts', async () => {

@@ -3,14 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import type { EnqueueOptions, Handlers, QueueOptions, TaskContext, Worker } from '@mortise/queues';
 import type { WorkerOptions } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { encodeTaskId } from '../src/task/task-id.js';
 import type { Watched } from './commands-of.js';
 import { watched } from './commands-of.js';
 import { heldPrefetchWaits, heldRechecks, heldTimeouts } from './held-timers.js';
 import { launch } from './launch.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 const MOST_PREFETCHED = 8;

@@ -2,11 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue, RetryLater, Worker } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { heldRechecks, heldRenewals } from './held-timers.js';
 import { launch } from './launch.js';
 import { serverNow } from './set-due.js';
-import { gate, until } from './until.js';
+import { until } from './until.js';
 
 const redis = connect();
 
