@@ -6,7 +6,7 @@ import { Queue } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { run } from '../src/cli/run.js';
 import { USAGES } from '../src/cli/usage.js';
-import { Bench, HOSTILE_IDS } from './operate.js';
+import { Bench, HOSTILE_IDS } from './bench.js';
 import { until } from './until.js';
 
 const redis = connect();

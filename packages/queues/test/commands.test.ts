@@ -13,8 +13,8 @@ import * as scripts from '../src/scripts.gen.js';
 import { Shard } from '../src/shard/shard.js';
 import { Shards } from '../src/shard/shards.js';
 import { launch } from './launch.js';
-import type { Tasks } from './operate.js';
-import { Bench } from './operate.js';
+import type { Tasks } from './bench.js';
+import { Bench } from './bench.js';
 import { setDue } from './set-due.js';
 import { withoutMaintenance } from './without-maintenance.js';
 

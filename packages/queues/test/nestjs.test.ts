@@ -157,10 +157,7 @@ describe('QueuesModule.forRoot', () => {
     ],
   ])('lets the boot fail for wrong workers: %#', async (options, Misuse, message) => {
     const booted = boot({
-      imports: [
-        QueuesModule.forRoot(options),
-        QueuesModule.forFeature({ queues: { mail: {} } }),
-      ],
+      imports: [QueuesModule.forRoot(options), QueuesModule.forFeature({ queues: { mail: {} } })],
       providers: [Seen, Mails],
     });
     await expect(booted).rejects.toThrow(message);
