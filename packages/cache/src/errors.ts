@@ -17,38 +17,26 @@ export class CacheUnavailableError extends CodedError {
   }
 }
 
-/** A load, possibly in another process, took longer than `loadTimeoutMs`. */
-export class CacheLoadTimeoutError extends CodedError {
-  readonly code = 'ERR_CACHE_LOAD_TIMEOUT';
-
-  constructor(
-    readonly cache: string,
-    readonly keys: readonly string[],
-    readonly limitMs: number,
-  ) {
-    super(`cache "${cache}": ${JSON.stringify(keys[0])} was not loaded within ${limitMs} ms`);
-  }
-}
-
 const LOAD_PROBLEMS = {
+  ERR_CACHE_LOAD_TIMEOUT: 'load took longer than',
   ERR_CACHE_LOAD_RESULT: 'load returned',
   ERR_CACHE_REFRESH: 'a refresh failed:',
 };
 
 /**
- * `load` did not return a Map, or returned a key that was not requested. Or, reported, a background refresh failed: readers
- * get the stale value.
+ * A load, possibly in another process, took longer than `loadTimeoutMs`. Or `load` did not return a Map, or returned a key
+ * that was not requested. Or, reported, a background refresh failed: readers get the stale value.
  */
 export class CacheLoadError extends CodedError {
   constructor(
     readonly code: keyof typeof LOAD_PROBLEMS,
     readonly cache: string,
+    /** The keys of the load. */
+    readonly keys: readonly string[],
     problem: string,
-    readonly key?: string,
     override readonly cause?: unknown,
   ) {
-    const which = key === undefined ? '' : `${JSON.stringify(key)}: `;
-    super(`cache "${cache}": ${which}${LOAD_PROBLEMS[code]} ${problem}`);
+    super(`cache "${cache}": ${JSON.stringify(keys[0])}: ${LOAD_PROBLEMS[code]} ${problem}`);
   }
 }
 
@@ -75,8 +63,8 @@ export class CacheValueError extends CodedError {
 }
 
 const ROW_PROBLEMS = {
-  ERR_LOAD_FAILED: (ids: readonly string[]) => `loading ${ids.length} rows failed`,
-  ERR_LOAD_TIMEOUT: () => 'load timed out',
+  ERR_ROW_LOAD: (ids: readonly string[]) => `loading ${ids.length} rows failed`,
+  ERR_ROW_LOAD_TIMEOUT: () => 'load timed out',
   ERR_ROW_TOO_LARGE: ([id]: readonly string[]) => `row "${id}" is too large`,
 };
 

@@ -1,6 +1,6 @@
 /** The read-through cache. Rows refreshed on schedule: `@mortise/cache/rows`. */
 export type { Codec } from './codec.js';
-export { CacheLoadError, CacheLoadTimeoutError, CacheUnavailableError, CacheValueError } from './errors.js';
+export { CacheLoadError, CacheUnavailableError, CacheValueError } from './errors.js';
 export type { CacheNamespace } from './read-through/cache.js';
 export { Cache } from './read-through/cache.js';
 export type { Loader } from './read-through/cache-view.js';

@@ -26,6 +26,6 @@ test('a row that would read as gone fails, and others are loaded', async () => {
   await rows.scheduleAll(['good', 'bad'], { everyMs: 60_000 });
   const { errors } = await refresh(redis, rows);
   await until('both', async () => errors.length > 0 && (await rows.get('good')) !== null);
-  expect(errors).toMatchObject([{ code: 'ERR_LOAD_FAILED', ids: ['bad'], cause: expect.any(TypeError) }]);
+  expect(errors).toMatchObject([{ code: 'ERR_ROW_LOAD', ids: ['bad'], cause: expect.any(TypeError) }]);
   expect((await rows.inspect('bad'))?.failures).toBeGreaterThan(0);
 });

@@ -1,21 +1,22 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Cache } from '@mortise/cache';
-import { ChangeFeed, Refresher, RowCache } from '@mortise/cache/rows';
+import { ChangeFeed, maxQueriesOf, Refresher, RowCache } from '@mortise/cache/rows';
 import { PostgresSource, postgresOutboxSql } from '@mortise/cache/postgres';
 import { SqliteSource, sqliteOutboxSql } from '@mortise/cache/sqlite';
 import { connect, errorCodes, freshPrefix } from '@mortise/test-kit';
 
-test('the README lists the codes that exist, and one that is passed on', () => {
+test('the README lists the codes of the package, and two of @mortise/redis', () => {
   const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
   expect(declared).toHaveLength(14);
-  expect(listed).toEqual([...declared, 'ERR_INVALID_ARG'].toSorted());
+  expect(listed).toEqual([...declared, 'ERR_CLIENT_CLOSED', 'ERR_INVALID_ARG'].toSorted());
 });
 
 const redis = connect();
 const prefix = freshPrefix();
 const rows = new RowCache(redis, 'items', { prefix, load: async () => new Map() });
 const cache = new Cache<string>(redis, 'pages', { prefix });
+const loading = new Cache<string>(redis, 'pages', { prefix, load: async () => new Map() });
 const wrong = (value: unknown): never => value as never;
 
 test.each<[string, () => unknown]>([
@@ -47,7 +48,7 @@ test.each<[string, () => unknown]>([
   ['options of a value that are none', () => cache.set('a', '1', wrong(null))],
   ['a signal that is none', () => cache.getOrLoad('a', () => '1', { signal: wrong({}) })],
   ['keys that are none', () => cache.getMany(wrong(undefined))],
-  ['keys to load that are none', () => cache.getOrLoadMany(wrong('a'))],
+  ['keys to load that are none', () => loading.getOrLoadMany(wrong('a'))],
   ['a key to peek at that is a number', () => cache.peek(wrong(42))],
   ['a key with a NUL in front', () => cache.get('\0a')],
   ['a namespace with a NUL', () => cache.namespace('a\0b')],
@@ -60,6 +61,16 @@ const source = new SqliteSource({ path: 'x.db', table: 'items' });
 
 test.each<[string, () => unknown]>([
   ['Cache has no option "ttl"; there are ttlMs, staleMs', () => new Cache(redis, 'pages', wrong({ ttl: 5 }))],
+  ['getOrLoadMany has no option "ttl"', () => loading.getOrLoadMany([], wrong({ ttl: 5 }))],
+  [
+    'options must be an object',
+    () =>
+      loading.getOrLoadMany(
+        ['a'],
+        wrong(async () => '1'),
+      ),
+  ],
+  ['getOrLoadMany needs the option load', () => cache.getOrLoadMany([])],
   ['near has no option "max"', () => new Cache(redis, 'pages', { near: wrong({ max: 5 }) })],
   ['getOrLoad has no option "ttl"', () => cache.getOrLoad('a', () => '1', wrong({ ttl: 5 }))],
   [
@@ -71,6 +82,7 @@ test.each<[string, () => unknown]>([
   ['schedule has no option "every"; there are everyMs', () => rows.schedule('1', wrong({ every: 5 }))],
   ['scheduleAll has no option "every"', () => rows.scheduleAll([], wrong({ every: 5 }))],
   ['Refresher has no option "minBackoffMs"', () => new Refresher(redis, [rows], wrong({ minBackoffMs: 5 }))],
+  ['maxQueriesOf has no option "poll"', () => maxQueriesOf(wrong({ poll: 5 }))],
   ['backoff has no option "delay"', () => new Refresher(redis, [rows], { backoff: wrong({ delay: 5 }) })],
   ['ChangeFeed has no option "poll"', () => new ChangeFeed(redis, source, rows, wrong({ poll: 5 }))],
   ['SqliteSource has no option "url"', () => new SqliteSource(wrong({ path: 'x.db', table: 'items', url }))],

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
-import type { Cache } from '@mortise/cache';
-import type { Refresher, RowCache } from '@mortise/cache/rows';
+import { describe, expect, test } from '@jest/globals';
+import { Cache } from '@mortise/cache';
+import { ChangeFeed, Refresher, RowCache } from '@mortise/cache/rows';
 import {
   Cached,
   Caches,
@@ -8,16 +8,21 @@ import {
   Evicts,
   getCachesToken,
   getCacheToken,
+  getChangeFeedToken,
   getRefresherToken,
   getRowCacheToken,
   InjectCache,
+  InjectCaches,
+  InjectChangeFeed,
   InjectRefresher,
   InjectRowCache,
 } from '@mortise/cache/nestjs';
+import { waitFor } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import type { DynamicModule, INestApplicationContext, ModuleMetadata } from '@nestjs/common';
-import { Injectable, Module, SetMetadata } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { boot, describeModule } from '@mortise/test-kit/nestjs';
+import type { DynamicModule } from '@nestjs/common';
+import { Injectable, SetMetadata } from '@nestjs/common';
+import { setOutbox } from '../src/outbox.js';
 
 const redis = connect();
 
@@ -25,20 +30,17 @@ interface Page {
   readonly title: string;
 }
 
-const apps = new Set<INestApplicationContext>();
-
-afterEach(async () => {
-  await Promise.all([...apps].map((app) => app.close()));
-  apps.clear();
+/** A source without changes. */
+const source = { load: async () => new Map<string, object>(), installOutbox: async () => undefined };
+setOutbox(source, {
+  recheckMs: 5_000,
+  open: async () => ({
+    read: async () => [],
+    remove: async () => undefined,
+    wait: async (ms, signal) => void (await waitFor(new Promise(() => undefined), { waitMs: ms, signal })),
+    close: async () => undefined,
+  }),
 });
-
-async function boot(metadata: ModuleMetadata): Promise<INestApplicationContext> {
-  @Module(metadata)
-  class App {}
-  const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
-  apps.add(app);
-  return app;
-}
 
 @Injectable()
 class Shop {
@@ -75,7 +77,6 @@ class Shop {
   }
 }
 
-const wrong = { ttl: 5 };
 const PAGES = CachesModule.forFeature({ caches: { pages: { near: {} } } });
 
 function pages(): DynamicModule[] {
@@ -126,6 +127,14 @@ describe('Cached and Evicts', () => {
     expect(Reflect.getMetadata('kind', page)).toBe('page');
   });
 
+  test.each([
+    ['@Cached has no option "ttl"', () => Cached('pages', { key: 'all', ttl: 5 } as never)],
+    ['@Evicts has no option "key"', () => Evicts('pages', { key: 'all' } as never)],
+    ['options must be an object', () => Evicts('pages', null as never)],
+  ])('refuse wrong options at once: %s', (message, decorate) => {
+    expect(decorate).toThrow(message);
+  });
+
   test('let the boot fail for a cache that is not there', async () => {
     const imports = [CachesModule.forRoot({ redis }), CachesModule.forFeature({ caches: { others: {} } })];
     await expect(boot({ imports, providers: [Shop] })).rejects.toThrow(getCacheToken('pages'));
@@ -133,7 +142,7 @@ describe('Cached and Evicts', () => {
 });
 
 describe('CachesModule', () => {
-  test('takes what a factory makes, and closes with the application', async () => {
+  test('closes near tiers with the application, and not the client', async () => {
     const prefix = freshPrefix();
     const named = connect();
     (named.options as { connectionName?: string }).connectionName = prefix;
@@ -141,8 +150,10 @@ describe('CachesModule', () => {
       const list = (await redis.call('client', ['list'])) as string;
       return list.split('\n').filter((line) => line.includes(`name=${prefix}:mortise-near-`)).length;
     };
-    const imports = [CachesModule.forRootAsync({ useFactory: () => ({ redis: named, prefix }) }), PAGES];
-    const app = await boot({ imports, providers: [Shop] });
+    const app = await boot({
+      imports: [CachesModule.forRoot({ redis: named, prefix }), PAGES],
+      providers: [Shop],
+    });
     await app.get(Shop).page('tools');
     await until('the near tier', async () => (await own()) === 2);
     await app.close();
@@ -150,68 +161,65 @@ describe('CachesModule', () => {
     expect(named.status).toBe('ready');
   });
 
-  test('provides row caches, and refreshers that run with the application', async () => {
+  test('runs refreshers and change feeds with the application', async () => {
     const load = async (ids: readonly string[]): Promise<Map<string, Page>> =>
       new Map(ids.map((id) => [id, { title: `title ${id}` }]));
     const imports = [
       CachesModule.forRoot({ redis, prefix: freshPrefix() }),
-      CachesModule.forFeature({ rows: { items: { load } }, refreshers: { all: { tables: ['items'] } } }),
+      CachesModule.forFeature({
+        rows: { items: { load } },
+        refreshers: { all: { tables: ['items'] } },
+        feeds: { changes: { source, table: 'items' } },
+      }),
     ];
-    @Injectable()
-    class Shelf {
-      constructor(
-        @InjectRowCache('items') readonly rows: RowCache<Page>,
-        @InjectRefresher('all') readonly refresher: Refresher,
-      ) {}
-    }
-    const app = await boot({ imports, providers: [Shelf] });
-    const { rows, refresher } = app.get(Shelf);
+    const app = await boot({ imports });
+    const rows = app.get<RowCache<Page>>(getRowCacheToken('items'), { strict: false });
+    const refresher = app.get<Refresher>(getRefresherToken('all'), { strict: false });
+    const feed = app.get<ChangeFeed>(getChangeFeedToken('changes'), { strict: false });
     await rows.schedule('42', { everyMs: 3_600_000 });
     await until('the row', async () => (await rows.get('42'))?.title === 'title 42');
+    await until('the feed', () => feed.stats().isReading);
     await app.close();
+    expect(feed.stats().isReading).toBe(false);
     const { batches } = refresher.stats();
     await rows.refresh('42');
     expect(refresher.stats().batches).toBe(batches);
-    expect(app.get(getRefresherToken('all'))).toBe(refresher);
   });
+});
 
-  test('makes caches for providers by name, in an application with several modules', async () => {
-    const imports = [
-      CachesModule.forRoot({ redis, prefix: freshPrefix(), name: 'billing' }),
-      CachesModule.forRoot({ redis, prefix: freshPrefix() }),
-    ];
-    const app = await boot({ imports });
-    const [billing, others] = [app.get<Caches>(getCachesToken('billing')), app.get(Caches)];
-    await billing.cache<string>('pages').set('a', 'billing');
-    expect(await others.cache('pages').get('a')).toBeUndefined();
-    expect(await billing.cache('pages').get('a')).toBe('billing');
-  });
-
-  test.each([
-    [
-      'an invalid option of a cache',
-      () => [CachesModule.forRoot({ redis }), CachesModule.forFeature({ caches: { pages: { shards: 0 } } })],
-      'CachesModule.forFeature: shards must be a whole number from 1 to 64, got 0',
-    ],
-    [
-      'an unknown default',
-      () => [CachesModule.forRoot({ redis, ...wrong })],
-      'CachesModule: Cache has no option "ttl"',
-    ],
-    [
-      'a wrong client',
-      () => [CachesModule.forRoot({ redis: 'redis://127.0.0.1' as never })],
-      'CachesModule: ',
-    ],
-    [
-      'a refresher of an unknown table',
-      () => [
-        CachesModule.forRoot({ redis }),
-        CachesModule.forFeature({ refreshers: { all: { tables: ['none'] } } }),
+describeModule({
+  module: CachesModule,
+  provided: [[Caches, getCachesToken, InjectCaches]],
+  refused: [[{ ttl: 5 }, TypeError, 'Cache has no option "ttl"']],
+  feature: {
+    given: {
+      caches: { pages: {} },
+      rows: { items: { load: async () => new Map() } },
+      refreshers: { all: { tables: ['items'] } },
+      feeds: { changes: { source, table: 'items' } },
+    },
+    provided: [
+      [Cache, (module) => getCacheToken('pages', module), (module) => InjectCache('pages', module)],
+      [RowCache, (module) => getRowCacheToken('items', module), (module) => InjectRowCache('items', module)],
+      [Refresher, (module) => getRefresherToken('all', module), (module) => InjectRefresher('all', module)],
+      [
+        ChangeFeed,
+        (module) => getChangeFeedToken('changes', module),
+        (module) => InjectChangeFeed('changes', module),
       ],
-      getRowCacheToken('none'),
     ],
-  ])('lets the boot fail for %s', async (_, imports, message) => {
-    await expect(boot({ imports: imports() })).rejects.toThrow(message);
-  });
+    refused: [
+      [
+        { caches: { pages: { shards: 0 } } },
+        'CachesModule.forFeature: shards must be a whole number from 1 to 64, got 0',
+      ],
+      [{ refreshers: { all: {} } }, 'tables must be an array, got undefined'],
+      [{ refreshers: { all: { tables: ['none'] } } }, getRowCacheToken('none')],
+      [{ feeds: { changes: { source, table: 'none' } } }, getRowCacheToken('none')],
+      [
+        { rows: { items: {} }, feeds: { changes: { source, table: 'items', poll: 5 } } },
+        'CachesModule.forFeature: ChangeFeed has no option "poll"',
+      ],
+    ],
+  },
 });

@@ -118,7 +118,7 @@ describe('a row whose query hangs', () => {
     const meanwhile = database.queries.slice(from + 1, to).flat();
     expect(new Set(meanwhile).size).toBe(59);
     expect(await rows.stats()).toMatchObject({ failing: 1, shardsDown: 0 });
-    expect(errors.map((error) => (error as RowLoadError).code)).toEqual(errors.map(() => 'ERR_LOAD_FAILED'));
+    expect(errors.map((error) => (error as RowLoadError).code)).toEqual(errors.map(() => 'ERR_ROW_LOAD'));
     // It comes back as soon as it can be loaded.
     database.hanging.clear();
     database.items.set('row 7', { name: 'free' });
@@ -318,7 +318,7 @@ describe('a loader', () => {
     await until('the good rows', async () => (await rows.getMany(ids)).size === 9);
     await until('the bad row', async () => (await rows.stats()).failing === 1);
     expect(errors).toHaveLength(1);
-    expect(errors[0]).toMatchObject({ code: 'ERR_LOAD_FAILED', ids: ['row 3'], cause: thrown });
+    expect(errors[0]).toMatchObject({ code: 'ERR_ROW_LOAD', ids: ['row 3'], cause: thrown });
   });
 });
 

@@ -147,8 +147,8 @@ describe('a load that fails', () => {
     database.failure = failure;
     await rows.refresh('42');
     await until('three failures', async () => errors.length >= 3);
-    expect(errors[0]).toMatchObject({ code: 'ERR_LOAD_FAILED' });
-    expect(errors[0]).toMatchObject({ code: 'ERR_LOAD_FAILED', table: 'items', ids: ['42'], cause: failure });
+    expect(errors[0]).toMatchObject({ code: 'ERR_ROW_LOAD' });
+    expect(errors[0]).toMatchObject({ code: 'ERR_ROW_LOAD', table: 'items', ids: ['42'], cause: failure });
     expect(await rows.get('42')).toEqual({ name: 'item 42' });
     expect(await rows.stats()).toMatchObject({ scheduled: 1, failing: 1 });
 
@@ -220,7 +220,7 @@ describe('a load that fails', () => {
       ids: ['2'],
       cause: 'it has 111 bytes, the limit is 50',
     });
-    expect(errors[1]).toMatchObject({ code: 'ERR_LOAD_FAILED', ids: ['3'] });
+    expect(errors[1]).toMatchObject({ code: 'ERR_ROW_LOAD', ids: ['3'] });
   });
 
   test('is one that takes as long as the lease; its signal is aborted', async () => {
@@ -231,10 +231,10 @@ describe('a load that fails', () => {
     const { signal } = await gate.call(0);
     await until('the time-out', async () => errors.length > 0);
     expect(signal.aborted).toBe(true);
-    expect(signal.reason).toMatchObject({ code: 'ERR_LOAD_TIMEOUT' });
+    expect(signal.reason).toMatchObject({ code: 'ERR_ROW_LOAD_TIMEOUT' });
     expect(errors[0]).toMatchObject({
-      code: 'ERR_LOAD_FAILED',
-      cause: { code: 'ERR_LOAD_TIMEOUT', table: 'items' },
+      code: 'ERR_ROW_LOAD',
+      cause: { code: 'ERR_ROW_LOAD_TIMEOUT', table: 'items' },
     });
   });
 

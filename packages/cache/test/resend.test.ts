@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { Cache } from '@mortise/cache';
 import { ChangeFeed, RowCache } from '@mortise/cache/rows';
+import { waitFor } from '@mortise/redis';
 import { connect, freshPrefix, resending, until } from '@mortise/test-kit';
 import { setOutbox } from '../src/outbox.js';
 import type { Change } from '../src/outbox.js';
@@ -114,7 +115,7 @@ test('ChangeFeed', async () => {
     open: async () => ({
       read: async () => [...changes],
       remove: async (done) => void changes.splice(0, done.length),
-      wait: (ms, signal) => until('the end of the pause', () => signal.aborted, ms).catch(() => undefined),
+      wait: async (ms, signal) => void (await waitFor(new Promise(() => undefined), { waitMs: ms, signal })),
       close: async () => undefined,
     }),
   });

@@ -111,7 +111,7 @@ describe('a codec', () => {
     await Promise.all(['1', '2'].map((id) => rows.schedule(id, HOUR)));
     await until('the row', async () => (await rows.get('1')) !== null);
     expect(await rows.stats()).toMatchObject({ failing: 1, shardsDown: 0 });
-    expect(errors).toMatchObject([{ code: 'ERR_LOAD_FAILED', ids: ['2'] }]);
+    expect(errors).toMatchObject([{ code: 'ERR_ROW_LOAD', ids: ['2'] }]);
   });
 });
 

@@ -1,36 +1,19 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, jest, test } from '@jest/globals';
 import { Cache } from '@mortise/cache';
-import { RowCache } from '@mortise/cache/rows';
+import { ChangeFeed, RowCache } from '@mortise/cache/rows';
+import { waitFor } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { connect, freshPrefix, listedMetrics, namesAndUnits, Recording, until } from '@mortise/test-kit';
 import { pagesOf } from './cached.js';
 import { cacheOf, Database, refresh } from './fixture.js';
+import { setOutbox } from '../src/outbox.js';
 import { METRICS } from '../src/telemetry/metrics.js';
 
 const redis = connect();
 
-function counting(): { telemetry: Telemetry; counted: Record<string, number> } {
-  const counted: Record<string, number> = {};
-  const keyOf = (name: string, attributes: object): string =>
-    [name.replace('mortise.cache.', ''), ...Object.values(attributes)].join(' ');
-  const telemetry: Telemetry = {
-    count: ({ name }, value, attributes) => {
-      const key = keyOf(name, attributes);
-      counted[key] = (counted[key] ?? 0) + value;
-    },
-    record: ({ name }, value, attributes) => {
-      expect(value).toBeGreaterThanOrEqual(0);
-      const key = keyOf(name, attributes);
-      counted[key] = (counted[key] ?? 0) + 1;
-    },
-  };
-  return { telemetry, counted };
-}
-
 test('reads, loads and changes of a cache are counted, by what they found', async () => {
-  const { telemetry, counted } = counting();
+  const telemetry = new Recording();
   const { cache } = pagesOf<string>(redis, { telemetry });
   await cache.getOrLoad('tools', () => 'saws', { tags: ['shop'] });
   await cache.getOrLoad('tools', () => 'planes', { tags: ['shop'] });
@@ -38,7 +21,7 @@ test('reads, loads and changes of a cache are counted, by what they found', asyn
   await cache.set('files', 'file');
   await cache.delete('files');
   await cache.invalidateTag('shop');
-  expect(counted).toEqual({
+  expect(telemetry.counts).toEqual({
     'reads entries pages miss': 2,
     'reads entries pages hit': 1,
     'load entries pages loaded': 1,
@@ -48,20 +31,20 @@ test('reads, loads and changes of a cache are counted, by what they found', asyn
 });
 
 test('so are those of the near tier, and those that find Redis away', async () => {
-  const { telemetry, counted } = counting();
+  const telemetry = new Recording();
   const { cache } = pagesOf<string>(redis, { telemetry, near: {} });
   await until('a near hit', async () => {
     await cache.getOrLoad('tools', () => 'saws');
-    return (counted['reads entries pages near'] ?? 0) > 0;
+    return (telemetry.counts['reads entries pages near'] ?? 0) > 0;
   });
   const closed = connect();
   await closed.quit();
   await pagesOf<string>(closed, { telemetry }).cache.getOrLoad('tools', () => 'saws');
-  expect(counted['reads entries pages unavailable']).toBe(1);
+  expect(telemetry.counts['reads entries pages unavailable']).toBe(1);
 });
 
 test('reads of rows are counted, and what becomes of the rows of a batch', async () => {
-  const { telemetry, counted } = counting();
+  const telemetry = new Recording();
   const database = new Database().put('1', '2');
   const rows = cacheOf(redis, database, { telemetry });
   await rows.scheduleAll(['1', '2', 'missing'], { everyMs: 3_600_000 });
@@ -70,7 +53,7 @@ test('reads of rows are counted, and what becomes of the rows of a batch', async
   await rows.refresh('1');
   await until('another one', () => refresher.stats().batches === 2);
   await rows.getMany(['1', '2', 'missing']);
-  expect(counted).toEqual({
+  expect(telemetry.counts).toEqual({
     'rows rows items stored': 2,
     'rows rows items missing': 1,
     'rows rows items unchanged': 1,
@@ -79,6 +62,27 @@ test('reads of rows are counted, and what becomes of the rows of a batch', async
     'reads rows items hit': 2,
     'reads rows items miss': 1,
   });
+});
+
+test('changes that a feed reads are counted, and rows that it makes due', async () => {
+  const telemetry = new Recording();
+  const rows = cacheOf(redis, new Database());
+  await rows.schedule('1', { everyMs: 3_600_000 });
+  const changes = ['1', '1', 'unknown'].map((id, index) => ({ id, key: [String(index)] }));
+  const source = { load: async () => new Map<string, object>(), installOutbox: async () => undefined };
+  setOutbox(source, {
+    recheckMs: 5_000,
+    open: async () => ({
+      read: async () => [...changes],
+      remove: async (done) => void changes.splice(0, done.length),
+      wait: async (ms, signal) => void (await waitFor(new Promise(() => undefined), { waitMs: ms, signal })),
+      close: async () => undefined,
+    }),
+  });
+  await using feed = new ChangeFeed(redis, source, rows, { telemetry });
+  await feed.start();
+  await until('the changes', () => changes.length === 0);
+  expect(telemetry.counts).toEqual({ 'feed.changes rows items': 3, 'feed.rows rows items': 1 });
 });
 
 test('what telemetry throws harms nobody, and is printed once', async () => {
@@ -103,13 +107,5 @@ test.each([null, 'console', 1])('%j is refused', (telemetry) => {
 });
 
 test('the README lists the metrics that exist', () => {
-  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
-  const listed = Array.from(
-    readme.matchAll(/^\| `(mortise\.cache\.\w+)` +\| `([^`]+)`/gm),
-    ([, name, unit]) => ({
-      name,
-      unit,
-    }),
-  );
-  expect(listed).toEqual(METRICS.map(({ name, unit }) => ({ name, unit })));
+  expect(listedMetrics(join(import.meta.dirname, '..'))).toEqual(namesAndUnits(METRICS));
 });

@@ -1,3 +1,4 @@
+import { requireOptions } from '@mortise/redis';
 import { injectingDecorator } from '@mortise/redis/nestjs';
 import type { Cache } from '../read-through/cache.js';
 import type { EntryOptions } from '../read-through/options.js';
@@ -16,18 +17,22 @@ export interface EvictsOptions<Args extends unknown[]> {
   readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
 }
 
+const CACHED: ReadonlySet<string> = new Set<keyof CachedOptions<[]>>(['key', 'tags', 'ttlMs', 'staleMs']);
+const EVICTS: ReadonlySet<string> = new Set<keyof EvictsOptions<[]>>(['keys', 'tags']);
+
 /**
  * Caches the result of a method: `getOrLoad` with the method as the loader. Errors go to the caller and are not cached.
  * Null is cached; undefined is returned as null. The codec must preserve the result, and callers may share one object.
- * The boot fails if the module of the provider has no cache of that name.
+ * Throws TypeError for an unknown option. The boot fails if the module of the provider has no cache of that name.
  *
  * @param module The name given to `CachesModule.forRoot`.
  */
 export function Cached<Args extends unknown[] = []>(
   cache: string,
-  { key, tags, ...lifetime }: CachedOptions<Args>,
+  options: CachedOptions<Args>,
   module?: string,
 ) {
+  const { key, tags, ...lifetime } = requireOptions('@Cached', options, CACHED);
   return injectingDecorator<Cache, Args>(
     `cache ${cache}`,
     getCacheToken(cache, module),
@@ -41,16 +46,17 @@ export function Cached<Args extends unknown[] = []>(
 
 /**
  * Removes entries by key, by tag, or both after the method has succeeded. The caller gets the result of the method, or
- * CacheUnavailableError if the method succeeded but Redis is unavailable. The boot fails if the module of the provider has no
- * cache of that name.
+ * CacheUnavailableError if the method succeeded but Redis is unavailable. Throws TypeError for an unknown option. The boot
+ * fails if the module of the provider has no cache of that name.
  *
  * @param module The name given to `CachesModule.forRoot`.
  */
 export function Evicts<Args extends unknown[] = []>(
   cache: string,
-  { keys = [], tags = [] }: EvictsOptions<Args>,
+  options: EvictsOptions<Args>,
   module?: string,
 ) {
+  const { keys = [], tags = [] } = requireOptions('@Evicts', options, EVICTS);
   return injectingDecorator<Cache, Args>(
     `cache ${cache}`,
     getCacheToken(cache, module),

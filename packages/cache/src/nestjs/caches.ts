@@ -57,8 +57,10 @@ export class Caches implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** A change feed that runs with the application. Throws TypeError or RangeError. */
   changeFeed(source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}): ChangeFeed {
-    const { onError } = this.#defaults;
-    return this.#run(new ChangeFeed(this.#redis, source, rows, withDefaults({ onError }, options)));
+    const { telemetry, onError } = this.#defaults;
+    return this.#run(
+      new ChangeFeed(this.#redis, source, rows, withDefaults({ telemetry, onError }, options)),
+    );
   }
 
   async onApplicationBootstrap(): Promise<void> {

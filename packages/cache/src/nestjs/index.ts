@@ -5,16 +5,19 @@ export type {
   CachesFeature,
   CachesModuleOptions,
   CachesOptionsFactory,
+  ChangeFeedFeature,
   RefresherFeature,
 } from './caches.module.js';
 export { CachesModule } from './caches.module.js';
 export {
   getCachesToken,
   getCacheToken,
+  getChangeFeedToken,
   getRefresherToken,
   getRowCacheToken,
   InjectCache,
   InjectCaches,
+  InjectChangeFeed,
   InjectRefresher,
   InjectRowCache,
 } from './tokens.js';

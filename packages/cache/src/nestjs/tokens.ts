@@ -1,46 +1,24 @@
-import type { InjectionToken } from '@nestjs/common';
-import { Inject } from '@nestjs/common';
-import { featureToken, rootToken } from '@mortise/redis/nestjs';
+import { featureTokenOf, injectorOf, rootTokenOf } from '@mortise/redis/nestjs';
 import { Caches } from './caches.js';
 
-type InjectDecorator = PropertyDecorator & ParameterDecorator;
+/** The token of a module's `Caches`: the class itself, unless the module has a name. */
+export const getCachesToken = rootTokenOf('Caches', Caches);
+/** The token of a cache of `CachesModule.forFeature`, for example to replace it in a test. */
+export const getCacheToken = featureTokenOf('Caches', 'cache');
+/** The token of a row cache of `CachesModule.forFeature`. */
+export const getRowCacheToken = featureTokenOf('Caches', 'row cache');
+/** The token of a refresher of `CachesModule.forFeature`. */
+export const getRefresherToken = featureTokenOf('Caches', 'refresher');
+/** The token of a change feed of `CachesModule.forFeature`. */
+export const getChangeFeedToken = featureTokenOf('Caches', 'change feed');
 
-/** The token of `Caches`. @param module The name given to `forRoot`. */
-export function getCachesToken(module?: string): InjectionToken<Caches> {
-  return rootToken('Caches', Caches, module);
-}
-
-/** The token of a cache of `forFeature`, for example to replace it in a test. */
-export function getCacheToken(name: string, module?: string): string {
-  return featureToken('Caches', 'cache', name, module);
-}
-
-/** The token of a row cache of `forFeature`. */
-export function getRowCacheToken(table: string, module?: string): string {
-  return featureToken('Caches', 'row cache', table, module);
-}
-
-/** The token of a refresher of `forFeature`. */
-export function getRefresherToken(name: string, module?: string): string {
-  return featureToken('Caches', 'refresher', name, module);
-}
-
-/** Injects `Caches` of a module with a name; without one the type alone injects it. */
-export function InjectCaches(module?: string): InjectDecorator {
-  return Inject(getCachesToken(module));
-}
-
-/** Injects a cache of `forFeature`. */
-export function InjectCache(name: string, module?: string): InjectDecorator {
-  return Inject(getCacheToken(name, module));
-}
-
-/** Injects a row cache of `forFeature`. */
-export function InjectRowCache(table: string, module?: string): InjectDecorator {
-  return Inject(getRowCacheToken(table, module));
-}
-
-/** Injects a refresher of `forFeature`. */
-export function InjectRefresher(name: string, module?: string): InjectDecorator {
-  return Inject(getRefresherToken(name, module));
-}
+/** Injects the `Caches` of a module. Its type alone injects those of the module without a name. */
+export const InjectCaches = injectorOf(getCachesToken);
+/** Injects a cache of `CachesModule.forFeature`. */
+export const InjectCache = injectorOf(getCacheToken);
+/** Injects a row cache of `CachesModule.forFeature`. */
+export const InjectRowCache = injectorOf(getRowCacheToken);
+/** Injects a refresher of `CachesModule.forFeature`. */
+export const InjectRefresher = injectorOf(getRefresherToken);
+/** Injects a change feed of `CachesModule.forFeature`. */
+export const InjectChangeFeed = injectorOf(getChangeFeedToken);

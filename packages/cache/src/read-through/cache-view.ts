@@ -1,6 +1,6 @@
 import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireName } from '@mortise/redis';
 import type { Cell } from '../near/near-store.js';
-import { CacheLoadError, CacheLoadTimeoutError } from '../errors.js';
+import { CacheLoadError } from '../errors.js';
 import type { Core } from './core.js';
 import type { LoadRequest } from './in-flight-loads.js';
 import {
@@ -88,8 +88,8 @@ export abstract class CacheView<Value> {
    * returned at once and refreshed in the background. Null means that there is no value. While Redis is unavailable, each
    * process loads for itself.
    *
-   * Rejects with the error of the loader, with CacheLoadTimeoutError after `loadTimeoutMs`, with an aborted signal's
-   * reason, and with TypeError or RangeError for an invalid key or option; never because of Redis. A hit costs as much as
+   * Rejects with the error of the loader, with CacheLoadError after `loadTimeoutMs`, with the reason of an aborted
+   * signal, and with TypeError or RangeError for an invalid key or option; never because of Redis. A hit costs as much as
    * `get`. A miss costs two more round trips, shared with other calls of the tick: one before the load and one after it.
    * Other callers may get the same object: don't change it.
    *
@@ -119,6 +119,8 @@ export abstract class CacheView<Value> {
   /** `getOrLoad` with the option `load` for many keys; the Map contains the keys that have a value. */
   async getOrLoadMany(keys: readonly string[], options?: LoadOptions<Value>): Promise<Map<string, Value>> {
     requireKeys(keys);
+    if (options !== undefined) requireLoadOptions(options, 'getOrLoadMany');
+    if (!this.#loads) throw new ArgumentTypeError('getOrLoadMany needs the option load of the cache');
     const values = await Promise.all(keys.map((key) => this.getOrLoad(key, options)));
     const found = new Map<string, Value>();
     for (const [index, key] of keys.entries()) {
@@ -218,19 +220,16 @@ async function loadMany<Value>(
 ): Promise<(Value | null)[]> {
   const { loadTimeoutMs } = options;
   const unique = [...new Set(keys)];
-  const toError = (): Error => new CacheLoadTimeoutError(name, unique, loadTimeoutMs);
+  const failure = (code: CacheLoadError['code'], problem: string): CacheLoadError =>
+    new CacheLoadError(code, name, unique, problem);
+  const toError = (): Error => failure('ERR_CACHE_LOAD_TIMEOUT', `${loadTimeoutMs} ms`);
   const loaded = await loadWithin(loadTimeoutMs, toError, (signal) => load(unique, signal));
-  if (!(loaded instanceof Map))
-    throw new CacheLoadError('ERR_CACHE_LOAD_RESULT', name, 'no Map of values by key');
-  const asked = new Set<unknown>(unique);
+  if (!(loaded instanceof Map)) throw failure('ERR_CACHE_LOAD_RESULT', 'no Map of values by key');
+  const requested = new Set<unknown>(unique);
   for (const key of loaded.keys() as IterableIterator<unknown>) {
     // A loader that returns numbers as keys would otherwise look like one that finds nothing.
-    if (!asked.has(key))
-      throw new CacheLoadError(
-        'ERR_CACHE_LOAD_RESULT',
-        name,
-        `a value for ${JSON.stringify(key)}, which was not requested`,
-      );
+    if (!requested.has(key))
+      throw failure('ERR_CACHE_LOAD_RESULT', `a value for ${JSON.stringify(key)}, which was not requested`);
   }
   return keys.map((key) => (loaded as ReadonlyMap<string, Value>).get(key) ?? null);
 }

@@ -13,7 +13,7 @@
  * tag, is left to its present callers.
  */
 import { onAbort } from '@mortise/redis';
-import { CacheLoadError, CacheLoadTimeoutError, CacheUnavailableError } from '../errors.js';
+import { CacheLoadError, CacheUnavailableError } from '../errors.js';
 import { resolveLifetime } from './options.js';
 import type { LoadOptions, ResolvedCacheOptions } from './options.js';
 import type { OnLease, Reader } from './reader.js';
@@ -160,7 +160,7 @@ export class InFlightLoads<Value> {
     this.#start(request, seen, true).outcome.catch((error: unknown) => {
       const { key } = request;
       this.#options.reporter.report(
-        new CacheLoadError('ERR_CACHE_REFRESH', this.#cache, textOf(error), key, error),
+        new CacheLoadError('ERR_CACHE_REFRESH', this.#cache, [key], textOf(error), error),
       );
     });
   }
@@ -255,7 +255,7 @@ export class InFlightLoads<Value> {
           // The lease is this process's own, which it could not release.
           if (fallback?.token === reply.holder) return { value: fallback.value, validAt };
           const leftMs = deadlineAt - performance.now();
-          if (leftMs <= 0) throw new CacheLoadTimeoutError(this.#cache, [key], loadTimeoutMs);
+          if (leftMs <= 0) throw this.#timeout(key);
           const waitMs = Math.min(reply.ms, leftMs);
           // This process was not subscribed yet: the next lease request includes its channel.
           if (wakeups.channel === '' && (await wakeups.listen(waitMs))) continue;
@@ -355,16 +355,24 @@ export class InFlightLoads<Value> {
     }
   }
 
+  #timeout(key: string): CacheLoadError {
+    const limit = `${this.#options.loadTimeoutMs} ms`;
+    return new CacheLoadError('ERR_CACHE_LOAD_TIMEOUT', this.#cache, [key], limit);
+  }
+
   async #load({ key, load, isLimited }: LoadRequest<Value>): Promise<Value | null> {
     this.#events.onLoad();
     const { loadTimeoutMs } = this.#options;
-    const toError = (): Error => new CacheLoadTimeoutError(this.#cache, [key], loadTimeoutMs);
     const startedAt = performance.now();
     let isFailed = true;
     try {
       const value = isLimited
         ? await load(new AbortController().signal)
-        : await loadWithin(loadTimeoutMs, toError, async (signal) => load(signal));
+        : await loadWithin(
+            loadTimeoutMs,
+            () => this.#timeout(key),
+            async (signal) => load(signal),
+          );
       isFailed = false;
       return value ?? null;
     } finally {

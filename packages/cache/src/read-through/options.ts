@@ -1,12 +1,13 @@
 import {
   ArgumentRangeError,
-  ArgumentTypeError,
   ErrorReporter,
+  requireArray,
   requireDuration,
   requireFunction,
   requireInteger,
   requireKnown,
   requireName,
+  requireNumber,
   requireObject,
   requireOptions,
   requireSignal,
@@ -99,7 +100,7 @@ const MAX_MS = 365 * DAY_MS;
 const MIB = 1_048_576;
 const MAX_TAGS = 16;
 
-export const CACHE_DEFAULTS = {
+const CACHE_DEFAULTS = {
   ttlMs: 60_000,
   staleMs: 0,
   negativeTtlMs: 10_000,
@@ -180,8 +181,11 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
       options.negativeTtlMs === undefined
         ? Math.min(ttlMs, CACHE_DEFAULTS.negativeTtlMs)
         : duration('negativeTtlMs', 0, MAX_MS),
-    jitter: part('jitter', options.jitter ?? CACHE_DEFAULTS.jitter, 0.5),
-    earlyRefresh: part('earlyRefresh', options.earlyRefresh ?? CACHE_DEFAULTS.earlyRefresh, 10),
+    jitter: requireNumber('jitter', options.jitter ?? CACHE_DEFAULTS.jitter, { min: 0, max: 0.5 }),
+    earlyRefresh: requireNumber('earlyRefresh', options.earlyRefresh ?? CACHE_DEFAULTS.earlyRefresh, {
+      min: 0,
+      max: 10,
+    }),
     load: options.load,
     loadTimeoutMs: duration('loadTimeoutMs', 1, 600_000),
     leaseMs: duration('leaseMs', 100, 600_000),
@@ -218,13 +222,6 @@ function resolveNear(near: NearOptions): Required<NearOptions> {
   };
 }
 
-function part(name: string, value: unknown, max: number): number {
-  if (typeof value !== 'number') throw new ArgumentTypeError(`${name} must be a number, got ${typeof value}`);
-  if (!(value >= 0 && value <= max))
-    throw new ArgumentRangeError(`${name} must be from 0 to ${max}, got ${value}`);
-  return value;
-}
-
 /** How long an entry lives. */
 export interface Lifetime {
   readonly ttlMs: number;
@@ -236,9 +233,12 @@ export function requireEntryOptions<Value>(options: EntryOptions<Value>): EntryO
   return requireOptions('set', options, SET_OPTIONS);
 }
 
-/** Checks the options of `getOrLoad`. Throws TypeError or RangeError. */
-export function requireLoadOptions<Value>(options: LoadOptions<Value>): LoadOptions<Value> {
-  requireSignal(requireOptions('getOrLoad', options, LOAD_OPTIONS).signal);
+/** Checks the options of a read. Throws TypeError or RangeError. */
+export function requireLoadOptions<Value>(
+  options: LoadOptions<Value>,
+  call: 'getOrLoad' | 'getOrLoadMany' = 'getOrLoad',
+): LoadOptions<Value> {
+  requireSignal(requireOptions(call, options, LOAD_OPTIONS).signal);
   return options;
 }
 
@@ -265,7 +265,7 @@ export function requireKey(key: unknown): string {
 
 /** Checks the array only; each key is checked where it is used. */
 export function requireKeys(keys: unknown): void {
-  if (!Array.isArray(keys)) throw new ArgumentTypeError('keys must be an array of strings');
+  requireArray('keys', keys as readonly unknown[]);
 }
 
 export function requireTag(tag: unknown): string {
@@ -273,14 +273,12 @@ export function requireTag(tag: unknown): string {
 }
 
 export function requireTags(tags: unknown): readonly string[] {
-  if (!Array.isArray(tags)) throw new ArgumentTypeError('tags must be an array of strings');
-  if (tags.length > MAX_TAGS)
-    throw new ArgumentRangeError(`tags must be at most ${MAX_TAGS}, got ${tags.length}`);
-  for (const tag of tags) requireTag(tag);
-  return new Set(tags).size === tags.length ? (tags as string[]) : [...new Set(tags as string[])];
+  const names = requireArray('tags', tags as readonly string[], { max: MAX_TAGS });
+  for (const tag of names) requireTag(tag);
+  return new Set(names).size === names.length ? names : [...new Set(names)];
 }
 
-export function unreserved(option: string, name: string): string {
+function unreserved(option: string, name: string): string {
   if (name.startsWith(RESERVED))
     throw new ArgumentRangeError(`${option} must not begin with a NUL character`);
   return name;

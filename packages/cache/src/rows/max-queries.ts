@@ -13,5 +13,7 @@ const MAX_QUERIES_OF_BATCH = 2;
  * `Refresher`.
  */
 export function maxQueriesOf(options: RefresherOptions = {}): number {
-  return MAX_QUERIES_OF_BATCH * resolveRefresherOptions(options).concurrency + MAX_FAILED_BATCHES;
+  return (
+    MAX_QUERIES_OF_BATCH * resolveRefresherOptions(options, 'maxQueriesOf').concurrency + MAX_FAILED_BATCHES
+  );
 }

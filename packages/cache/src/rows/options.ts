@@ -1,9 +1,9 @@
 import {
   ArgumentRangeError,
-  ArgumentTypeError,
   requireDuration,
   requireFunction,
   requireInteger,
+  requireNumber,
   requireOneOf,
   requireOptions,
   requireSignal,
@@ -152,16 +152,12 @@ export function resolveRowCacheOptions<Row>(
   const { load, jitter = DEFAULTS.jitter, version = DEFAULTS.version } = options;
   const { maxPayloadBytes = DEFAULTS.maxPayloadBytes, missing = DEFAULTS.missing } = options;
   if (load !== undefined) requireFunction('load', load);
-  if (typeof jitter !== 'number')
-    throw new ArgumentTypeError(`jitter must be a number, got ${typeof jitter}`);
-  if (!(jitter >= 0 && jitter <= 0.5))
-    throw new ArgumentRangeError(`jitter must be from 0 to 0.5, got ${jitter}`);
   const duration = (option: 'keepMs' | 'tombstoneMs' | 'idleMs', min: number): number =>
     Math.ceil(requireDuration(option, options[option] ?? DEFAULTS[option], { min, max: MAX_MS }));
   return {
     load,
     maxPayloadBytes: requireInteger('maxPayloadBytes', maxPayloadBytes, { min: 1, max: 16 * MIB }),
-    jitter,
+    jitter: requireNumber('jitter', jitter, { min: 0, max: 0.5 }),
     keepMs: duration('keepMs', 60_000),
     missing: requireOneOf('missing', missing, ['remove', 'tombstone']),
     tombstoneMs: duration('tombstoneMs', 0),
@@ -200,8 +196,11 @@ export interface ResolvedRefresherOptions {
   readonly backoff: ResolvedBackoff;
 }
 
-export function resolveRefresherOptions(options: RefresherOptions): ResolvedRefresherOptions {
-  requireOptions('Refresher', options, REFRESHER_OPTIONS);
+export function resolveRefresherOptions(
+  options: RefresherOptions,
+  owner: 'Refresher' | 'maxQueriesOf' = 'Refresher',
+): ResolvedRefresherOptions {
+  requireOptions(owner, options, REFRESHER_OPTIONS);
   const { concurrency = DEFAULTS.concurrency, batch = DEFAULTS.batch, leaseMs = DEFAULTS.leaseMs } = options;
   return {
     concurrency: requireInteger('concurrency', concurrency, { min: 1, max: 100 }),

@@ -123,12 +123,12 @@ export class TableLoader {
       return {
         outcomes,
         isSourceDown,
-        errors: [new RowLoadError('ERR_LOAD_FAILED', table, ids, failed[0]?.error)],
+        errors: [new RowLoadError('ERR_ROW_LOAD', table, ids, failed[0]?.error)],
       };
     }
     for (const { ids: part, error } of failed) {
       for (const id of part) outcomes.set(id, 'failed');
-      errors.push(new RowLoadError('ERR_LOAD_FAILED', table, part, error));
+      errors.push(new RowLoadError('ERR_ROW_LOAD', table, part, error));
     }
     return { outcomes, isSourceDown, errors };
   }
@@ -221,7 +221,7 @@ export class TableLoader {
       // A copy, because a loader may modify its ids.
       const waitMs = Math.max(0, Math.round(deadlineAt - startedAt));
       const toError = (): Error =>
-        new RowLoadError('ERR_LOAD_TIMEOUT', table, ids, `it took longer than ${waitMs} ms`);
+        new RowLoadError('ERR_ROW_LOAD_TIMEOUT', table, ids, `it took longer than ${waitMs} ms`);
       rows = await loadWithin(waitMs, toError, (signal) => this.#load([...ids], signal), end);
       requireRequested(rows, ids);
     } catch (error) {
@@ -236,7 +236,7 @@ export class TableLoader {
       } catch (error) {
         outcomes.set(id, 'failed');
         const isOurs = error instanceof RowLoadError;
-        errors.push(isOurs ? error : new RowLoadError('ERR_LOAD_FAILED', table, [id], error));
+        errors.push(isOurs ? error : new RowLoadError('ERR_ROW_LOAD', table, [id], error));
       }
     }
     return undefined;
@@ -267,7 +267,7 @@ function isOver(failed: readonly FailedQuery[], deadlineAt: number): boolean {
 }
 
 function isTimeout(error: unknown): boolean {
-  return error instanceof RowLoadError && error.code === 'ERR_LOAD_TIMEOUT';
+  return error instanceof RowLoadError && error.code === 'ERR_ROW_LOAD_TIMEOUT';
 }
 
 /** Empty for a single row, which is alone already. */

@@ -1,7 +1,7 @@
 /** The counters and histograms of caches and refreshers. A telemetry that throws affects neither reads nor refreshes. */
 import { SafeTelemetry } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
-import { CHANGES, LATE, LOADS, READS, REFUSED, ROWS } from './metrics.js';
+import { CHANGES, FEED_CHANGES, FEED_ROWS, LATE, LOADS, READS, REFUSED, ROWS } from './metrics.js';
 
 type Kind = 'entries' | 'rows';
 /** `near`: from the near tier; `stale`: past its `ttlMs`; `unavailable`: Redis did not answer. */
@@ -43,6 +43,14 @@ export class CacheTelemetry {
 
   loaded(ms: number, isFailed: boolean): void {
     this.#telemetry.record(LOADS, ms / 1_000, { [OUTCOME]: isFailed ? 'failed' : 'loaded' });
+  }
+
+  fed(changes: number): void {
+    this.#telemetry.count(FEED_CHANGES, changes);
+  }
+
+  marked(rows: number): void {
+    this.#telemetry.count(FEED_ROWS, rows);
   }
 
   refreshed({ rows, refused, lateMs }: BatchOutcome): void {

@@ -1,11 +1,8 @@
 /** All metrics of the package. */
 import type { Metric } from '@mortise/redis';
+import { metricsOf } from '@mortise/redis';
 
-const metric = (name: string, unit: string, description: string): Metric => ({
-  name: `mortise.cache.${name}`,
-  unit,
-  description,
-});
+const metric = metricsOf('cache');
 
 /** With `mortise.cache.result`. */
 export const READS = metric('reads', '{read}', 'Reads of entries and rows, by result');
@@ -21,5 +18,16 @@ export const REFUSED = metric(
 );
 /** A histogram. */
 export const LATE = metric('late', 's', 'How long the first row of a batch had been due');
+export const FEED_CHANGES = metric('feed.changes', '{change}', 'Changes that a feed has read from an outbox');
+export const FEED_ROWS = metric('feed.rows', '{row}', 'Rows that a feed has made due');
 
-export const METRICS: readonly Metric[] = [READS, LOADS, CHANGES, ROWS, REFUSED, LATE];
+export const METRICS: readonly Metric[] = [
+  READS,
+  LOADS,
+  CHANGES,
+  ROWS,
+  REFUSED,
+  LATE,
+  FEED_CHANGES,
+  FEED_ROWS,
+];

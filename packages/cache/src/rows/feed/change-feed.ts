@@ -19,11 +19,12 @@ import {
   requireOptions,
   WaiterHub,
 } from '@mortise/redis';
-import type { OnError, RedisClient } from '@mortise/redis';
+import type { OnError, RedisClient, Telemetry } from '@mortise/redis';
 import type { ShardKeys, TableKeys } from '../keys.js';
 import { tableOf } from '../refreshed-table.js';
 import type { RowCache } from '../row-cache.js';
 import { changeFeedMark } from '../../scripts.gen.js';
+import { CacheTelemetry } from '../../telemetry/cache-telemetry.js';
 import { Deferred } from './deferred.js';
 import { FeedLease } from './feed-lease.js';
 import { groupBy } from './group-by.js';
@@ -40,6 +41,8 @@ export interface ChangeFeedOptions {
    * notifications, and 50 with SQLite, which cannot.
    */
   readonly recheckMs?: number;
+  /** Receives counters, see the README. Default: none. */
+  readonly telemetry?: Telemetry;
   /** Receives failures of the background work. Default: one line on stderr. */
   readonly onError?: OnError;
 }
@@ -54,7 +57,12 @@ export interface ChangeFeedStats {
   readonly refreshed: number;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set<keyof ChangeFeedOptions>(['leaseMs', 'recheckMs', 'onError']);
+const OPTIONS: ReadonlySet<string> = new Set<keyof ChangeFeedOptions>([
+  'leaseMs',
+  'recheckMs',
+  'telemetry',
+  'onError',
+]);
 const DEFAULT_LEASE_MS = 10_000;
 /** Changes in one query, and rows in one script call. */
 const MAX_BATCH = 500;
@@ -73,6 +81,7 @@ export class ChangeFeed {
   readonly #recheckMs: number;
   readonly #idleMs: number;
   readonly #reporter: ErrorReporter;
+  readonly #telemetry: CacheTelemetry | undefined;
   readonly #loop: Loop;
   readonly #counts = { isReading: false, changes: 0, refreshed: 0 };
 
@@ -97,6 +106,7 @@ export class ChangeFeed {
       min: 1,
       max: 60_000,
     });
+    this.#telemetry = CacheTelemetry.for(options.telemetry, 'rows', keys.table);
     this.#lease = new FeedLease(redis, this.#keys.shards[0]!.feed, Math.ceil(leaseMs));
     const name = `mortise change feed of table "${this.#keys.table}"`;
     const reporter = new ErrorReporter(name, options.onError, redis);
@@ -158,6 +168,7 @@ export class ChangeFeed {
       }
       const changes = await reader.read(MAX_BATCH, deferred.changes);
       this.#counts.changes += changes.length;
+      this.#telemetry?.fed(changes.length);
       await this.#apply(reader, changes, deferred);
       if (changes.length === MAX_BATCH) continue;
       if (changes.length > 0) await pause(WINDOW_MS, undefined, { signal });
@@ -193,7 +204,9 @@ export class ChangeFeed {
           const part = own.slice(index, index + MAX_BATCH);
           const replies = await this.#send(shard, part);
           for (const [at, id] of part.entries()) isLoading.set(id, replies[at] === LOADING);
-          this.#counts.refreshed += replies.filter((reply) => reply === 1).length;
+          const marked = replies.filter((reply) => reply === 1).length;
+          this.#counts.refreshed += marked;
+          this.#telemetry?.marked(marked);
         }
       }),
     );
