@@ -27,7 +27,7 @@ function payloadsOf(tasks: Batch): unknown[] {
 }
 
 describe('a batch handler', () => {
-  test('is given what came together, up to its size', async () => {
+  test('gets the tasks that came together, up to its size', async () => {
     const { queue, prefix } = newQueue();
     const batches: unknown[][] = [];
     await queue.enqueueMany(Array.from({ length: 25 }, (_, payload) => ({ name: 't', payload })));
@@ -154,7 +154,7 @@ describe('a batch handler', () => {
     expect(id).toHaveLength(36);
   });
 
-  test('a task whose lease is taken away is aborted alone; the others count', async () => {
+  test('one lost lease aborts its task alone; the others count', async () => {
     const { queue, prefix } = newQueue();
     const door = gate();
     const aborted: unknown[] = [];

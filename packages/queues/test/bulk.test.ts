@@ -46,7 +46,7 @@ describe('drain', () => {
     await bench.task('succeeded', 'after', { group: 'a' });
   });
 
-  test('with what waits for its time', async () => {
+  test('with scheduled tasks', async () => {
     const bench = new Bench({}, redis);
     await bench.queue.configure({ groups: { ordered: true } });
     await bench.work();

@@ -58,7 +58,7 @@ async function newRun({ usesOptional = true, concurrency = 50 } = {}): Promise<R
 }
 
 describe('a running task that is cancelled', () => {
-  test('is aborted at once, and what its handler returns is dropped', async () => {
+  test('is aborted at once, and the result of its handler is dropped', async () => {
     const { queue, keys, contexts, errors, open } = await newRun();
     await queue.enqueueMany(['a', 'é', 'c'].map((id) => ({ name: 't', payload: 1, options: { id } })));
     await until(() => contexts.length === 3);
@@ -180,7 +180,7 @@ test('a task of a batch that is cancelled before that begins makes room for anot
 });
 
 describe('messages', () => {
-  test('that say nothing true do no harm', async () => {
+  test('wrong messages do no harm', async () => {
     const { queue, keys, contexts, errors, open } = await newRun();
     await queue.enqueue('t', 1, { id: 'a' });
     await until(() => contexts.length === 1);

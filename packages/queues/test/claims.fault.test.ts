@@ -32,7 +32,7 @@ function heard<T>(call: Promise<T>): Promise<T> {
 }
 
 describe('a reply that is lost', () => {
-  test('of a claim: the tasks run again when their leases have ended', async () => {
+  test('of a claim: its tasks run again after their leases', async () => {
     const single = await server();
     const proxy = await proxyTo(single);
     const near = connectTo(single);
@@ -52,7 +52,7 @@ describe('a reply that is lost', () => {
     await stopClaims();
   });
 
-  test('of a completion: it counts, and a repetition says that the lease is over', async () => {
+  test('of a completion: it counts, and a repetition rejects with ERR_LEASE_LOST', async () => {
     const single = await server();
     const proxy = await proxyTo(single);
     const near = connectTo(single);

@@ -62,7 +62,7 @@ function code(promise: Promise<unknown>): Promise<unknown> {
 }
 
 describe('claim', () => {
-  test('gives tasks in the order of workers, with all that is known of them', async () => {
+  test('gives tasks in the order of workers, with their fields', async () => {
     const { queue, claims } = newBench();
     await queue.enqueue('t', 1, { id: 'later', priority: 'low' });
     await queue.enqueue(
@@ -90,7 +90,7 @@ describe('claim', () => {
     expect(task).toMatchObject({ state: 'active', attempt: 1, leaseUntil: tasks[0]!.leaseUntil });
   });
 
-  test('gives nothing at once when there is nothing, and stands nowhere afterwards', async () => {
+  test('gives nothing at once from an empty queue, and is not registered afterwards', async () => {
     const { claims, keys } = newBench();
     expect(await claims.claim({ limit: 100 })).toEqual([]);
     await until(async () => (await redis.zcard(keys.idle)) === 0);
@@ -103,7 +103,7 @@ describe('claim', () => {
     expect(await queue.counts()).toMatchObject({ active: 3, ready: 2 });
   });
 
-  test('waits until there is something, and is woken for it', async () => {
+  test('waits for a task, and is woken for it', async () => {
     const { prefix, queue } = newBench();
     const { client, sent } = await watched();
     const claims = newClaims(prefix, {}, client);
@@ -113,20 +113,20 @@ describe('claim', () => {
     expect((await claim).map(({ payload }) => payload as unknown)).toEqual(['x']);
   });
 
-  test('gives what falls due while it waits', async () => {
+  test('gives a task that falls due while it waits', async () => {
     const { queue, claims } = newBench();
     await queue.enqueue('t', 1, { id: 'soon', delayMs: 150 });
     expect(await claims.claim({ waitMs: 20_000 })).toMatchObject([{ id: 'soon' }]);
   });
 
-  test('ends with nothing after `waitMs`, and passes on what it was woken for', async () => {
+  test('ends with nothing after `waitMs`, and passes on its wake-up', async () => {
     const { claims, keys } = newBench();
     expect(await claims.claim({ waitMs: 50 })).toEqual([]);
     await until(async () => (await redis.zcard(keys.idle)) === 0);
     expect(await redis.exists(keys.timekeeper)).toBe(0);
   });
 
-  test('several claims wait in line, each for its own lease', async () => {
+  test('several claims wait in a queue, each with its own lease', async () => {
     const { queue, claims } = newBench();
     const order: string[] = [];
     const waits = [20_000, 600_000, 20_000].map(async (leaseMs, index) => {
@@ -162,7 +162,7 @@ describe('claim', () => {
     expect(calls).toEqual(['fetcher.fetch-and-ack']);
   });
 
-  test('an expired task is dead and given to nobody', async () => {
+  test('an expired task is dead and is not given', async () => {
     const { queue, claims } = newBench();
     await queue.enqueue('t', 1, { id: 'old', expiresInMs: 1 });
     await queue.enqueue('t', 1, { id: 'new' });
@@ -176,7 +176,7 @@ describe('claim', () => {
     expect((await queue.get('old'))!.error).toMatch(/was not started within 1 ms/);
   });
 
-  test('a task that was started in time is given out again after that', async () => {
+  test('a task that was started in time is given again afterwards', async () => {
     const { prefix, queue, claims } = newBench();
     await queue.enqueue('t', 1, { id: 'a', expiresInMs: 3_600_000 });
     const [task] = await claims.claim();
@@ -241,7 +241,7 @@ describe('claim', () => {
     await expect(newBench().claims.claim(options)).rejects.toThrow(message);
   });
 
-  test('rejects with what Redis refuses', async () => {
+  test('rejects with the errors of Redis', async () => {
     const client = new Redis({
       port: 1,
       lazyConnect: true,
@@ -255,8 +255,8 @@ describe('claim', () => {
   });
 });
 
-describe('a claim that nobody waits for any more', () => {
-  test('rejects with the reason of its signal and stands nowhere', async () => {
+describe('an aborted claim', () => {
+  test('rejects with the reason of its signal and is not registered', async () => {
     const { claims, keys } = newBench();
     const controller = new AbortController();
     const claim = claims.claim({ waitMs: 30_000, signal: controller.signal });
@@ -267,7 +267,7 @@ describe('a claim that nobody waits for any more', () => {
     await expect(claims.claim({ signal: controller.signal })).rejects.toThrow('gone');
   });
 
-  test('loses no task: what comes for it all the same is given back', async () => {
+  test('loses no task: a task on its way is given back', async () => {
     const { queue, claims } = newBench();
     let given = 0;
     for (let round = 0; round < 60; round += 1) {
@@ -290,10 +290,10 @@ describe('a claim that nobody waits for any more', () => {
     expect(ready + retrying).toBe(60 - given);
   });
 
-  describe('that is woken as it ends', () => {
+  describe('at the moment of its wake-up', () => {
     heldRechecks();
 
-    test('swallows no wake-up: a worker beside it has each task, and does not look by itself', async () => {
+    test('swallows no wake-up: a worker beside it runs each task without a recheck', async () => {
       const { prefix, queue, claims } = newBench();
       const runs = new Set<unknown>();
       await launch(redis, 'q', { t: (n) => void runs.add(n) }, { prefix });
@@ -313,7 +313,7 @@ describe('a claim that nobody waits for any more', () => {
     });
   });
 
-  test('a task that nobody completes runs again after its lease', async () => {
+  test('a task without a completion runs again after its lease', async () => {
     const { claims, task } = await newClaimed({}, 1_000);
     expect(task.attempt).toBe(1);
     const [again] = await claims.claim({ waitMs: 20_000 });
@@ -404,7 +404,7 @@ describe('complete', () => {
     expect(await redis.llen(keys.succeeded)).toBe(1);
   });
 
-  test('is for any instance that has the lease', async () => {
+  test('works for any instance with the lease', async () => {
     const { prefix, queue, lease } = await newClaimed();
     await newClaims(prefix).complete('a', lease);
     expect((await queue.get('a'))!.state).toBe('succeeded');
@@ -442,7 +442,7 @@ describe('fail', () => {
     expect(await queue.get('a')).toMatchObject({ state: 'dead', attempt: 1, error: 'hopeless' });
   });
 
-  test('refuses a delay that is none', async () => {
+  test('refuses a wrong delay', async () => {
     const { claims, lease } = await newClaimed();
     await expect(claims.fail('a', lease, { error: '', delayMs: -1 })).rejects.toThrow(/delayMs/);
     await expect(claims.giveBack('a', lease, { delayMs: Number.NaN })).rejects.toThrow(/delayMs/);
@@ -450,7 +450,7 @@ describe('fail', () => {
 });
 
 describe('giveBack', () => {
-  test('another one has the task at once, and the attempt does not count', async () => {
+  test('another claim gets the task at once, and the attempt does not count', async () => {
     const { queue, claims, lease } = await newClaimed();
     await claims.giveBack('a', lease);
     const [task] = await claims.claim();
@@ -495,7 +495,7 @@ describe('a lease', () => {
     code(claims.log(id, lease, 'x')),
   ];
 
-  test('that is over is refused, and nothing changes', async () => {
+  test('an expired lease is refused, and nothing changes', async () => {
     const { queue, claims, lease } = await newClaimed();
     await claims.giveBack('a', lease);
     const [task] = await claims.claim();
@@ -511,7 +511,7 @@ describe('a lease', () => {
     );
   });
 
-  test('of a cancelled task is refused as such', async () => {
+  test('the lease of a cancelled task is refused with ERR_TASK_CANCELLED', async () => {
     const { queue, claims, lease } = await newClaimed();
     await queue.cancel('a');
     expect(await Promise.all(uses(claims, 'a', lease))).toEqual(
@@ -520,7 +520,7 @@ describe('a lease', () => {
   });
 
   test.each(['', 'x', '0', '0-', '-1', '0-123456789', '0-1\n', '0-G', 'é', undefined, null, 7])(
-    '%p is none',
+    '%p is not a lease',
     async (text) => {
       const { claims } = newBench();
       const outcomes = await Promise.all(uses(claims, 'a', text as string));

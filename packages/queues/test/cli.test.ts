@@ -71,7 +71,7 @@ describe('ls and show', () => {
     expect(await cli('ls', '--prefix', freshPrefix())).toEqual({ code: 0, out: '', err: '' });
   });
 
-  test('what is set for a queue', async () => {
+  test('the settings of a queue', async () => {
     const bench = new Bench({ priorities: ['a', 'b'], shards: 2 }, redis);
     await bench.task('ready');
     await bench.queue.configure({ concurrency: 7 });
@@ -133,7 +133,7 @@ describe('tasks and task', () => {
   });
 });
 
-describe('what changes tasks', () => {
+describe('commands that change tasks', () => {
   test('cancel, retry, promote, remove by ids of any form', async () => {
     const bench = new Bench({}, redis);
     // No argument of a program can hold NUL.
@@ -199,7 +199,7 @@ describe('what changes tasks', () => {
     expect(await paused()).toEqual([false, false]);
   });
 
-  test('a queue that there is not is left so', async () => {
+  test('an unknown queue is not created', async () => {
     const prefix = freshPrefix();
     const lines = [
       'show q',
@@ -249,7 +249,7 @@ describe('arguments', () => {
     expect(err).toMatch(/^mortise-queues: .+\n$/);
   });
 
-  test('what the library refuses is a wrong argument, too', async () => {
+  test('a refusal of the library is a wrong argument, too', async () => {
     const bench = new Bench({}, redis);
     await bench.task('ready');
     const prefix = ['--prefix', bench.prefix];

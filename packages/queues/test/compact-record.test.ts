@@ -284,7 +284,7 @@ describe('a sealed task', () => {
   });
 });
 
-describe('what does not fit keeps its entry', () => {
+describe("a record that doesn't fit keeps its entry", () => {
   test.each([
     ['older than 49 days at its end', 50 * DAY_MS, false],
     ['younger', 49 * DAY_MS, true],

@@ -21,6 +21,6 @@ test.each([
   expect(encodeAck({ token: 1 }, { verdict: 'L', delayMs, data: '' }).readDoubleBE(7)).toBe(stored);
 });
 
-test('what was thrown is the reason of death', () => {
+test('the thrown error is the reason of death', () => {
   expect(died('because')).toEqual({ verdict: 'D', delayMs: 0, data: 'because' });
 });

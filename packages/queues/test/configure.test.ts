@@ -38,8 +38,8 @@ function stage(): {
   };
 }
 
-describe('a check of what is stored', () => {
-  test('sees what others have changed, and leaves everything as it is when it throws', async () => {
+describe('a check of the stored settings', () => {
+  test('sees the changes of others, and prevents the change when it throws', async () => {
     const { queue, prefix } = newQueue();
     await queue.configure({ concurrency: 1 });
     await new Queue(redis, 'q', { prefix }).configure({ concurrency: 2 });
@@ -75,7 +75,7 @@ describe('a check of what is stored', () => {
 });
 
 describe('pause', () => {
-  test('nothing is taken until resume, also by workers that come later; what is due waits, too', async () => {
+  test('no task is fetched until resume, also by later workers; due tasks wait, too', async () => {
     const { queue, prefix } = newQueue();
     const run: unknown[] = [];
     const handlers = { t: (payload: unknown) => void run.push(payload) };
@@ -128,7 +128,7 @@ describe('concurrency of the queue', () => {
     expect(began).toHaveLength(8);
   });
 
-  test('is lifted by null, and what waits starts without anything else happening', async () => {
+  test('null removes it, and waiting tasks start at once', async () => {
     const { queue, prefix } = newQueue();
     await queue.configure({ concurrency: 1 });
     const { open, handler, end } = stage();

@@ -43,7 +43,7 @@ test('every class of error is exported', () => {
   expect(queues).toMatchObject(classes);
 });
 
-test('errors carry their code, their fields and a message that says what and which', () => {
+test('errors have a code, fields and a message with the names', () => {
   expect(new queues.WorkerError('ERR_UNKNOWN_TASK', 'q', 'a\n', '"t"')).toMatchObject({
     name: 'WorkerError',
     code: 'ERR_UNKNOWN_TASK',

@@ -44,7 +44,7 @@ const short = ({ type, id, name, attempt, error }: QueueEvent): string =>
 const ofType = (type: string) => (events: QueueEvent[]) => events.some((event) => event.type === type);
 
 describe('events', () => {
-  test('tells of progress, and of pauses; without any that are kept the stream is gone', async () => {
+  test('yields progress and pauses; keepEvents: 0 removes the stream', async () => {
     const { queue, prefix, keys } = newQueue();
     await queue.configure({ keepEvents: 100 });
     await queue.pause();
@@ -67,7 +67,7 @@ describe('events', () => {
     expect(await redis.exists(keys.of.events)).toBe(0);
   });
 
-  test('tells what happens to tasks, in order', async () => {
+  test('yields the events of tasks, in order', async () => {
     const { queue, prefix } = newQueue();
     await queue.configure({ keepEvents: 100 });
     const backoff = { type: 'fixed', delayMs: 0 } as const;
@@ -108,7 +108,7 @@ describe('events', () => {
     );
   });
 
-  test('begins with what happens after the first next, and switches events on', async () => {
+  test('begins with the events after the first next, and switches events on', async () => {
     const { queue } = newQueue();
     await queue.enqueue('t', 1, { id: 'before' });
     const events = queue.events();
@@ -152,7 +152,7 @@ describe('events', () => {
     expect(isBetween).toBe(false);
   });
 
-  test('goes on exactly behind a cursor, wherever in a batch that is', async () => {
+  test('continues exactly after a cursor, at any place in a batch', async () => {
     const { queue } = newQueue();
     await queue.configure({ keepEvents: 1_000 });
     for (let batch = 0; batch < 5; batch += 1) {
@@ -286,7 +286,7 @@ describe('events', () => {
     expect(await next).toEqual({ done: true, value: undefined });
   });
 
-  describe('that do not come', () => {
+  describe('without new events', () => {
     const looks = heldRechecks();
 
     test('an idle reader sends one command every few seconds', async () => {

@@ -78,7 +78,7 @@ test('an ack learns that the settings have changed since the task was fetched', 
   expect(shard.settings.values.isPaused).toBe(true);
 });
 
-test('small hashes are no lists, which Redis would go through for each task', async () => {
+test('small hashes are no lists, which Redis would scan for each task', async () => {
   const { queue, shard, take } = newQueue();
   const { tasks, attempts } = shard.keys.of;
   await queue.enqueueMany(names(5).map((id) => ({ name: 't', payload: 1, options: { id } })));

@@ -94,7 +94,7 @@ describe('waking', () => {
     expect(await redis.exists(keys.of.idle)).toBe(0);
   });
 
-  test('a worker that has stopped is not woken in place of another', async () => {
+  test('a stopped worker is not woken in place of another', async () => {
     const { queue, prefix, keys } = newQueue();
     const first = await launch(redis, 'q', { t: () => 1 }, { prefix });
     await areIdle(keys, 1);
@@ -107,7 +107,7 @@ describe('waking', () => {
     await until(() => isStarted);
   });
 
-  test('a worker that was killed is not woken in place of another', async () => {
+  test('a killed worker is not woken in place of another', async () => {
     const { queue, prefix, keys } = newQueue();
     let isStarted = false;
     await launch(redis, 'q', { t: () => void (isStarted = true) }, { prefix });
@@ -374,7 +374,7 @@ describe('several queues', () => {
     await until(async () => (await queues[1]!.counts()).succeeded === 2);
   });
 
-  test('so does one whose task was taken away, to any queue', async () => {
+  test('so does a worker that lost its task, to any queue', async () => {
     const { prefix, queues, keys } = newQueues('a', 'b');
     const run: string[] = [];
     let renew!: () => Promise<unknown>;

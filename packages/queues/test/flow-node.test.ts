@@ -58,7 +58,7 @@ function check(
   }
 }
 
-test('what is to become the children is as it was given, however deep', () => {
+test('the children are stored as they were given, at any depth', () => {
   fc.assert(
     fc.property(treeOf(4), (root) => {
       const first = make({ ...root, options: { ...root.options, id: 'root' } });

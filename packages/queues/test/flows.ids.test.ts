@@ -29,7 +29,7 @@ const parent = (children: FlowTask[], id?: string): FlowTask => ({
 const conflict = (taskId: string) => ({ code: 'ERR_TASK_CONFLICT', queue: 'q', taskId });
 
 describe('the id of a child', () => {
-  test.each([1, 5])('that is taken in the queue of the root is refused, with payload %i', async (payload) => {
+  test.each([1, 5])('a taken id in the queue of the root is refused, with payload %i', async (payload) => {
     const { queue } = newQueues();
     await queue.enqueue('leaf', payload, { id: 'same' });
     const wrong = parent([leaf(2), parent([leaf(1, 'same')])]);
@@ -42,7 +42,7 @@ describe('the id of a child', () => {
     expect(await queue.counts()).toMatchObject({ ready: 2, waiting: 1 });
   });
 
-  test('of a task that is gone is refused as long as its time lasts', async () => {
+  test('the id of a deleted task is refused during dedupMs', async () => {
     const { queue, prefix } = newQueues();
     await launch(redis, 'q', { leaf: () => 1 }, { prefix });
     await queue.enqueue('leaf', 1, { id: 'once', dedupMs: 3_600_000 });

@@ -335,7 +335,7 @@ describe('enqueueFlow', () => {
 });
 
 describe('children', () => {
-  test('of a task that is no parent there are none', async () => {
+  test('a task without children has none', async () => {
     const { queue, prefix } = newQueue();
     await launch(redis, 'q', { t: async (_, context) => (await context.children()).length }, { prefix });
     const { id } = await queue.enqueue('t', 1);
@@ -372,7 +372,7 @@ describe('cancel', () => {
   });
   const all = (ids: FlowIds): FlowIds[] => [ids, ...ids.children.flatMap(all)];
 
-  test('of a flow ends all that has not ended, in its queues, and nothing of it for another reason', async () => {
+  test('of a flow cancels all its unended tasks, in all its queues, with this reason alone', async () => {
     const { queue, prefix } = newQueue();
     const other = new Queue<Tasks>(redis, 'other', { prefix });
     const door = gate();

@@ -40,7 +40,7 @@ test('tasks of a flow are of the queue, unless they name another', async () => {
   ]);
 });
 
-test('what handlers, waits and readers get', async () => {
+test('the types that handlers, results and readers get', async () => {
   const queue = new Queue<Mail>(redis, 'mail', { prefix: freshPrefix() });
   const handlers: Partial<Handlers<Mail>> = {
     'mail.digest': async (_, context) => {

@@ -62,7 +62,7 @@ describe('list', () => {
     }
   });
 
-  test('ready tasks in the order in which they are taken, whatever the size of a page', async () => {
+  test('ready tasks in the order of workers, for any size of a page', async () => {
     const bench = new Bench({}, redis);
     await enqueue(bench, range(2, 'due'), { delayMs: 1, priority: 'low' });
     await enqueue(bench, range(30, 'low'), { priority: 'low' });
@@ -228,7 +228,7 @@ describe('going from page to page while tasks come and go', () => {
     expect(ids.slice(0, 1_000)).toEqual(range(1_000));
   });
 
-  test('when everything up to the place is gone, and more', async () => {
+  test('when everything up to the cursor is gone, and more', async () => {
     const bench = new Bench({}, redis);
     await enqueue(bench, range(1_000));
     const { ids } = await walk(bench, 'ready', { limit: 100 }, (page) =>
@@ -237,7 +237,7 @@ describe('going from page to page while tasks come and go', () => {
     expect(ids).toEqual([...range(100), ...range(1_000).slice(250)]);
   });
 
-  test('when the task at which a page ended is taken out, those behind it are shown nevertheless', async () => {
+  test('when the last task of a page is removed, the tasks after it are shown', async () => {
     const bench = new Bench({}, redis);
     await enqueue(bench, range(300));
     const { ids } = await walk(bench, 'ready', { limit: 100 }, (page) =>

@@ -274,7 +274,7 @@ describe('@TaskHandler', () => {
     await expect(boot(mailModule(root, providers))).rejects.toThrow(message);
   });
 
-  test('tells everything that is wrong at once', async () => {
+  test('reports all mistakes at once', async () => {
     const booted = boot(mailModule({}, [handling(['mail.sold']), handling(['mail.sold'])]));
     await expect(booted).rejects.toThrow(
       new TypeError(
@@ -294,7 +294,7 @@ describe('@TaskHandler', () => {
     expect(() => TaskHandler('a')(Static, 'handle', descriptor)).toThrow('Static.handle is static');
   });
 
-  test('passes options on, may stand twice on a method, and on what a factory makes', async () => {
+  test('passes options on, works twice on one method, and on objects of factories', async () => {
     const attempts: string[] = [];
     class Flaky {
       @TaskHandler('mail.sold', { backoff: { type: 'fixed', delayMs: 1 } })
@@ -430,7 +430,7 @@ describe('@TaskHandler', () => {
 });
 
 describe('the shutdown', () => {
-  test('waits for tasks that run, while what they use is open', async () => {
+  test('waits for running tasks before it closes their database', async () => {
     const [begun, end] = [gate(), gate()];
     const order: string[] = [];
     @Injectable()
@@ -467,7 +467,7 @@ describe('the shutdown', () => {
     expect(await queue.get(id)).toMatchObject({ state: 'succeeded' });
   });
 
-  test('gives back after graceMs what is not done', async () => {
+  test('gives back unfinished tasks after graceMs', async () => {
     const begun = gate();
     @Injectable()
     class Endless {
@@ -492,7 +492,7 @@ describe('the shutdown', () => {
   });
 });
 
-test('what goes wrong outside of handlers is logged as everything in NestJS is', async () => {
+test('the Logger of NestJS gets errors outside of handlers', async () => {
   const logged: unknown[] = [];
   const app = await boot(mailModule({}));
   Logger.overrideLogger({ log() {}, warn() {}, error: (...args: unknown[]) => void logged.push(args) });

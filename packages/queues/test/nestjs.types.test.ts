@@ -8,7 +8,7 @@ import { z } from 'zod';
 
 const redis = connect();
 
-test('forRoot takes a client or a URL, and what workers take', () => {
+test('forRoot takes a client or a URL, and options of workers', () => {
   const worker: QueuesWorkerOptions = { queues: ['mail'], concurrency: 5, fairness: 'rotate' };
   const options: QueuesModuleOptions = { redis, prefix: undefined, workers: [worker], graceMs: 1_000 };
   expect(QueuesModule.forRoot(options)).toMatchObject({ module: QueuesModule, global: true });
@@ -37,7 +37,7 @@ test('forFeature takes the options of queues', () => {
   QueuesModule.forFeature({ queues: { mail: { prefix: 'app' } } });
 });
 
-test('@TaskHandler fits what it decorates', () => {
+test('@TaskHandler fits its method', () => {
   class Decorated {
     @InjectQueue('mail') declare readonly queue: Queue;
 

@@ -10,7 +10,7 @@ interface Mail {
 
 const redis = connect();
 
-test('what is listed is typed as what was enqueued', async () => {
+test('listed tasks have the types of enqueued ones', async () => {
   const queue = new Queue<Mail>(redis, 'mail', { prefix: freshPrefix() });
   await queue.enqueue('mail.sold', { itemId: '42', price: 97 });
   const page: Page<Task<Mail>> = await queue.list('ready');

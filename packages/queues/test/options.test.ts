@@ -17,7 +17,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 const redis = connect();
 const YEAR_MS = 365.25 * 86_400_000;
 
-describe('what is undefined is the default', () => {
+describe('undefined is the default', () => {
   test('of workers', () => {
     const options = Object.fromEntries(
       ['concurrency', 'leaseMs', 'backoff', 'keepSucceeded', 'keepSucceededMs', 'keepDead'].map((name) => [
@@ -128,7 +128,7 @@ test('a queue refuses a client that is none, and names that are none', () => {
   expect(() => new Queue(redis, 7 as unknown as string)).toThrow(TypeError);
 });
 
-describe('misuse has a code, and is still what it was', () => {
+describe('misuse has a code, and its own class of error', () => {
   const queue = new Queue<Record<string, unknown>>(redis, 'q', { prefix: freshPrefix() });
 
   test.each<[string, string, () => unknown]>([
@@ -222,7 +222,7 @@ describe('resolveHeaders', () => {
     );
   });
 
-  test('refuses what is no object, or too large in bytes', () => {
+  test('refuses other values than objects, and too many bytes', () => {
     for (const headers of ['x', ['x'], null, 5]) {
       expect(() => resolveHeaders(headers as unknown as Record<string, string>)).toThrow(TypeError);
     }
@@ -262,7 +262,7 @@ test.each([
   expect(() => new Worker(redis, ['q'], handlers as never)).toThrow(/^handlers must/);
 });
 
-describe('an option that nobody reads is refused', () => {
+describe('an unknown option is refused', () => {
   const queue = new Queue(redis, 'q');
   test.each([
     ['enqueue', () => queue.enqueue('t', 1, { delay: 60_000 } as object), 'enqueue has no option "delay"'],

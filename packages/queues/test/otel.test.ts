@@ -62,7 +62,7 @@ describe('with an SDK', () => {
     span.spanContext().spanId,
   ];
 
-  test('a task links to what has sent it, and a span of its handler is a child of its own', async () => {
+  test('a task links to the span of its enqueue, and spans of its handler are children of its own', async () => {
     const prefix = freshPrefix();
     const telemetry = otelTelemetry(api);
     const queue = new Queue(redis, 'mail', { prefix, telemetry });
@@ -114,7 +114,7 @@ describe('with an SDK', () => {
     expect(traceparent).toBe(`00-${idsOf(send!).join('-')}-01`);
   });
 
-  test('the first attempt continues the trace if that is wished', async () => {
+  test("firstAttempt: 'parent' continues the trace", async () => {
     const prefix = freshPrefix();
     const telemetry = otelTelemetry(api, { firstAttempt: 'parent' });
     const queue = new Queue(redis, 'mail', { prefix, telemetry });

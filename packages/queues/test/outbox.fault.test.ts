@@ -138,7 +138,7 @@ describe('a relay process', () => {
     await expectOnce(promised);
   }, 60_000);
 
-  test('that is frozen loses its lane to another one, and does no harm when it goes on', async () => {
+  test('a frozen relay loses its lane to another one, and does no harm when it goes on', async () => {
     await database.promise(TWO_OF_A_GROUP);
     const { child } = relayProcess(HAS_READ, 'SIGSTOP', { silenceMs: 1_000, recheckMs: 100 });
     await isFrozen(child);
@@ -156,7 +156,7 @@ describe('a relay process', () => {
 });
 
 describe('a relay', () => {
-  test('takes over what a killed one was moving, within recheckMs', async () => {
+  test('takes over the tasks of a killed one within recheckMs', async () => {
     await database.promise(TWO_OF_A_GROUP);
     const { child } = relayProcess(HAS_READ, 'SIGSTOP');
     await isFrozen(child);

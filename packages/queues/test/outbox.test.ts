@@ -32,7 +32,7 @@ async function run(count: number): Promise<unknown[]> {
 }
 
 describe('a transaction', () => {
-  test('that commits has its tasks run, under the ids of their rows; one that is rolled back has none', async () => {
+  test('a committed one has its tasks run, under the ids of their rows; a rolled-back one has none', async () => {
     await database.pool.query('create table orders (id int primary key)');
     let ids: string[] = [];
     await database.transaction(async (client) => {
@@ -100,7 +100,7 @@ describe('a transaction', () => {
 });
 
 describe('a relay', () => {
-  test('that is idle is notified of a commit', async () => {
+  test('an idle relay is notified of a commit', async () => {
     database.relay(queue, { recheckMs: 3_600_000 });
     await database.untilIdle();
 
@@ -128,7 +128,7 @@ describe('a relay', () => {
     expect(await queue.counts()).toMatchObject({ ready: 2 });
   });
 
-  test('that wants to wait takes up what was committed meanwhile, though nobody notified it', async () => {
+  test('a relay about to wait takes up rows committed meanwhile, without a notification', async () => {
     const notified: unknown[] = [];
     const listener = await database.pool.connect();
     listener.on('notification', (message) => notified.push(message));
@@ -173,7 +173,7 @@ describe('a relay', () => {
     listener.release(true);
   });
 
-  test('that hears nothing looks again after recheckMs, and not before', async () => {
+  test('a relay without notifications looks again after recheckMs, and not before', async () => {
     const recheckMs = 150;
     const looks: number[] = [];
     // oxlint-disable-next-line typescript/unbound-method -- called with the client as this
@@ -334,7 +334,7 @@ describe('a relay', () => {
   });
 });
 
-test('the example prints what it says', async () => {
+test('the example prints its documented output', async () => {
   const empty = await OutboxDatabase.createEmpty(server());
   process.env['DATABASE_URL'] = empty.url;
 

@@ -76,7 +76,7 @@ describe('is refused, as it is and deep inside', () => {
     );
   });
 
-  test('what comes from toJSON may be as deep as anything else', () => {
+  test('the value of toJSON may be as deep as any other', () => {
     const nested = (levels: number): unknown => (levels === 0 ? { toJSON: () => [] } : [nested(levels - 1)]);
     expect(encode(nested(127))).toBe('['.repeat(128) + ']'.repeat(128));
     expect(() => encode(nested(128))).toThrow('is nested deeper than 128');
@@ -101,7 +101,7 @@ describe('is stored', () => {
     expect(encode(payload)).toBe(json);
   });
 
-  test('what is inherited is no part of a payload', () => {
+  test('inherited properties are not in a payload', () => {
     expect(encode(Object.assign(Object.create({ inherited: () => 1 }), { a: 1 }))).toBe('{"a":1}');
   });
 

@@ -23,7 +23,7 @@ describe('planRun', () => {
     expect(planRun(rule({}), 5_000, 0, 14_700).fire).toEqual(first);
   });
 
-  test('skip drops what is more than a minute late', () => {
+  test('skip drops an instant that is more than a minute late', () => {
     const skip = rule({ missed: 'skip' });
     const late = 5_000 + MISSED_AFTER_MS;
     expect(planRun(skip, 5_000, 0, late)).toEqual({ fire: [5_000], nextAt: late + 1_000 });
@@ -38,7 +38,7 @@ describe('planRun', () => {
     expect(much.nextAt).toBe(5_000 + MOST_AT_ONCE * 1_000);
   });
 
-  test('limit ends it, also in the middle of what was missed', () => {
+  test('maxRuns ends it, also in the middle of missed instants', () => {
     expect(planRun(rule({ maxRuns: 3 }), 5_000, 2, 5_000)).toEqual({ fire: [5_000], nextAt: undefined });
     expect(planRun(rule({ maxRuns: 3, missed: 'all' }), 5_000, 1, 9_000)).toEqual({
       fire: [5_000, 6_000],

@@ -52,7 +52,7 @@ describe('progress', () => {
     expect(await redis.hget(keys.progress, encodeTaskId('a'))).toBe('null');
   });
 
-  test('what is reported in one tick travels in one call', async () => {
+  test('reports of one tick travel in one call', async () => {
     const { context, prefix } = await newRun();
     await context.progress(0);
     const lines = await transcript(redis, { prefix, scripts }, () =>
@@ -140,7 +140,7 @@ describe('both', () => {
     expect(await queue.get('a')).toMatchObject({ progress: 0.5 });
   });
 
-  test('are refused when the lease belongs to somebody else, which aborts the attempt', async () => {
+  test('are refused when another worker has the lease, and the attempt is aborted', async () => {
     const { context, keys, errors } = await newRun();
     await context.progress(1);
     await context.log('mine');

@@ -9,7 +9,7 @@ const redis = connect();
 const HOSTILE = ['}x', '{}', '%', 'a\nb', '\0', '🙂', '\ud800', '__proto__', '-', 'x'.repeat(1_024)];
 
 describe('names', () => {
-  test('of all queues that have had tasks, whatever they are called', async () => {
+  test('of all queues that have had tasks, with any names', async () => {
     const prefix = freshPrefix();
     expect(await Queue.names(redis, { prefix })).toEqual([]);
     for (const name of HOSTILE) await new Queue(redis, name, { prefix }).enqueue('t', 1);

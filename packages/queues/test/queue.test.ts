@@ -153,7 +153,7 @@ describe('enqueue', () => {
     expect(await drain(prefix, 6)).toEqual(['high, ready', 'first', 'second', 'third', 'ready', 'low, due']);
   });
 
-  test('an instant that has just passed is now, behind what is ready; one in the past is refused', async () => {
+  test('an instant that has just passed means now, after ready tasks; an earlier one is refused', async () => {
     const { queue, prefix } = newQueue();
     await queue.enqueue('t', 'a');
     await queue.enqueue('t', 'b', { runAt: new Date(Date.now() - 1_000) });
@@ -246,7 +246,7 @@ describe('enqueue', () => {
 });
 
 describe('priorities', () => {
-  test('are stored by the first enqueue; others who name none take them over', async () => {
+  test('are stored by the first enqueue; other instances without names adopt them', async () => {
     const { queue, prefix } = newQueue({ priorities: ['now', 'later'] });
     await queue.enqueue('t', 'later', { priority: 'later' });
     const other = new Queue<Tasks>(redis, 'q', { prefix });
@@ -273,7 +273,7 @@ describe('priorities', () => {
     expect(await queue.counts()).toEqual(counts({ ready: 1 }));
   });
 
-  test('a queue that comes anew with other priorities is followed by those who name none', async () => {
+  test('instances without names adopt the priorities of a queue that was created again', async () => {
     const { queue, prefix } = newQueue();
     await queue.enqueue('t', 1);
     await redis.del(...(await redis.keys(`${prefix}:queues:{q}*`)));
@@ -292,7 +292,7 @@ describe('priorities', () => {
 });
 
 describe('get', () => {
-  test('knows nothing of an unknown id, and refuses what cannot be one', async () => {
+  test('returns null for an unknown id, and refuses values that cannot be ids', async () => {
     const { queue } = newQueue();
     expect(await queue.get('nobody')).toBeNull();
     expect(await queue.get(v7())).toBeNull();
@@ -388,7 +388,7 @@ describe('get', () => {
 });
 
 describe('counts', () => {
-  test('are 0 for a queue that nobody has used, and leave nothing behind', async () => {
+  test('are 0 for an unused queue, and leave no key', async () => {
     const { queue, prefix } = newQueue();
     expect(await queue.counts()).toEqual(counts({}));
     expect(await redis.keys(`${prefix}:*`)).toEqual([]);

@@ -24,7 +24,7 @@ function encodeRecord(given: NewRecord, maxBytes: number): Buffer {
 }
 
 describe('RecordDraft', () => {
-  test('what was encoded comes back', () => {
+  test('decoding returns the encoded record', () => {
     const record = fc.record({
       name: fc.string({ unit: codePoint, minLength: 1, maxLength: 50 }),
       payload: fc.jsonValue(),
@@ -112,7 +112,7 @@ describe('RecordDraft', () => {
     );
   });
 
-  test('neither is a cycle, nor what is nested without end', () => {
+  test('neither is a cycle, nor endless nesting', () => {
     const cycle: { self?: object } = {};
     cycle.self = cycle;
     let deep: unknown = 0;

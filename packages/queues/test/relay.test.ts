@@ -57,7 +57,7 @@ async function putOff(keys: QueueKeys): Promise<number[]> {
   return values.map((value) => value!.readDoubleBE(0) - value!.readDoubleBE(13));
 }
 
-describe('what cannot be sent', () => {
+describe('a message that cannot be delivered', () => {
   test('holds up neither the ends of other children nor the children of other queues', async () => {
     const { queue, prefix, keys } = newQueue();
     const full = await fill('full', prefix);
@@ -91,7 +91,7 @@ describe('what cannot be sent', () => {
     expect(await full.counts()).toMatchObject({ ready: 850 });
   });
 
-  test('is not tried again and again, and delays no ends for other parents', async () => {
+  test('is not retried in a loop, and delays no reports to other parents', async () => {
     const { queue, prefix, keys } = newQueue();
     const { queue: far, keys: farKeys } = newQueue('far', prefix);
     const lost = await far.enqueueFlow({ name: 'sum', payload: 0, children: leaves(900, 'q') });
@@ -168,7 +168,7 @@ test('a round goes on when something has come in that it may have passed', async
   expect(await redis.hkeys(outbox)).toEqual(['x']);
 });
 
-describe('a flow for which there is no room', () => {
+describe('a flow without room', () => {
   test('in the queue of its root is refused, and nothing stored', async () => {
     const { queue, prefix } = newQueue();
     await queue.configure({ maxTasks: 4 });
@@ -188,7 +188,7 @@ describe('a flow for which there is no room', () => {
     expect(await other.counts()).toMatchObject({ ready: 50 });
   });
 
-  test('counts what lies in the shard of its root', async () => {
+  test('counts the tasks in the shard of its root', async () => {
     const queue = new Queue<Tasks>(redis, 'q', { prefix: freshPrefix(), shards: 2 });
     await queue.configure({ maxTasks: 4 });
     // A group decides where its tasks lie.
@@ -223,7 +223,7 @@ describe('an idle worker is woken to deliver notices', () => {
     expect(await redis.exists(keys.of.idle)).toBe(0);
   });
 
-  test('of a task that waits for no one, it is not', async () => {
+  test('of a task without children, it is not', async () => {
     const { queue, keys } = newQueue();
     await queue.enqueueFlow({ name: 'sum', payload: 0, children: leaves(1) });
     const { id } = await queue.enqueue('leaf', 1, { delayMs: 3_600_000 });

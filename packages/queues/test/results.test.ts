@@ -22,7 +22,7 @@ const isWatched = (keys: QueueKeys, count: number) => async () =>
   (await redis.zcard(keys.of.awaited)) === count;
 
 describe('result', () => {
-  test('resolves with what the handler returns, whether it has ended before or ends later', async () => {
+  test("resolves to the handler's result, for an earlier and a later end", async () => {
     const { queue, prefix, keys } = newQueue();
     const ids = ['a', '\0', '🙂', 'x'.repeat(15), '}x', 'a:b', 'a\nb'];
     for (const id of ids) await queue.enqueue('echo', id, { id });

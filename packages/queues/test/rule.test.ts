@@ -216,7 +216,7 @@ describe('startAt and until', () => {
 });
 
 describe('isSameTiming', () => {
-  test('looks at what names the instants only', () => {
+  test('compares the fields that name instants only', () => {
     const rule = resolveRule('x', { cron: '0 9 * * *' });
     expect(isSameTiming(rule, resolveRule('x', { cron: ' 0 9  * * *', maxRuns: 3, missed: 'skip' }))).toBe(
       true,
@@ -228,7 +228,7 @@ describe('isSameTiming', () => {
   });
 });
 
-describe('what is no rule is refused with ERR_INVALID_SCHEDULE', () => {
+describe('a wrong rule is refused with ERR_INVALID_SCHEDULE', () => {
   const never = [
     { cron: '' },
     { cron: '* * *' },
@@ -280,7 +280,7 @@ describe('what is no rule is refused with ERR_INVALID_SCHEDULE', () => {
     );
   });
 
-  test('whatever text is given as cron, it is a rule with a next instant or refused', () => {
+  test('any text as cron is a rule with a next instant, or is refused', () => {
     const field = fc.oneof(
       fc.constantFrom('*', '?', 'L', 'W', '1', '*/2', '1-5', '5#3', ',', '-', '59', '+1', '/', '#'),
       fc.string({ maxLength: 4 }),

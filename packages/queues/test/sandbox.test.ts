@@ -96,7 +96,7 @@ describe('a sandbox', () => {
     expect(await handler({ act: 'thread' }, contextOf())).toBeGreaterThan(0);
   });
 
-  test('Discard and RetryLater are what they were', async () => {
+  test('Discard and RetryLater keep their meaning', async () => {
     const handler = make();
     expect(await thrown(handler({ act: 'discard' }, contextOf()))).toBeInstanceOf(Discard);
     const later = await thrown(handler({ act: 'later' }, contextOf()));
@@ -233,7 +233,7 @@ describe('a sandbox', () => {
     [HANDLERS, { threads: 0 }, RangeError, 'threads must be a whole number from 1 to 1024, got 0'],
     [HANDLERS, { killMs: -1 }, RangeError, 'killMs must be from 0 to 3600000 ms, got -1'],
     [HANDLERS, { idleMs: Number.NaN }, RangeError, 'idleMs must be from'],
-  ])('refuses at construction what cannot be used: %#', (given, options, Misuse, message) => {
+  ])('refuses wrong options at construction: %#', (given, options, Misuse, message) => {
     expect(() => sandbox(given as URL, options)).toThrow(message);
     expect(() => sandbox(given as URL, options)).toThrow(Misuse);
   });

@@ -52,7 +52,7 @@ describe('schedules while workers are killed', () => {
     expect((await queue.schedules()).map(({ runs }) => runs)).toEqual(Array(20).fill(4));
   });
 
-  test('one that hangs with a claim is overtaken when that ends, and what it does later changes nothing', async () => {
+  test('a hanging worker is overtaken at the end of its claim, and changes nothing later', async () => {
     const single = await server();
     const redis = connectTo(single);
     const queue = queueOn(redis);

@@ -192,7 +192,7 @@ describe('run', () => {
     expect(errors).toEqual([]);
   });
 
-  test('a worker that was held up does not undo what came after its claim', async () => {
+  test('a delayed worker does not undo changes after its claim', async () => {
     const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(3);
@@ -212,7 +212,7 @@ describe('run', () => {
     expect(errors).toEqual([]);
   });
 
-  test('nor what was defined anew meanwhile', async () => {
+  test('nor a definition that was replaced meanwhile', async () => {
     const { queue, keys, newRunner, makeDue } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     await makeDue('tick', await secondsAgo(3));
@@ -256,7 +256,7 @@ describe('run', () => {
   });
 });
 
-describe('what was missed', () => {
+describe('missed instants', () => {
   test.each([
     ['once', 1, 1],
     ['skip', 0, 0],
@@ -325,7 +325,7 @@ describe('overlap: skip', () => {
   });
 });
 
-describe('what cannot be fired', () => {
+describe('schedules that cannot run', () => {
   test.each([
     ['a newer version', JSON.stringify({ version: 2 })],
     ['no JSON', '{'],
@@ -337,7 +337,7 @@ describe('what cannot be fired', () => {
       'a priority that the queue does not have',
       JSON.stringify({ version: 1, rule: EVERY_SECOND, name: 't', payload: 1, options: { priority: 'x' } }),
     ],
-  ])('%s is reported once, put off for an hour, and holds up nobody', async (_, definition) => {
+  ])('%s is reported once, put off for an hour, and delays no other schedule', async (_, definition) => {
     const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     for (const key of ['bad', 'good']) {
       await queue.schedule(key, EVERY_SECOND, 't', 1);

@@ -51,7 +51,7 @@ describe('workers and schedules', () => {
     }
   });
 
-  test('an idle worker is woken for a schedule that is earlier than what it times', async () => {
+  test('an idle worker is woken for a schedule before its timer', async () => {
     const { queue, keys, prefix } = newQueue();
     const run: number[] = [];
     await launch(redis, 'q', { t: async () => void run.push(await serverNow(redis)) }, { prefix });
@@ -94,7 +94,7 @@ describe('workers and schedules', () => {
     expect(await queue.schedules()).toMatchObject([{ runs: 1 }]);
   });
 
-  test('a paused queue keeps what its schedules make', async () => {
+  test('a paused queue keeps the tasks of its schedules', async () => {
     const { queue, prefix } = newQueue();
     const run: unknown[] = [];
     await queue.pause();

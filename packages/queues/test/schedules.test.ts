@@ -117,7 +117,7 @@ describe('schedule', () => {
     expect(nextAt).toBeGreaterThan(0);
   });
 
-  test('what cannot be read is replaced', async () => {
+  test('an unreadable schedule is replaced', async () => {
     const { queue, keys } = newQueue();
     await queue.schedule('x', NINE, 't', 1);
     for (const damage of ['', 'short', Buffer.alloc(40, 1)]) {

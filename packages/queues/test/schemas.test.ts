@@ -33,7 +33,7 @@ async function refusal(promise: Promise<unknown>): Promise<InvalidPayloadError> 
 }
 
 describe('enqueue', () => {
-  test('refuses what the schema does not take, and stores nothing', async () => {
+  test("refuses a payload that doesn't fit, and stores nothing", async () => {
     const prefix = freshPrefix();
     const queue = new Queue(redis, 'mail', { prefix, schemas });
     const error = await refusal(queue.enqueue('mail.sold', { ...sale, price: 'free' as never, at: 'now' }));
@@ -52,7 +52,7 @@ describe('enqueue', () => {
     expect(await redis.keys(`${prefix}:*`)).toEqual([]);
   });
 
-  test('stores what was given, not what the schema makes of it', async () => {
+  test('stores the given payload, not the output of the schema', async () => {
     const queue = new Queue(redis, 'mail', { prefix: freshPrefix(), schemas });
     const { id } = await queue.enqueue('mail.sold', sale);
     expect((await queue.get(id))?.payload).toEqual(sale);
@@ -77,7 +77,7 @@ describe('enqueue', () => {
     expect(await queue.counts()).toMatchObject({ ready: 2 });
   });
 
-  test('waits for a schema that is asynchronous, and rejects with what a schema throws', async () => {
+  test('waits for an asynchronous schema, and rejects with its error', async () => {
     const asynchronous = {
       t: later(async (value) => value === 1),
       u: later(() => Promise.reject(new Error('no database'))),
@@ -158,7 +158,7 @@ describe('enqueueFlow', () => {
 });
 
 describe('schedule', () => {
-  test('checks the payload of what it will enqueue', async () => {
+  test('checks the payload of its tasks', async () => {
     const queue = new Queue(redis, 'q', {
       prefix: freshPrefix(),
       schemas: { t: z.number(), u: later(async (value) => value === 1) },
@@ -174,7 +174,7 @@ describe('schedule', () => {
 });
 
 describe('a worker', () => {
-  test('hands what the schema makes of a payload to the handler, whoever has stored it', async () => {
+  test('passes the output of the schema to the handler, for tasks of any producer', async () => {
     const prefix = freshPrefix();
     const seen: z.output<typeof Sale>[] = [];
     await new Queue(redis, 'mail', { prefix }).enqueue('mail.sold', sale);
@@ -185,7 +185,7 @@ describe('a worker', () => {
     expect(seen).toEqual([parsed, parsed]);
   });
 
-  test('sets a task aside at once whose payload does not fit, and reports it', async () => {
+  test('dead-letters a task whose payload does not fit, and reports it', async () => {
     const prefix = freshPrefix();
     const queue = new Queue(redis, 'mail', { prefix });
     const { id } = await queue.enqueue('mail.sold', { itemId: 42 }, { attempts: 5 });
@@ -237,7 +237,7 @@ describe('a worker', () => {
     expect(await queue.counts()).toMatchObject({ dead: 1, succeeded: 2 });
   });
 
-  test('tries again when a schema throws, and when a handler enqueues what does not fit', async () => {
+  test("retries when a schema throws, and when a handler enqueues a payload that doesn't fit", async () => {
     const prefix = freshPrefix();
     const queue = new Queue(redis, 'q', { prefix });
     const checked = new Queue(redis, 'q', { prefix, schemas: { u: z.string() } });
@@ -269,7 +269,7 @@ describe('a worker', () => {
   });
 });
 
-test('what is no Standard Schema is refused at construction', () => {
+test('an object that is no Standard Schema is refused at construction', () => {
   const wrong = { t: { parse: () => undefined } } as never;
   expect(() => new Queue(redis, 'q', { schemas: wrong })).toThrow(
     new TypeError('the schema of "t" must be a Standard Schema'),

@@ -26,7 +26,7 @@ function gate(): { began: unknown[]; end: () => void; handlers: { t: (payload: u
   return { began, end, handlers: { t } };
 }
 
-describe('what was used under a pause or a limit stays when that is lifted', () => {
+describe('features used under a pause or a limit stay when it is removed', () => {
   test('cancelled tasks and groups', async () => {
     const { queue, prefix } = newQueue();
     await queue.pause();
@@ -43,7 +43,7 @@ describe('what was used under a pause or a limit stays when that is lifted', () 
     expect(await queue.counts()).toMatchObject({ ready: 0, cancelled: 1, succeeded: 300 });
   });
 
-  test('whatever the limit was, the settings say that there is more than the core', async () => {
+  test('the settings keep `optional` after any limit', async () => {
     const { queue } = newQueue();
     await queue.configure({ concurrency: 1, keepEvents: 10 });
     await queue.enqueue('t', 1, { group: 'g' });
@@ -114,7 +114,7 @@ test('another rate holds at once, whatever was used under the one before', async
   expect(run).toEqual([1, 2, 3]);
 });
 
-test('settings that were lost, and stored anew by somebody who uses less: tasks are stored as a whole', async () => {
+test('lost settings, stored again by a process with fewer features: tasks are stored as a whole', async () => {
   const { queue, prefix } = newQueue();
   await queue.enqueue('t', 1, { group: 'g' });
   await redis.set(new QueueKeys('q', prefix).of.settings, 'high,medium,low');
@@ -125,7 +125,7 @@ test('settings that were lost, and stored anew by somebody who uses less: tasks 
   expect(run).toEqual(new Set([1, 2, 3]));
 });
 
-test('settings that were lost: what is cancelled after that is not run', async () => {
+test('lost settings: tasks that are cancelled afterwards do not run', async () => {
   const { queue, prefix } = newQueue();
   const many = await queue.enqueueMany(Array.from({ length: 300 }, (_, n) => ({ name: 't', payload: n })));
   await queue.cancel(many[0]!.id);

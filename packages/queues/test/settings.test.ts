@@ -81,7 +81,7 @@ describe('Settings', () => {
     expect(settings.usesOptional).toBe(false);
   });
 
-  test('what is stored is taken over, and the call made again', async () => {
+  test('stored settings are adopted, and the call is made again', async () => {
     const { settings } = settingsOf();
     const calls: string[] = [];
     expect(await settings.run(callOf(settings, () => 'x,y;paused=1', calls))).toBe('done');
@@ -90,7 +90,7 @@ describe('Settings', () => {
     expect(settings.isKnown).toBe(true);
   });
 
-  test('what contradicts the names that were given is refused', async () => {
+  test('settings that contradict the given names are refused', async () => {
     const { settings } = settingsOf({ priorities: ['a'] });
     await expect(settings.run(callOf(settings, () => 'x,y', []))).rejects.toThrow(SettingsMismatchError);
     expect(settings.text).toBe('a');

@@ -42,7 +42,7 @@ const ATTRIBUTES = {
 };
 
 describe('a queue', () => {
-  test('counts what it stores, and tells of each call in a span', async () => {
+  test('counts stored tasks, and has a span for each call', async () => {
     const { queue, telemetry } = set();
     const { id } = await queue.enqueue('t', 1);
     await queue.enqueueMany([
@@ -78,7 +78,7 @@ describe('a queue', () => {
   });
 
   test.each(['grown', 'emptied'] as const)(
-    'counts what it was given, also when the list is %s meanwhile',
+    'counts the given tasks, also when the list is %s meanwhile',
     async (change) => {
       const { queue, telemetry } = set();
       const tasks = [
@@ -130,7 +130,7 @@ describe('a queue', () => {
     expect(telemetry.spans[0]!.attributes).toMatchObject({ 'messaging.batch.message_count': 3 });
   });
 
-  test('ends the span with what it rejects with; what cannot be options is refused as ever', async () => {
+  test('ends the span with the rejection; wrong options are refused as without telemetry', async () => {
     const { queue, telemetry } = set();
     await expect(queue.enqueue('t', 1n)).rejects.toMatchObject({ code: 'ERR_INVALID_PAYLOAD' });
     await expect(queue.enqueue('t', 1, null as never)).rejects.toThrow(TypeError);
@@ -143,7 +143,7 @@ describe('a queue', () => {
 });
 
 describe('a worker', () => {
-  test('runs the handler inside a span that is linked to the one that has sent the task', async () => {
+  test('runs the handler inside a span that links to the span of the enqueue', async () => {
     const { queue, telemetry, options } = set();
     const present: unknown[] = [];
     await launch(
@@ -179,7 +179,7 @@ describe('a worker', () => {
     expect(present).toEqual([process]);
   });
 
-  test('continues the trace in the first attempt if that is wished, and links later ones', async () => {
+  test("firstAttempt: 'parent' continues the trace in the first attempt, and links later ones", async () => {
     const { queue, telemetry, options } = set(new Recording('parent'));
     await launch(
       redis,
@@ -273,7 +273,7 @@ describe('a worker', () => {
     expect(telemetry.totals).toEqual({ enqueued: 2, wait: 2, run: 2, succeeded: 1, failed: 1, dead: 1 });
   });
 
-  test('tells of attempts that were cancelled, given back, and whose lease was lost', async () => {
+  test('reports attempts that were cancelled, given back, or lost their lease', async () => {
     const { queue, telemetry, options } = set();
     const begun: Gate[] = [];
     const waiting = (): Promise<void> => {
@@ -386,7 +386,7 @@ describe('telemetry that throws', () => {
     expect(printed[0]).toEqual(['mortise: telemetry threw', new Error('a defect')]);
   });
 
-  test('what is none is refused at construction', () => {
+  test('a value that is no telemetry is refused at construction', () => {
     expect(() => new Queue(redis, 'q', { telemetry: 7 as never })).toThrow(
       new TypeError('telemetry must be an object, got number'),
     );

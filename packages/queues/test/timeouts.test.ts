@@ -20,7 +20,7 @@ function newQueue(): { queue: Queue<Tasks>; prefix: string } {
 const HOUR_MS = 3_600_000;
 
 describe('timeoutMs', () => {
-  test('ends the attempt and aborts its signal; what the handler still does is ignored', async () => {
+  test("ends the attempt and aborts its signal; the handler's later result is ignored", async () => {
     const { queue, prefix } = newQueue();
     const door = gate();
     const contexts: TaskContext[] = [];
@@ -177,7 +177,7 @@ describe('expiresInMs', () => {
     expect((await queue.get(id))!.error).toMatch(/^Error: no 2/);
   });
 
-  test('also for what waits for its turn in the worker', async () => {
+  test('also for tasks that wait in the worker', async () => {
     const { queue, prefix } = newQueue();
     const door = gate();
     const run: number[] = [];
