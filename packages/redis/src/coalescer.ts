@@ -30,7 +30,7 @@ export type SendBatch<Group, Request, Result> = (
 ) => Promise<readonly (Result | Error)[]>;
 
 /** The outcomes of many requests, by index. */
-export interface Settled<Result> {
+export interface Outcomes<Result> {
   /** Undefined for a failed request. */
   readonly results: readonly (Result | undefined)[];
   /** By index. All requests of a failed call have the same error. */
@@ -92,7 +92,7 @@ export class Coalescer<Group, Request, Result> {
   }
 
   /** Submits many requests, and resolves to the outcome of each one when all calls have ended. It never rejects. */
-  settleAll(group: Group, requests: readonly Request[]): Promise<Settled<Result>> {
+  settleAll(group: Group, requests: readonly Request[]): Promise<Outcomes<Result>> {
     return new Promise((resolve) => {
       this.#addAll(group, requests, new Each(requests.length, resolve));
     });
@@ -211,7 +211,7 @@ class Each<Result> implements Caller<Result> {
 
   constructor(
     readonly size: number,
-    readonly resolve: (settled: Settled<Result>) => void,
+    readonly resolve: (settled: Outcomes<Result>) => void,
   ) {
     this.#results = Array.from({ length: size });
     this.#left = size;

@@ -6,7 +6,7 @@ export { callAfter } from './call-after.js';
 export { isClosed, onClosed } from './closure.js';
 export type { CommandArgument, RedisClient, RedisConnection } from './client.js';
 export { requireClient } from './client.js';
-export type { CoalescerOptions, SendBatch, Settled } from './coalescer.js';
+export type { CoalescerOptions, Outcomes, SendBatch } from './coalescer.js';
 export { Coalescer } from './coalescer.js';
 export type { LeaseEnd, LeaseLostOptions } from './coded-error.js';
 export { BatchReplyError, ClientClosedError, CodedError, LeaseLostError } from './coded-error.js';

@@ -1,6 +1,6 @@
 /**
- * Every key of Mortise is `<prefix>:<package>:{<entity>}:<part>`. The entity (one lock, one queue, one chat) is the
- * hash tag, so all its parts live in one Cluster slot and one script can move them together.
+ * Every key of Mortise is `<prefix>:<package>:{<entity>}:<part>`. The entity (one lock, one queue, one chat) is the hash
+ * tag. So all its parts live in one Cluster slot, and one script can move them together.
  *
  * Names come from users, so they are encoded: `%`, `{`, `}`, control characters and lone surrogates become `%XX`
  * or `%uXXXX`. All other characters stay, so keys are readable. Without this, an entity such as `}x` would end the

@@ -99,8 +99,8 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   }
 
   /**
-   * Delays new calls until the server has the text. Calls in flight at the first NOSCRIPT get that reply too, and send
-   * their text in the same order, all before the reply to the first text. A new call would overtake them.
+   * Delays new calls until the server has the text. Calls in flight at the first NOSCRIPT get that reply too. They send
+   * their text in the same order, before the reply to the first text. A new call would overtake them.
    */
   async #delayCalls(
     client: RedisConnection,
@@ -160,8 +160,8 @@ interface PipeliningClient extends RedisConnection {
 }
 
 /**
- * With `enableAutoPipelining`, ioredis before 5.11 sends a script to the node of its hash instead of its keys, and all
- * versions fail scripts of a slot that moves (redis/ioredis#2109, #2075). Scripts are batched by the coalescer anyway.
+ * Sends a script without `enableAutoPipelining`. With it, ioredis before 5.11 sends a script to the node of its hash instead
+ * of its keys. All versions fail scripts of a slot that moves (redis/ioredis#2109, #2075). The coalescer batches anyway.
  */
 function send(
   client: RedisConnection,

@@ -22,7 +22,7 @@ describe('requireClient', () => {
     }
   });
 
-  test.each(MAJORS)('what it accepts of ioredis %s answers to call and callBuffer', async (major) => {
+  test.each(MAJORS)('accepted clients of ioredis %s answer to call and callBuffer', async (major) => {
     const client = requireClient(connect(major));
     expect(await client.call('echo', ['\u20ac'])).toBe('\u20ac');
     expect(await client.callBuffer('echo', [Buffer.from([0, 255])])).toEqual(Buffer.from([0, 255]));
@@ -49,7 +49,7 @@ describe('requireClient', () => {
     ['Cluster', new Cluster(NODES, { ...LAZY, keyPrefix: 'app:' })],
     ['Cluster, in redisOptions', new Cluster(NODES, { ...LAZY, redisOptions: { keyPrefix: 'app:' } })],
     ['Cluster of ioredis 5', new Cluster5(NODES, { ...LAZY, redisOptions: { keyPrefix: 'app:' } })],
-  ])('refuses keyPrefix of %s, naming its value and what to use', (_, client) => {
+  ])('refuses keyPrefix of %s, naming its value and the option to use', (_, client) => {
     expect(() => requireClient(client)).toThrow(
       new TypeError(
         'the ioredis option keyPrefix ("app:") is not supported: use the option prefix of this package',

@@ -21,13 +21,13 @@ afterEach(() => {
 /** The server that the jest preset started. */
 export const TEST_REDIS = process.env['MORTISE_TEST_REDIS']!;
 
-/** A client that is closed after the test. What it would print while its server is down is silenced. */
+/** A client that is closed after the test. It prints nothing while its server is down. */
 export function connect(major: Major = '6', url = TEST_REDIS, options: object = {}): Redis {
   const settings = { ...QUICK, retryStrategy: () => 20, ...options };
   return kept(major === '6' ? new Redis(url, settings) : (new Redis5(url, settings) as unknown as Redis));
 }
 
-/** The same behind Sentinel. */
+/** The same with Sentinel. */
 export function connectSentinel(major: Major, options: object): Redis {
   const settings = { ...QUICK, retryStrategy: () => 20, ...options };
   return kept(major === '6' ? new Redis(settings) : (new Redis5(settings) as unknown as Redis));

@@ -6,7 +6,7 @@ import type { CoalescerOptions } from '../src/index.js';
 
 type Batch = [group: string, requests: string[]];
 
-/** A coalescer that answers each request with its upper case, and what it sent. */
+/** A coalescer that answers each request with its upper case, and its batches. */
 function shouting(options: CoalescerOptions<string> = { maxBatch: 100 }): {
   coalescer: Coalescer<string, string, string>;
   sent: Batch[];

@@ -64,7 +64,7 @@ describe('LeaseLostError', () => {
       'the lease of task "7f" of queue "mail" is lost: it expired, or another holder took it over',
       { held: 'task "7f" of queue "mail"', reason: 'lost' },
     ],
-  ])('says what was held and why it is over (%#)', (error, message, fields) => {
+  ])('names the held object and the reason of the end (%#)', (error, message, fields) => {
     expect(error).toMatchObject({ code: 'ERR_LEASE_LOST', name: 'LeaseLostError', message, ...fields });
   });
 });

@@ -1,4 +1,4 @@
-/** What each public method sends: an added round trip shows here. */
+/** The commands of each public method: an added round trip shows here. */
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { runServer, until } from '@mortise/test-kit';
 import { Coalescer, WaiterHub, requireClient } from '../src/index.js';

@@ -33,7 +33,7 @@ function keyAt({ prefix, packageName, entity, part, detail }: Address): string {
 }
 
 describe('encodeName', () => {
-  test('leaves what is harmless as it is, so that keys stay readable', () => {
+  test('leaves harmless characters as they are, so that keys stay readable', () => {
     expect(encodeName('invoice:42 é 😀/x*?[]')).toBe('invoice:42 é 😀/x*?[]');
   });
 

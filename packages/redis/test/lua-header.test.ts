@@ -5,7 +5,7 @@ import { includeParts } from '../../../tooling/lua/include.mjs';
 import { renderScripts } from '../../../tooling/lua/render.mjs';
 
 const GOOD = `#!lua flags=no-writes
--- Moves what is due, in prose that may name KEYS and ARGV.
+-- Moves due records, in prose that may name KEYS and ARGV.
 --
 -- KEYS
 --   tasks        HASH id -> record; until
@@ -79,7 +79,7 @@ describe('readHeader', () => {
     ['a heading that stands twice', '-- RETURNS\n', '-- ARGV\n-- RETURNS\n', 'ARGV stands twice'],
     ['a name that stands twice', '--   most\n', '--   leaseMs\n', 'ARGV: "leaseMs" stands twice'],
     [
-      'an item behind the rest',
+      'an item after the rest',
       '--   ids...\n',
       '--   ids...\n--   more\n',
       'ARGV: "ids..." must be the last item',
@@ -188,7 +188,7 @@ describe('renderScripts', () => {
       .replace(/^import .*$/m, '')
       .replaceAll('export const', 'const')
       .replaceAll(/ as (?:const|string)/g, '');
-    // oxlint-disable-next-line typescript/no-implied-eval -- what was rendered is run
+    // oxlint-disable-next-line typescript/no-implied-eval -- the rendered text is run
     const made = new Function(
       'Script',
       `${body}; return [queueMoveAll, queueGet].map((script) => script.definition);`,

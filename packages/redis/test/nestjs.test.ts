@@ -183,12 +183,12 @@ describe('forRootAsync', () => {
       }),
     ],
     ['useClass', ShelvesModule.forRootAsync({ useClass: Factory })],
-  ])('takes what makes the options: %s', async (_, module) => {
+  ])('takes a factory of the options: %s', async (_, module) => {
     const app = await boot(module);
     expect(app.get(Shelves, { strict: false }).options).toEqual({ prefix: 'a' });
   });
 
-  test('lets the boot fail with the error of the factory, or for what is no object', async () => {
+  test('lets the boot fail with the error of the factory, and for options that are no object', async () => {
     const failure = new Error('no such secret');
     const failing = ShelvesModule.forRootAsync({ useFactory: () => Promise.reject(failure) });
     await expect(boot(failing)).rejects.toBe(failure);

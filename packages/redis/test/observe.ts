@@ -14,7 +14,7 @@ export async function subscribersOf(servers: RedisServer[], channel: string): Pr
   return counts.reduce((sum, subscribers) => sum + subscribers, 0);
 }
 
-/** The connections whose name contains `name`: their ids on their server, and what each is for. */
+/** The connections whose name contains `name`: their ids on their server, and their names. */
 export async function connectionsOf(
   servers: RedisServer[],
   name: string,

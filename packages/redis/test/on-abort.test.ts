@@ -10,7 +10,7 @@ test('however many listen, the signal has one listener, and none when all are th
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('all are called in their order, once, but for those who gave up', () => {
+test('all callbacks are called in their order, once, except removed ones', () => {
   const controller = new AbortController();
   const calls: string[] = [];
   onAbort(controller.signal, () => calls.push('a'));
@@ -27,7 +27,7 @@ test('all are called in their order, once, but for those who gave up', () => {
   expect(calls).toEqual(['a', 'late', 'c']);
 });
 
-test('one that gave up twice takes nobody else with it', () => {
+test('a callback that is removed twice removes no other', () => {
   const controller = new AbortController();
   const calls: string[] = [];
   const stop = onAbort(controller.signal, () => calls.push('a'));
@@ -47,7 +47,7 @@ test('many waiters may share a signal without a warning of Node', async () => {
   const waits = Array.from({ length: 100 }, (_, index) =>
     new Waiter('channel', String(index), () => undefined).next({ signal: controller.signal }),
   );
-  // Warnings come behind the present tick.
+  // Warnings come after the present tick.
   await new Promise((resolve) => setImmediate(resolve));
   expect(warnings).toEqual([]);
   expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);

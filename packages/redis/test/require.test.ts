@@ -29,7 +29,7 @@ const NO_NUMBERS: [string, unknown][] = [
 ];
 
 describe('requireInteger', () => {
-  test('gives whole numbers within the limits back', () => {
+  test('returns whole numbers within the limits', () => {
     expect([1, 5, 10].map((value) => requireInteger('limit', value, { min: 1, max: 10 }))).toEqual([
       1, 5, 10,
     ]);
@@ -86,7 +86,7 @@ describe('requireNumber', () => {
 });
 
 describe('requireDuration', () => {
-  test('gives numbers within the limits back, Infinity only where the maximum is', () => {
+  test('returns numbers within the limits, Infinity only where it is the maximum', () => {
     expect([0, 0.5, 10].map((value) => requireDuration('waitMs', value, { min: 0, max: 10 }))).toEqual([
       0, 0.5, 10,
     ]);
@@ -108,7 +108,7 @@ describe('requireDuration', () => {
 
 describe('requireName', () => {
   test.each([['a'], ['x'.repeat(MAX_NAME_BYTES)], ['\0'], ['😀'.repeat(256)], ['\ud800'], [' ']])(
-    'gives %j back as it is',
+    'returns %j as it is',
     (name) => {
       expect(requireName('name', name)).toBe(name);
     },
@@ -123,7 +123,7 @@ describe('requireName', () => {
     );
   });
 
-  test('refuses what is no string', () => {
+  test('refuses values other than strings', () => {
     expect(() => requireName('queue', new String('a'))).toThrow(
       new TypeError('queue must be a string, got object'),
     );
@@ -175,7 +175,7 @@ describe('requireArray', () => {
 });
 
 describe('requireOneOf', () => {
-  test('gives the word back, typed', () => {
+  test('returns the word, typed', () => {
     const order: 'oldest' | 'latest' = requireOneOf('order', 'latest', ['oldest', 'latest']);
     expect(order).toBe('latest');
   });
@@ -204,7 +204,7 @@ describe('checks of types', () => {
     ['requireObject', requireObject('near', date), date],
     ['requireSignal', requireSignal(signal), signal],
     ['requireSignal without one', requireSignal(undefined), undefined],
-  ])('%s gives the value back', (_, result, value) => {
+  ])('%s returns the value', (_, result, value) => {
     expect(result).toBe(value);
   });
 
@@ -225,7 +225,7 @@ describe('checks of types', () => {
 describe('requireOptions', () => {
   const known = new Set(['leaseMs', 'fair']);
 
-  test('gives known options back, whatever their values', () => {
+  test('returns known options, whatever their values', () => {
     const options = { leaseMs: undefined };
     expect(requireOptions('Mutex', options, known)).toBe(options);
     expect(requireKnown('Mutex', Object.create(null), known)).toEqual({});
@@ -246,7 +246,7 @@ describe('requireOptions', () => {
       'Mutex has no option "toString"; there are leaseMs, fair',
     ],
     [() => requireKnown('size', { exact: true }, new Set()), 'size has no option "exact"; there are none'],
-  ])('refuses other ones with the list of those that there are (%#)', (check, message) => {
+  ])('refuses unknown ones with the list of known ones (%#)', (check, message) => {
     expect(check).toThrow(new TypeError(message));
   });
 });

@@ -41,7 +41,7 @@ test('adds the common attributes to counts and records, and counts no 0', () => 
   ]);
 });
 
-test('makes nothing for what the telemetry leaves out', () => {
+test('makes nothing for methods that the telemetry leaves out', () => {
   const telemetry = new SafeTelemetry({});
   telemetry.count(metric, 1);
   telemetry.record(metric, 1);
@@ -79,7 +79,7 @@ describe('telemetry that throws', () => {
     throw new Error('a defect');
   };
 
-  test('harms nobody, and is printed once', () => {
+  test('harms no caller, and is printed once', () => {
     const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
     const telemetry = new SafeTelemetry({ count: thrower, record: thrower, span: thrower });
     telemetry.count(metric, 1);

@@ -75,12 +75,12 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
     const all = [
       fails === '0' ? run('a') : swap.run(redis, { target: `${target}:gate` }, { value: 'a', fields: ['f'] }),
     ];
-    // The server answers the first call, and looks at what comes behind this when it is let through.
+    // The server answers the first call, and reads the later ones when this one is let through.
     const opened = redis.blpop(`${target}:gate`, 0);
     all.push(run('b'));
     await until('the text to be sent', () => sent.mock.calls.some(([command]) => command === 'eval'));
     all.push(run('c'));
-    // Called when the server has answered the text, before those who wait for that go on.
+    // Called when the server has answered the text, before its waiters go on.
     all.push(redis.exists(target).then(() => run('d')));
     await connect(major, server.url).rpush(`${target}:gate`, 'open', 'stays');
     await opened;

@@ -21,7 +21,7 @@ return old
 `,
 } as const);
 
-/** Replies with what it was given. */
+/** Replies with its keys and arguments. */
 export const echo = new Script({
   name: 'test.echo',
   isReadOnly: true,

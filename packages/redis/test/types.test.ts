@@ -1,4 +1,4 @@
-/** What the compiler accepts and refuses; an unused `@ts-expect-error` fails the type check. */
+/** Types that the compiler accepts and refuses; an unused `@ts-expect-error` fails the type check. */
 import { describe, expect, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';

@@ -63,7 +63,7 @@ describe('the limit', () => {
     expect(seen.how).toBe(TIMED_OUT);
   });
 
-  test.each([[0], [-5]])('of %d ms still takes what is there', async (waitMs) => {
+  test.each([[0], [-5]])('of %d ms still takes a result that has arrived', async (waitMs) => {
     const [there, away] = [
       ending(waitFor(Promise.resolve(5), { waitMs })),
       ending(waitFor(never, { waitMs })),

@@ -13,7 +13,7 @@ const body = (text: string): Buffer => Buffer.from(text);
 const message = (text: string): object => ({ type: 'message', body: body(text) });
 
 describe('next', () => {
-  test('gives a message that comes while it waits', async () => {
+  test('returns a message that comes while it waits', async () => {
     const { waiter } = waiting();
     const next = waiter.next();
     waiter.deliver(body('a'));
@@ -21,7 +21,7 @@ describe('next', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('gives what came before it, in order, then waits', async () => {
+  test('returns earlier messages in order, then waits', async () => {
     const { waiter } = waiting();
     for (const text of ['a', 'b', 'c']) waiter.deliver(body(text));
     expect([await waiter.next(), await waiter.next(), await waiter.next()]).toEqual(
@@ -64,7 +64,7 @@ describe('next', () => {
     );
   });
 
-  test('a message that is there wins over a deadline that has passed and a signal that is aborted', async () => {
+  test('a kept message wins over a deadline that has passed and a signal that is aborted', async () => {
     const { waiter } = waiting();
     waiter.deliver(body('a'));
     const options = { deadlineAt: 0, signal: AbortSignal.abort(new Error('aborted')) };
@@ -127,7 +127,7 @@ describe('signal', () => {
 });
 
 describe('resync', () => {
-  test('wakes, and is kept when nobody waits, once in a row', async () => {
+  test('wakes, and is kept without a wait, once in a row', async () => {
     const { waiter } = waiting();
     const next = waiter.next();
     waiter.resync();
@@ -150,7 +150,7 @@ describe('resync', () => {
 });
 
 describe('close', () => {
-  test('ends a wait with timeout, drops what is kept, tells the hub each time', async () => {
+  test('ends a wait with timeout, drops the kept messages, and notifies the hub each time', async () => {
     const { waiter, onClose } = waiting();
     const next = waiter.next();
     waiter.close();
@@ -188,7 +188,7 @@ describe('close', () => {
 });
 
 describe('fail', () => {
-  test('ends a wait and every later one with ERR_CLIENT_CLOSED, after what is kept', async () => {
+  test('ends a wait and every later one with ERR_CLIENT_CLOSED, after the kept messages', async () => {
     const { waiter } = waiting();
     const next = waiter.next();
     waiter.fail();

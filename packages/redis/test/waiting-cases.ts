@@ -173,7 +173,7 @@ export function waitingCases({ connect, servers }: Topology): void {
   });
 
   describe('waiter', () => {
-    test('sees what is published after it resolved, also before next', async () => {
+    test('sees messages published after it resolved, also before next', async () => {
       for (let round = 0; round < 20; round += 1) {
         const channel = new TestChannel(connect());
         const waiter = await channel.waiter('w');
