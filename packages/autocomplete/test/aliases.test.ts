@@ -6,13 +6,13 @@ const PINYIN: Readonly<Record<string, string[]>> = { 王小明: ['wang xiaoming'
 const keysOf = (display: string): string[] => PINYIN[display] ?? [];
 
 describe('aliasesOf', () => {
-  test('gives the aliases of the entry, then those of keysOf, each once', () => {
+  test('returns the aliases of the entry, then those of keysOf, each once', () => {
     const entry = { key: '7', display: '王小明', aliases: ['Ming', 'wxm'] };
     expect(aliasesOf(entry, { keysOf })).toEqual(['Ming', 'wxm', 'wang xiaoming']);
     expect(aliasesOf(entry, {})).toEqual(['Ming', 'wxm']);
   });
 
-  test('leaves out what is the display form, which is the key if there is no other', () => {
+  test('leaves out the display form, which is the key by default', () => {
     expect(aliasesOf({ key: 'Bob' }, { keysOf })).toEqual(['Rob']);
     expect(aliasesOf({ key: '8', display: 'Bob', aliases: ['Bob'] }, { keysOf })).toEqual(['Rob']);
     expect(aliasesOf({ key: 'Ann' }, { keysOf })).toEqual([]);
@@ -30,7 +30,7 @@ describe('aliasesOf', () => {
     expect(() => aliasesOf({ key: 'a', aliases: made as string[] }, {})).toThrow(error);
   });
 
-  test('lets through what keysOf throws', () => {
+  test('passes errors of keysOf through', () => {
     const error = new Error('no dictionary');
     const broken = (): string[] => {
       throw error;

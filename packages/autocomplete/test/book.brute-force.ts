@@ -1,6 +1,6 @@
 /**
- * What a book has to answer, by looking at every entry. Nothing here is shared with the scripts but the members under which an entry
- * stands, and these only decide the order of equal scores.
+ * The right answers of a book, by looking at every entry. It shares nothing with the scripts but the members of an entry, which only
+ * decide the order of equal scores.
  */
 import { wordsOf } from '../src/text/forms.js';
 
@@ -42,7 +42,7 @@ const takesShorter: Takes = (text, token) => {
   return t.length >= 3 && text.startsWith(t.slice(0, -1).join(''));
 };
 
-/** Whether a text begins with what one edit makes of a token, and not with the token: each edit at each place but the last one is tried. */
+/** Whether a text begins with a token after one edit, and not with the token. Tries each edit at each place but the last one. */
 export const takesEdited: Takes = (text, token) => {
   const [t, w] = [Array.from(token), Array.from(text)];
   if (t.length < 3 || text.startsWith(token)) return false;
@@ -54,13 +54,13 @@ export const takesEdited: Takes = (text, token) => {
   };
   return t.some((point, index) => {
     const before = t.slice(0, index);
-    const behind = t.slice(index + 1);
-    const isLast = behind.length === 0;
+    const after = t.slice(index + 1);
+    const isLast = after.length === 0;
     return (
-      tries([...before, undefined, point, ...behind]) ||
-      (!isLast && tries([...before, ...behind])) ||
-      (!isLast && tries([...before, undefined, ...behind])) ||
-      (!isLast && tries([...before, behind[0]!, point, ...behind.slice(1)]))
+      tries([...before, undefined, point, ...after]) ||
+      (!isLast && tries([...before, ...after])) ||
+      (!isLast && tries([...before, undefined, ...after])) ||
+      (!isLast && tries([...before, after[0]!, point, ...after.slice(1)]))
     );
   });
 };
@@ -75,12 +75,12 @@ export class BruteForce {
     const exact = this.#ranked((form) =>
       tokens.length < 2 ? fitsTurned(form, tokens, begins) : fitsPair(form, order),
     );
-    const told = new Set(exact.map(([key]) => key));
+    const found = new Set(exact.map(([key]) => key));
     if (!fuzzy) return exact;
     const edited = this.#ranked((form) =>
       tokens.some((token, index) => fitsTurned(form, [token, ...tokens.toSpliced(index, 1)], takesEdited)),
     );
-    const close = [...exact, ...edited.filter(([key]) => !told.has(key))];
+    const close = [...exact, ...edited.filter(([key]) => !found.has(key))];
     if (tokens.length !== 1) return close;
     const known = new Set(close.map(([key]) => key));
     const last = this.#ranked((form) => fitsTurned(form, tokens, takesShorter));

@@ -1,7 +1,7 @@
 /**
- * Random changes of a book against brute force, with blocks and top sets so small that they split, join and are made up again all
- * the time, and work so bounded that most queries need several calls. After each run the structure itself is checked: what is heavy
- * has a top set, and each is a prefix of the truth.
+ * Random changes of a book against brute force. Blocks and top sets are so small that they split, join and are built again all the
+ * time. Work is so bounded that most queries need several calls. After each run the structure itself is checked: each heavy prefix
+ * has a top set, which is the beginning of the right list.
  */
 import { expect, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';
@@ -160,7 +160,7 @@ async function checkStructure(prefix: string, model: BruteForce): Promise<void> 
   expect(new Set(tops)).toEqual(new Set(prefixes.filter((one) => within(one) >= 2)));
 }
 
-/** All pages of a query together are what brute force gives, and so is one page of any size. */
+/** All pages of a query together equal the answer of brute force, and so does one page of any size. */
 async function ask(
   book: AddressBook,
   model: BruteForce,

@@ -1,6 +1,6 @@
 /**
- * Pages while a writer changes scores between all their calls, against brute force: who stays where they are stands on one page, in
- * the order of scores, and nobody twice on a page. Work is so bounded that most pages take several calls, and some end early.
+ * Pages while a writer changes scores between all their calls, against brute force. An entry whose score stays is on one page, in the
+ * order of scores, and no entry is twice on a page. Work is so bounded that most pages take several calls, and some end early.
  */
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';

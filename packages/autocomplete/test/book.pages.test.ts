@@ -4,7 +4,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import { bookFuzzy } from '../src/scripts.gen.js';
 
 const redis = connect();
-/** The most calls of one request for what fits with an edit. */
+/** The most calls of one request for matches after an edit. */
 const MOST_CALLS = 8;
 
 afterEach(() => {
@@ -17,8 +17,8 @@ async function bookOf(scores: ReadonlyMap<string, number>): Promise<AddressBook>
   return book;
 }
 
-/** Runs something behind a call for what fits with an edit. Returns how many there have been. */
-function behindEach(act: (calls: number) => Promise<unknown>): () => number {
+/** Calls `act` after each call for matches after an edit. Returns a function that counts these calls. */
+function afterEachCall(act: (calls: number) => Promise<unknown>): () => number {
   const run = bookFuzzy.run.bind(bookFuzzy);
   let calls = 0;
   jest.spyOn(bookFuzzy, 'run').mockImplementation(async (...args) => {
@@ -30,7 +30,7 @@ function behindEach(act: (calls: number) => Promise<unknown>): () => number {
   return () => calls;
 }
 
-/** The exact answers to `anna`, of which an edit finds all as well, and then, with an edit, those of the last letter at the end. */
+/** Exact answers to `anna`, all of which an edit finds as well; then entries that match only after an edit. */
 function scoresOf(exact: number, edited: readonly [string, number][]): Map<string, number> {
   const all = Array.from({ length: exact }, (_, index): [string, number] => [
     `anna hanna${index}`,
@@ -40,7 +40,7 @@ function scoresOf(exact: number, edited: readonly [string, number][]): Map<strin
 }
 
 describe('pages with typing errors', () => {
-  test('cost a request few calls, however much fits without one, and lose nothing', async () => {
+  test('cost a request few calls, however many exact matches there are, and lose nothing', async () => {
     const edited: [string, number][] = [
       ['hanna', 60_000],
       ['hanna zed', 3],
@@ -52,7 +52,7 @@ describe('pages with typing errors', () => {
     ];
     const scores = scoresOf(4_500, [...edited, ...last]);
     const book = await bookOf(scores);
-    const calls = behindEach(async () => undefined);
+    const calls = afterEachCall(async () => undefined);
     const found: string[] = [];
     const lengths: number[] = [];
     let cursor: string | null = null;
@@ -71,18 +71,18 @@ describe('pages with typing errors', () => {
       ...edited.map(([key]) => key),
       ...last.map(([key]) => key),
     ]);
-    // The first request behind the exact answers gives up among those that an edit finds as well.
+    // The first request after the exact answers gives up among those that an edit finds as well.
     expect(lengths).toEqual([1_000, 1_000, 1_000, 1_000, 400, 101, 4]);
   });
 
-  test('look for an error in the last letter only where the word itself is not', async () => {
+  test('find an error in the last letter only in entries without the word itself', async () => {
     const names = Array.from({ length: 2_000 }, (_, index): [string, number] => [
       `anna${index}`,
       5_000 - index,
     ]);
     const book = await bookOf(new Map([...names, ['annb', 9_000], ['annc', 1]]));
     let { cursor } = await book.page('anna', { fuzzy: true, limit: 1_000 });
-    const calls = behindEach(async () => undefined);
+    const calls = afterEachCall(async () => undefined);
     ({ cursor } = await book.page('anna', { fuzzy: true, limit: 990, cursor: cursor! }));
     expect(calls()).toBe(0);
     const end = await book.page('anna', { fuzzy: true, limit: 100, cursor: cursor! });
@@ -103,8 +103,8 @@ describe('pages with typing errors', () => {
       ['hanna z', 1],
     ]);
     const book = await bookOf(scores);
-    const calls = behindEach(async (count) => {
-      // The first call has told of it, and stopped among those that fit without an edit.
+    const calls = afterEachCall(async (count) => {
+      // The first call has returned it, and stopped among the members that match exactly.
       if (count === 1) await book.boost('hanna x', 4 - 60_000);
     });
     const page = await book.page('anna', { fuzzy: true, limit: exact + 3 });

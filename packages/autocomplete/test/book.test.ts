@@ -38,7 +38,7 @@ describe('words', () => {
     expect(keysOf(await book.complete(name))).toEqual([name]);
   });
 
-  test('behind the sixth of a name are not looked for, those of a typed text not looked at', async () => {
+  test('after the sixth of a name find nothing, and those of a typed text are ignored', async () => {
     const book = await bookOf(['a1 a2 a3 a4 a5 a6 a7']);
     expect(await book.complete('a6')).toHaveLength(1);
     expect(await book.complete('a7')).toHaveLength(0);
@@ -94,7 +94,7 @@ describe('typing errors', () => {
     ['smitg', 'smith'],
     ['smitha', 'smith'],
     ['존순', '존슨'],
-  ])('%s finds what one edit makes of it', async (typed, found) => {
+  ])('%s finds names that begin with it after one edit', async (typed, found) => {
     const book = await bookOf(names);
     const keys = keysOf(await book.complete(typed, { fuzzy: true }));
     expect(keys).toContain(found);
@@ -134,7 +134,7 @@ describe('typing errors', () => {
     }
   });
 
-  test('stand behind all exact answers, whatever their scores, and none stands twice', async () => {
+  test('come after all exact answers, whatever their scores, and none comes twice', async () => {
     const book = await bookOf([
       { key: 'joan', score: 1 },
       { key: 'john', score: 90 },
@@ -168,7 +168,7 @@ describe('typing errors', () => {
     expect(await book.complete('x marz', { fuzzy: true })).toEqual([]);
   });
 
-  test('fill what room is left behind a thousand exact answers that an edit would find as well', async () => {
+  test('fill the room after a thousand exact answers that an edit would find as well', async () => {
     const exact = Array.from({ length: 1_205 }, (_, index) => `anna hanna${index}`);
     const book = await bookOf([
       ...exact.map((key, index) => ({ key, score: 5_000 - index })),
@@ -194,7 +194,7 @@ describe('typing errors', () => {
     expect(await book.complete('smxtg', { fuzzy: true })).toEqual([]);
   });
 
-  test('are not looked for in words of two code points', async () => {
+  test('are not searched in words of two code points', async () => {
     const book = await bookOf(['ba']);
     expect(await book.complete('ab', { fuzzy: true })).toEqual([]);
     expect(await book.complete('😀b', { fuzzy: true })).toEqual([]);
@@ -217,7 +217,7 @@ describe('pages', () => {
     expect(seen).toEqual(order === 'score' ? byScore : names);
   });
 
-  test('are not moved by what comes and goes before them', async () => {
+  test('are not moved by entries that come and go before them', async () => {
     const book = await bookOf(names);
     const { cursor } = await book.page('', { order: 'alphabetical', limit: 60 });
     await book.remove(names[3]!);
@@ -281,7 +281,7 @@ describe('texts', () => {
     expect(await book.complete('***')).toEqual([]);
   });
 
-  test('are shown with what matched', async () => {
+  test('are returned with the ranges that matched', async () => {
     const book = await bookOf(['Smith, Joan']);
     expect((await book.complete('jo'))[0]?.matches).toEqual([{ start: 7, end: 9 }]);
   });
@@ -298,7 +298,7 @@ describe('entries', () => {
     expect(await book.get('\u0301')).toBeNull();
   });
 
-  test('have at least one word, and not too much of anything', async () => {
+  test('have at least one word, and a limited size', async () => {
     const book = newBook();
     for (const key of [' ', '\u0301', '\0', '\ud83d']) {
       await expect(book.add({ key })).rejects.toMatchObject({ code: 'ERR_NO_WORDS', key });
@@ -384,7 +384,7 @@ describe('halfLifeMs', () => {
     }
   });
 
-  test('lets what was boosted often rise, and none fall below zero', async () => {
+  test('raises entries that are boosted often, and no score falls below zero', async () => {
     const book = await bookOf(['anna', 'bo'], { halfLifeMs });
     await Promise.all([book.boost('bo'), book.boost('anna'), book.boost('bo')]);
     expect(keysOf(await book.complete(''))).toEqual(['bo', 'anna']);
@@ -408,7 +408,7 @@ describe('addMany', () => {
     }
   }
 
-  test('reads any iterable as it sends, and tells how far it is', async () => {
+  test('reads any iterable while it sends, and reports its progress', async () => {
     const book = newBook();
     const progress: number[] = [];
     let read = 0;
@@ -428,7 +428,7 @@ describe('addMany', () => {
     expect(await book.size()).toBe(3_001);
   });
 
-  test('keeps what was sent when the source, an entry, the listener or a signal ends it', async () => {
+  test('keeps the sent entries when the source, an entry, the listener or a signal ends it', async () => {
     const ends: [(book: AddressBook) => Promise<unknown>, string][] = [
       [
         (book) =>

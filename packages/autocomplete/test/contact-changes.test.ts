@@ -85,7 +85,7 @@ describe.each([
     const redis = connect();
     const prefix = freshPrefix();
     const recent = new RecentContacts(redis, { prefix, ...options });
-    // What the first use of the script sends twice says nothing of this.
+    // The first use of the script sends two commands.
     await recent.touch('anna', 'a');
     const held = { gate: `${prefix}:gate`, other: connect() };
     const wereThere = await whileHeld<boolean | void>(redis, held, async () => {
@@ -102,7 +102,7 @@ describe.each([
     for (const user of USERS.slice(0, 3)) expect(await recent.list(user)).toEqual([]);
   });
 
-  test('keep the order of a user who shared a call with one whose key is refused', async () => {
+  test('keep the order of a user in a call with a refused key of another user', async () => {
     const prefix = freshPrefix();
     const limited = await limitedTo(`order-${part}`, `~${prefix}:autocomplete:{user-?}:*`);
     const recent = new RecentContacts(limited, { prefix, ...options });
@@ -137,7 +137,7 @@ describe.each([
     expect(part === 'recent' ? kept : kept.length).toEqual(part === 'recent' ? latest : latest.length);
   });
 
-  test('fail for those whose key is of another type, and for nobody else', async () => {
+  test('fail for users with a key of another type, and for no others', async () => {
     const prefix = freshPrefix();
     const recent = new RecentContacts(single, { prefix, ...options });
     const broken = USERS.filter((__, index) => index % 4 === 0);
@@ -145,14 +145,14 @@ describe.each([
     const outcomes = await Promise.allSettled(
       USERS.flatMap((user) => [recent.touch(user, 'a'), recent.remove(user, 'a'), recent.touch(user, 'b')]),
     );
-    const told = outcomes.map((outcome) =>
+    const results = outcomes.map((outcome) =>
       outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason),
     );
     const wrongType: unknown = expect.stringContaining('WRONGTYPE');
     const wanted = USERS.flatMap((user) =>
       broken.includes(user) ? [wrongType, wrongType, wrongType] : [undefined, true, undefined],
     );
-    expect(told).toEqual(wanted);
+    expect(results).toEqual(wanted);
     for (const user of broken) {
       expect(await single.get(`${prefix}:autocomplete:{${user}}:${part}:1`)).toBe('text');
     }
@@ -161,7 +161,7 @@ describe.each([
     }
   });
 
-  test('fail for those whose key the connection may not write, and for nobody else', async () => {
+  test('fail for users whose key the connection may not write, and for no others', async () => {
     const prefix = freshPrefix();
     const limited = await limitedTo(`only-${part}`, `~${prefix}:autocomplete:{user-?}:*`);
     const recent = new RecentContacts(limited, { prefix, ...options });
@@ -195,10 +195,10 @@ describe('a call that is refused', () => {
     const outcomes = await Promise.allSettled(
       users.map((key) => changes.submit({ key, sign: '+', entry: 'a' })),
     );
-    const told = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? 'done' : 'refused'));
+    const results = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? 'done' : 'refused'));
     // Ten users go in three calls, none of them alone.
     expect(calls).toBe(isSentAgain ? 3 + users.length : 3);
-    expect(told).toEqual(users.map(() => (isSentAgain ? 'done' : 'refused')));
+    expect(results).toEqual(users.map(() => (isSentAgain ? 'done' : 'refused')));
   });
 });
 

@@ -4,7 +4,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();
 
-test('what stays is one list per user with contacts, which expires when idle', async () => {
+test('each user with contacts has one list, which expires when idle', async () => {
   const prefix = freshPrefix();
   const recent = new RecentContacts(redis, { prefix, capacity: 2, keepMs: 60_000 });
   await Promise.all(['a', 'b', 'c'].map((contact) => recent.touch('}x', contact)));

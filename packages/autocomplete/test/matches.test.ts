@@ -6,7 +6,7 @@ import { foldText } from '../src/text/folded-text.js';
 import { matchesOf, prefixMatchOf } from '../src/text/matches.js';
 import { nameIn, SCRIPTS, wordIn } from './scripts-of-the-world.js';
 
-/** The name with what is marked in brackets. */
+/** The name with its marked ranges in brackets. */
 function marked(display: string, ranges: readonly { start: number; end: number }[]): string {
   return ranges.toReversed().reduce((text, { start, end }) => {
     return `${text.slice(0, start)}[${text.slice(start, end)}]${text.slice(end)}`;
@@ -104,7 +104,7 @@ describe('matchesOf', () => {
 });
 
 describe.each(SCRIPTS)('in %s', (script) => {
-  test('what is marked begins with what was typed, is sorted, disjoint and within the text', () => {
+  test('ranges begin with the typed text, and are sorted, disjoint and within the name', () => {
     const property = fc.property(
       nameIn(script),
       fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 8 })), { minLength: 1, maxLength: 3 }),
@@ -168,7 +168,7 @@ describe.each(SCRIPTS)('in %s', (script) => {
 
 describe('foldText', () => {
   test.each(['\u00ad', '\u200b', '\ud83d', '\ud83d\u00ad'])(
-    'puts a mark behind what is ignored among the marks of its letter: %j',
+    'counts a mark after an ignored character among the marks of its letter: %j',
     (ignored) => {
       const name = `ท\u0e35\u0e48${ignored}\u3099ก`;
       const folded = foldText(name);
@@ -179,7 +179,7 @@ describe('foldText', () => {
     },
   );
 
-  test('leaves what is ignored at the end of a name out of its ranges', () => {
+  test('leaves ignored characters at the end of a name out of its ranges', () => {
     expect(foldText('ทิ\u00adก').rangeOf(0, 1)).toEqual({ start: 0, end: 2 });
   });
 
@@ -221,7 +221,7 @@ function isInOrder(ranges: readonly { start: number; end: number }[], length: nu
 /** No surrogate pair is cut, and no mark is parted from its letter. */
 function cutsNothing(text: string, start: number, end: number): boolean {
   return [start, end].every((at) => {
-    // No mark is put on a soft hyphen: what comes behind it stands alone.
+    // No mark is put on a soft hyphen: a mark after it stands alone.
     const isMark = /^\p{Mark}/u.test(text.slice(at)) && at > 0 && text[at - 1] !== '\u00ad';
     return !isMark && !/[\ud800-\udbff]$/.test(text.slice(0, at));
   });

@@ -8,7 +8,7 @@ import { completeMentions } from '../examples/mentions/complete-mentions.js';
 const redis = connect();
 type Book = MentionSources['books'][number];
 
-/** A book with these names, and what it was asked. */
+/** A book with these names, and its queries so far. */
 function bookOf(...names: (Partial<Suggestion<unknown>> & { key: string })[]): Book & { asked: unknown[] } {
   const full = names.map((name) => ({
     display: name.key,

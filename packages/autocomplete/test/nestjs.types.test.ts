@@ -6,7 +6,7 @@ import type { Cluster } from 'ioredis';
 
 const redis = connect();
 
-test('forRoot takes a client and options of both, forRootAsync what makes them', () => {
+test('forRoot takes a client and options of both, forRootAsync a factory of them', () => {
   const options: AutocompleteModuleOptions = {
     redis,
     prefix: undefined,
@@ -35,7 +35,7 @@ test('forRoot takes a client and options of both, forRootAsync what makes them',
   AutocompleteModule.forRootAsync({ useFactory: () => ({ prefix: 'app' }) });
 });
 
-test('decorators fit what they decorate', () => {
+test('decorators fit their properties', () => {
   class Decorated {
     @InjectRecentContacts() declare readonly recent: unknown;
 

@@ -65,7 +65,7 @@ describe('normalize', () => {
       const text = String.fromCodePoint(code);
       const form = normalize(text);
       const isStable = normalize(form) === form && normalize(`a${text}b`).startsWith(normalize(`a${text}`));
-      // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+      // oxlint-disable-next-line no-control-regex -- the pattern is for control characters
       if (!isStable || /[\0-\x1f\x7f-\x9f]/.test(form)) wrong.push(code.toString(16));
     }
     expect(wrong).toEqual([]);

@@ -78,10 +78,10 @@ describe.each(BOOKS)('of %s', (_, entries) => {
         for (const [index, limit] of limits.entries()) {
           // With a half-life scores sink from call to call.
           const score = expect.any(Number);
-          const told = all
+          const best = all
             .slice(0, limit)
             .map((one) => ({ ...one, ...('halfLifeMs' in options && { score }) }));
-          expect([text, limit, ...quick[index]!]).toEqual([text, limit, ...told]);
+          expect([text, limit, ...quick[index]!]).toEqual([text, limit, ...best]);
           const page = await book.page(text, { limit });
           const rest = page.cursor === null ? null : await book.page(text, { limit, cursor: page.cursor });
           const keys = [...page.suggestions, ...(rest?.suggestions ?? [])].map(({ key }) => key);
@@ -92,7 +92,7 @@ describe.each(BOOKS)('of %s', (_, entries) => {
   );
 });
 
-test('that failed reject each of those who asked', async () => {
+test('that fail reject each of their callers', async () => {
   const prefix = freshPrefix();
   const book = new AddressBook(redis, 'guild', { prefix });
   await redis.set(`${prefix}:autocomplete:{guild}:t:1:j`, 'no sorted set');

@@ -25,7 +25,7 @@ function round(value: number): number {
   return low % 2 === 0 ? low : low + 1;
 }
 
-/** What is stored, by the formula, beside all touches since the contact came in. */
+/** The stored rank, by the formula, and all touches since the contact came in. */
 interface Kept {
   rank: number;
   readonly touchedAt: number[];

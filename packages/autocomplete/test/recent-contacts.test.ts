@@ -86,7 +86,7 @@ describe('touch', () => {
 });
 
 describe('remove', () => {
-  test('says whether the contact was there', async () => {
+  test('returns whether the contact existed', async () => {
     const recent = create();
     await recent.touch('anna', 'Jack');
     expect(await recent.remove('anna', 'jack')).toBe(false);
@@ -151,7 +151,7 @@ describe('complete', () => {
     },
   );
 
-  test('a text of nothing but spaces or accents matches all, one of 10 kB what begins with it', async () => {
+  test('a text of nothing but spaces or accents matches all, one of 10 kB only longer names', async () => {
     const recent = create();
     await recent.touch('anna', 'jack');
     for (const text of ['  ', '\u0301\u0308', '\u200d', '\t\n\0'])
@@ -230,7 +230,7 @@ describe('options', () => {
     expect(() => new RecentContacts(redis, options)).toThrow(RangeError);
   });
 
-  test('a client that is none is refused', () => {
+  test('a value other than a client is refused', () => {
     expect(() => new RecentContacts({} as typeof redis)).toThrow(TypeError);
   });
 });

@@ -33,8 +33,8 @@ test.each([
   const recent = new RecentContacts(cluster, options);
   await Promise.all(users.flatMap((user) => ['jack', 'José'].map((contact) => recent.touch(user, contact))));
   await servers.replicated();
-  // A node tells of a replica when it has heard that the replica has something.
-  await until('replicas of all masters in the eyes of all nodes', async () => {
+  // A node lists a replica when it knows that the replica has data.
+  await until('all nodes to list replicas of all masters', async () => {
     const slots = await Promise.all(servers.nodes.map((node) => node.command('CLUSTER', 'SLOTS')));
     return (slots as unknown[][][]).every((ranges) => ranges.every((range) => range.length === 4));
   });

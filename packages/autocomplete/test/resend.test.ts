@@ -13,7 +13,7 @@ interface World {
   readonly ranked: RecentContacts;
 }
 
-/** What a write returns; what it returns after a resend, if that differs; and whether it then counts twice. */
+/** A write with its answer, its answer after a resend if that differs, and whether it then counts twice. */
 interface Write {
   readonly act: (world: World) => Promise<unknown>;
   readonly answer: unknown;

@@ -2,7 +2,7 @@
 import { normalize } from '@mortise/autocomplete';
 import * as fc from 'fast-check';
 
-/** Letters, and what is put on them, by script. */
+/** Letters and their marks, by script. */
 const ALPHABETS: Readonly<Record<string, readonly string[]>> = {
   ASCII: ['a', 'b', 'J', 'o', 'S', 'm', 'i', 't', 'h', '7', "'", 'z'],
   'Latin with diacritics': ['é', 'e\u0301', 'Ł', 'ß', 'ẞ', 'ø', 'Æ', 'ñ', 'ﬁ', 'İ', 'ı', 'ǆ', 'a', 's'],
@@ -26,7 +26,7 @@ export function wordIn(script: string): fc.Arbitrary<string> {
     .filter((word) => normalize(word) !== '');
 }
 
-/** A name of one to four words, with what people put between them. */
+/** A name of one to four words, with separators as people write them. */
 export function nameIn(script: string): fc.Arbitrary<string> {
   const between = fc.constantFrom(' ', '-', ', ', '  ', '.', '\u3000', ' \u00ad');
   return fc

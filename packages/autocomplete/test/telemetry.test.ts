@@ -49,7 +49,7 @@ test('telemetry that throws harms no call and is printed once; no method is need
   expect(await silent.complete('anna', 'j')).toEqual([]);
 });
 
-test('what is no telemetry is refused', () => {
+test('a value other than an object is refused', () => {
   const telemetry = 'otel' as unknown as Telemetry;
   expect(() => new RecentContacts(redis, { telemetry })).toThrow('telemetry must be an object, got string');
   expect(() => new AddressBook(redis, 'guild', { telemetry })).toThrow('telemetry must be an object');

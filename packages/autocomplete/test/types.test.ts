@@ -6,7 +6,7 @@ import { Cluster } from 'ioredis';
 
 const redis = connect();
 
-test('the types are what the README says', async () => {
+test('the types are those of the README', async () => {
   const recent = new RecentContacts(redis, { prefix: freshPrefix(), capacity: 10, keepMs: 5_000 });
   const touched: void = await recent.touch('anna', 'jack');
   const contacts: string[] = await recent.list('anna');
@@ -15,7 +15,7 @@ test('the types are what the README says', async () => {
   expect([touched, contacts, matches, wasThere]).toEqual([undefined, ['jack'], ['jack'], true]);
 });
 
-test('what the compiler refuses is refused at run time as well', async () => {
+test('values of wrong types are refused at run time as well', async () => {
   const recent = new RecentContacts(redis, { prefix: freshPrefix() });
   // @ts-expect-error -- a URL is no client
   expect(() => new RecentContacts('redis://127.0.0.1')).toThrow(TypeError);

@@ -6,8 +6,8 @@
  * prefix that covers a whole block has a top set with its best names. A top set has every name that ranks before its last
  * one, so it is exact up to there; deeper answers are merged from the parts of the prefix.
  *
- * Rejected: one sorted set in the order of bytes and one by score (230 B a name), a sorted set for each prefix (550 to 630
- * B), and a block as one packed string (2 KB of replication for each change of a score).
+ * Rejected: one sorted set in the order of bytes and one by score take 230 B a name. A sorted set for each prefix takes 550
+ * to 630 B. A block as one packed string costs 2 KB of replication for each change of a score.
  */
 import { requireClient, requireName, requireOptions, SafeTelemetry } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';

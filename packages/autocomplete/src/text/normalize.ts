@@ -32,8 +32,8 @@ export function normalize(text: string): string {
 }
 
 /**
- * The form of a piece of a text: a leading space stays. The forms of all pieces make the form of the text, with one space
- * where several meet and none at the start, if no piece begins with a mark of the piece before.
+ * The form of a piece of a text: a leading space stays. The forms of all pieces make the form of the text if no piece begins
+ * with a mark of the piece before. Several spaces that meet become one, and leading ones none.
  */
 export function foldPiece(piece: string): string {
   // Ignored characters are removed before and after NFKD, which sorts marks, but not across ignored characters.

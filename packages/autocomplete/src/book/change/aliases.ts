@@ -11,8 +11,8 @@ export const MAX_ALIASES = 16;
 /**
  * The aliases of an entry, its own first, then those of `keysOf`; each once, without the display form itself.
  *
- * Throws TypeError unless `aliases` and the result of `keysOf` are arrays of well-formed texts, and RangeError for a text
- * without 1 to 1,024 bytes, or more than 16. Errors of `keysOf` pass through.
+ * Throws TypeError unless `aliases` and the result of `keysOf` are arrays of well-formed texts. Throws RangeError for a
+ * text without 1 to 1,024 bytes, and for more than 16. Errors of `keysOf` pass through.
  */
 export function aliasesOf(
   entry: Pick<AddEntry<unknown>, 'key' | 'display' | 'aliases'>,

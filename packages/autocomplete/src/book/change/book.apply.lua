@@ -6,8 +6,8 @@
 --
 -- KEYS
 --   directory    ZSET with score 0 of <start> NUL <number of block>, in a book of several blocks; until one block is left
---   meta         HASH: size (entries), blocks (the highest number), markedUntil (the number of blocks at which the next rebuild of the
---                marks begins), markedTo (how far a rebuild has come); until the book is empty
+--   meta         HASH: size (entries), blocks (the highest number), markedUntil (the blocks at which the next rebuild of the marks
+--                begins), markedTo (how far a rebuild has come); until the book is empty
 --   cards        HASH encoded key -> forms, separated by \1, NUL, and data that Lua does not read; until the last card goes
 --   firstBlock   ZSET member -> rank; other blocks have other numbers at the end of the name; until it is empty
 --   tops         the beginning of the names of top sets, followed by the prefix: ZSET member -> rank; until the prefix is light
@@ -20,8 +20,8 @@
 --                card or the encoded id of a boost, or empty; the number of members that the key determines, and these; for add: the
 --                number of members of the entry, and these
 -- RETURNS
---   for each add and remove 1 if the entry was there, else 0; for each boost the new score as a string, an empty string if there is
---   no such entry, or ! if another boost has had its id
+--   for each add and remove 1 if the entry existed, else 0; for each boost the new score as a string, an empty string without such
+--   an entry, or ! if another boost has had its id
 local directory, meta, cards, firstBlock, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local requests, marks, absent = KEYS[6], KEYS[7], KEYS[8]
 local halfLifeMs = tonumber(ARGV[1])

@@ -4,8 +4,8 @@
 
 -- Shorter tokens are not edited, since they would match too many names.
 local LEAST_POINTS = 3
--- Maximum of reads of a call: directory entries, blocks and top sets. An error in the first letter is searched last. In a
--- book with hundreds of first letters with many names each, such as a large one of Han, the search for it may end early.
+-- Maximum of reads of a call: directory entries, blocks and top sets. An error in the first letter is searched last. That
+-- search may end early in a book with many names for each of hundreds of first letters, such as a large one of Han.
 local MAX_READS = 1000
 
 -- The cost of a read of the directory, and of a test of the marks, where a read of a block costs 1.
@@ -98,16 +98,16 @@ local function isEdited(text, token)
   if textRest == '' then
     return false
   end
-  local behind, textBehind = sub(rest, endOf(rest, 1) + 1), sub(textRest, endOf(textRest, 1) + 1)
-  if begins(textBehind, rest) then
+  local shorter, textShorter = sub(rest, endOf(rest, 1) + 1), sub(textRest, endOf(textRest, 1) + 1)
+  if begins(textShorter, rest) then
     return true
-  elseif behind == '' then
+  elseif shorter == '' then
     return false
-  elseif begins(textBehind, behind) or begins(textRest, behind) then
+  elseif begins(textShorter, shorter) or begins(textRest, shorter) then
     return true
   end
-  local swapped = endOf(behind, 1)
-  return begins(textRest, sub(behind, 1, swapped) .. sub(rest, 1, #rest - #behind) .. sub(behind, swapped + 1))
+  local swapped = endOf(shorter, 1)
+  return begins(textRest, sub(shorter, 1, swapped) .. sub(rest, 1, #rest - #shorter) .. sub(shorter, swapped + 1))
 end
 
 -- Whether a turned form fits an order of tokens after an edit in the first one. A single token may extend into the second word.
@@ -140,7 +140,7 @@ local function candidates(orders, most, cursor)
   local function walk(order, isOfFirst)
     local token, second = order[1], order[2]
     local points, checked = pointsOf(token), {}
-    local behind = second and ' ' .. literal(second) .. '*' or ''
+    local ofSecond = second and ' ' .. literal(second) .. '*' or ''
     local shorter = table.concat(points, '', 1, #points - 1)
 
     local function readBlocks(places, pattern, isWanted)
@@ -159,7 +159,7 @@ local function candidates(orders, most, cursor)
       end
       blocksRead = blocksRead + DIRECTORY_READ
       if second then
-        scan(edited, literal(edited) .. '*' .. behind, edited, visit)
+        scan(edited, literal(edited) .. '*' .. ofSecond, edited, visit)
         return
       end
       local places = lightPlacesOf(edited)
@@ -189,7 +189,7 @@ local function candidates(orders, most, cursor)
       prefix, deepest = prefix .. points[deepest], deepest + 1
     end
     if deepest <= #points and isOfFirst == (deepest == 1) then
-      readBlocks(partsOf(prefix), literal(prefix) .. '*' .. behind, function(member)
+      readBlocks(partsOf(prefix), literal(prefix) .. '*' .. ofSecond, function(member)
         return fitsEdited(formIn(member), order)
       end)
     end
@@ -200,7 +200,7 @@ local function candidates(orders, most, cursor)
       local without = prefix .. tail
       local swapped = not isLast and prefix .. points[at + 1] .. points[at] .. table.concat(points, '', at + 2)
       local more = points[at] .. tail
-      local pattern = '*' .. literal(isLast and more or tail) .. '*' .. behind
+      local pattern = '*' .. literal(isLast and more or tail) .. '*' .. ofSecond
 
       -- Whether a member that matches the pattern has exactly one replaced or inserted code point.
       local function isNear(member)
