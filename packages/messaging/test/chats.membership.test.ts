@@ -1,27 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { Chats } from '@mortise/messaging';
-import type { ChatsOptions } from '@mortise/messaging';
-import { connect, freshPrefix } from '@mortise/test-kit';
 import { describeChat, HOSTILE } from './chat-state.js';
-
-const redis = connect();
-let prefix = '';
-
-function open(options: ChatsOptions = {}): Chats {
-  prefix = freshPrefix();
-  return new Chats(redis, { prefix, ...options });
-}
-
-async function openChat(options: ChatsOptions = {}): Promise<Chats> {
-  const chats = open(options);
-  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'] });
-  return chats;
-}
-
-async function keys(): Promise<string[]> {
-  const all = await redis.keys(`${prefix}:*`);
-  return all.map((key) => key.slice(prefix.length + ':messaging:'.length)).toSorted();
-}
+import { keys, open, openChat, prefix, redis } from './guild.js';
 
 const key = (part: string): string => `${prefix}:messaging:{guild}:${part}`;
 

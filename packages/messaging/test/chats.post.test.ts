@@ -1,33 +1,8 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { InvalidBodyError, Chats, NotAllowedError, UnknownIdError } from '@mortise/messaging';
-import type { ChatsOptions } from '@mortise/messaging';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect } from '@mortise/test-kit';
 import { describeChat, HOSTILE } from './chat-state.js';
-
-const redis = connect();
-let prefix = '';
-
-function open(options: ChatsOptions = {}): Chats {
-  prefix = freshPrefix();
-  return new Chats(redis, { prefix, ...options });
-}
-
-/** A chat of anna (its owner), bob and carl. */
-async function openChat(options: ChatsOptions = {}): Promise<Chats> {
-  const chats = open(options);
-  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'] });
-  return chats;
-}
-
-/** A key is left behind by no refusal. */
-async function keys(): Promise<string[]> {
-  const all = await redis.keys(`${prefix}:*`);
-  return all.map((key) => key.slice(prefix.length + ':messaging:'.length)).toSorted();
-}
-
-afterEach(() => {
-  prefix = '';
-});
+import { keys, open, openChat, prefix, redis } from './guild.js';
 
 describe('post', () => {
   test('numbers messages from 1, whoever they are from, and returns the ids', async () => {

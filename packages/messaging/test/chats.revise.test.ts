@@ -1,17 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { Chats } from '@mortise/messaging';
-import type { ChatsOptions } from '@mortise/messaging';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import type { Chats, ChatsOptions } from '@mortise/messaging';
 import { describeChat } from './chat-state.js';
-
-const redis = connect();
-let prefix = '';
+import { openChat as openGuild, prefix, redis } from './guild.js';
 
 /** A chat of anna (its owner), bob and carl, with a message of bob's. */
 async function openChat(options: ChatsOptions = {}): Promise<Chats> {
-  prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix, ...options });
-  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'] });
+  const chats = await openGuild(options);
   await chats.post('guild', 'bob', 'one');
   return chats;
 }

@@ -1,30 +1,14 @@
 /** The cost of following: an added round trip shows here. */
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import { commands, connect, freshPrefix, until } from '@mortise/test-kit';
+import { commands, connect, until } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
-import { Reader } from './follow-reader.js';
-
-const redis = connect();
-const readers: Reader[] = [];
-let prefix = '';
-
-afterEach(async () => {
-  for (const reader of readers.splice(0)) await reader.stop();
-});
+import { openChat, prefix, read, redis } from './guild.js';
 
 async function openChats(): Promise<Chats> {
-  prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix });
-  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'] });
+  const chats = await openChat();
   await chats.create({ chatId: 'other', sender: 'anna', members: ['bob', 'carl'] });
   return chats;
-}
-
-function read(chats: Chats, member: string): Reader {
-  const reader = new Reader(chats, member);
-  readers.push(reader);
-  return reader;
 }
 
 /** The commands of the package, without those inside scripts. */

@@ -1,42 +1,13 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { ChatsOptions, FollowOptions } from '@mortise/messaging';
-import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
+import type { FollowOptions } from '@mortise/messaging';
+import { transcript, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { HOSTILE } from './chat-state.js';
 import { Reader, textOf } from './follow-reader.js';
+import { open, openChat, prefix, read, redis, upTo } from './guild.js';
 import { keepPosting } from './keep-posting.js';
 import { slowlyAfter } from './stepwise-client.js';
-
-const redis = connect();
-const readers: Reader[] = [];
-let prefix = '';
-
-afterEach(async () => {
-  for (const reader of readers.splice(0)) await reader.stop();
-});
-
-function open(options: ChatsOptions = {}): Chats {
-  prefix = freshPrefix();
-  return new Chats(redis, { prefix, ...options });
-}
-
-async function openChat(options: ChatsOptions = {}): Promise<Chats> {
-  const chats = open(options);
-  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'] });
-  return chats;
-}
-
-/** Earlier posts are delivered, so the follower is at work. */
-async function read(
-  chats: Chats,
-  member: string,
-  options: Omit<FollowOptions, 'signal'> = {},
-): Promise<Reader> {
-  const reader = new Reader(chats, member, options);
-  readers.push(reader);
-  return reader;
-}
 
 /** A follower that has got everything that was there, so what comes now is pushed. */
 async function readLive(
@@ -45,7 +16,7 @@ async function readLive(
   options: Omit<FollowOptions, 'signal'> = {},
 ): Promise<Reader> {
   const { id } = await chats.post('guild', 'anna', 'live');
-  const reader = await read(chats, member, options);
+  const reader = read(chats, member, options);
   await reader.hasText(`guild:${id}`);
   return reader;
 }
@@ -55,7 +26,7 @@ describe('messages', () => {
     const chats = await openChat();
     for (const body of ['1', '2', '3']) await chats.post('guild', 'anna', body);
     await chats.ack('guild', 'bob', 1);
-    const reader = await read(chats, 'bob');
+    const reader = read(chats, 'bob');
     await reader.has(2);
     await chats.post('guild', 'carl', '4');
     await reader.has(3);
@@ -75,7 +46,7 @@ describe('messages', () => {
   test('have the epoch of their chat, so that an ack is not one of a later chat of the name', async () => {
     const chats = await openChat({ maxMessages: 2 });
     for (const body of ['1', '2', '3']) await chats.post('guild', 'anna', body);
-    const reader = await read(chats, 'bob');
+    const reader = read(chats, 'bob');
     await reader.hasText('guild:3');
     const [{ epoch } = { epoch: 0 }] = await chats.chatsOf('bob');
     expect(reader.events).toMatchObject([
@@ -106,7 +77,7 @@ describe('messages', () => {
     const post = (): Promise<unknown> =>
       Promise.all(chatIds.flatMap((chatId) => [1, 2, 3, 4, 5].map((n) => chats.post(chatId, 'anna', n))));
     await post();
-    const reader = await read(chats, 'bob');
+    const reader = read(chats, 'bob');
     await post();
     await reader.has(200);
     for (const chatId of chatIds) expect(reader.ids(chatId)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -115,18 +86,18 @@ describe('messages', () => {
   test('posted in large batches are fetched if the push was not kept', async () => {
     const chats = await openChat();
     const reader = await readLive(chats, 'bob');
-    await Promise.all(Array.from({ length: 1_000 }, (_, index) => chats.post('guild', 'anna', index)));
+    await Promise.all(upTo(1_000).map((n) => chats.post('guild', 'anna', n)));
     await reader.has(1_001);
-    expect(reader.ids('guild')).toEqual(Array.from({ length: 1_001 }, (_, index) => index + 1));
+    expect(reader.ids('guild')).toEqual(upTo(1_001));
   });
 
   test('with large bodies are fetched in pages by bytes', async () => {
     const chats = await openChat();
     const body = 'x'.repeat(60_000);
     await Promise.all(Array.from({ length: 20 }, () => chats.post('guild', 'anna', body)));
-    const reader = await read(chats, 'bob');
+    const reader = read(chats, 'bob');
     await reader.has(20);
-    expect(reader.ids('guild')).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    expect(reader.ids('guild')).toEqual(upTo(20));
   });
 
   test('posted while a follower catches up come once and in order', async () => {
@@ -134,13 +105,13 @@ describe('messages', () => {
     const stop = keepPosting((n) => Promise.all([1, 2, 3].map(() => chats.post('guild', 'anna', n))));
     const followers = [];
     for (let round = 0; round < 10; round += 1) {
-      const reader = await read(chats, 'bob');
+      const reader = read(chats, 'bob');
       await reader.has(50);
       followers.push(reader);
     }
     const count = 3 * (await stop());
     for (const reader of followers) await reader.hasText(`guild:${count}`);
-    const ids = Array.from({ length: count }, (_, index) => index + 1);
+    const ids = upTo(count);
     expect(followers.map((reader) => reader.ids('guild'))).toEqual(followers.map(() => ids));
   });
 
@@ -151,7 +122,7 @@ describe('messages', () => {
     await chats.edit('guild', 'anna', 2, 'two, edited');
     await chats.delete('guild', 'anna', 1);
     await early.has(4);
-    const late = await read(chats, 'carl');
+    const late = read(chats, 'carl');
     await late.has(3);
     expect(early.texts).toEqual(['guild:1', 'guild:2', 'guild:3 edit 2', 'guild:4 delete 1']);
     expect(late.texts).toEqual(['guild:2', 'guild:3 edit 2', 'guild:4 delete 1']);
@@ -161,22 +132,22 @@ describe('messages', () => {
   test('two followers of one member both get everything', async () => {
     const chats = await openChat();
     const [one, two] = [await readLive(chats, 'bob'), await readLive(chats, 'bob')];
-    await Promise.all(Array.from({ length: 50 }, (_, index) => chats.post('guild', 'anna', index)));
+    await Promise.all(upTo(50).map((n) => chats.post('guild', 'anna', n)));
     await Promise.all([one.hasText('guild:52'), two.hasText('guild:52')]);
-    const ids = Array.from({ length: 52 }, (_, index) => index + 1);
+    const ids = upTo(52);
     expect([one.ids('guild'), two.ids('guild')]).toEqual([ids, ids]);
   });
 
   test.each(HOSTILE.map((name) => [name]))('pass for a chat and a member called %j', async (name) => {
     const chats = open();
     await chats.create({ chatId: name, sender: 'anna', members: [name], body: 1 });
-    const reader = await read(chats, name);
+    const reader = read(chats, name);
     await reader.has(1);
     await chats.post(name, 'anna', 2);
     await chats.typing(name, 'anna');
     await reader.has(3);
     expect(reader.texts).toEqual([`${name}:1`, `${name}:2`, `${name} typing anna`]);
-    const resumed = await read(chats, name, { after: reader.events[0]!.token });
+    const resumed = read(chats, name, { after: reader.events[0]!.token });
     await resumed.has(1);
     expect(resumed.texts).toEqual([`${name}:2`]);
   });
@@ -185,33 +156,31 @@ describe('messages', () => {
 describe('a slow reader', () => {
   test('holds nothing up, and loses and doubles nothing', async () => {
     const chats = await openChat();
-    const reader = new Reader(chats, 'bob');
-    readers.push(reader);
+    const reader = read(chats, 'bob');
     reader.hold();
     await chats.post('guild', 'anna', 0);
     await reader.has(1);
     for (let round = 0; round < 20; round += 1) {
-      await Promise.all(Array.from({ length: 20 }, (_, index) => chats.post('guild', 'anna', index)));
+      await Promise.all(upTo(20).map((n) => chats.post('guild', 'anna', n)));
     }
     reader.release();
     await reader.hasText('guild:401');
-    expect(reader.ids('guild')).toEqual(Array.from({ length: 401 }, (_, index) => index + 1));
+    expect(reader.ids('guild')).toEqual(upTo(401));
   });
 
   test('that the cap of the chat overtakes gets the gap', async () => {
     const chats = await openChat({ maxMessages: 100 });
-    const reader = new Reader(chats, 'bob');
-    readers.push(reader);
+    const reader = read(chats, 'bob');
     reader.hold();
     await chats.post('guild', 'anna', 0);
     await reader.has(1);
-    await Promise.all(Array.from({ length: 500 }, (_, index) => chats.post('guild', 'anna', index)));
+    await Promise.all(upTo(500).map((n) => chats.post('guild', 'anna', n)));
     reader.release();
     await reader.hasText('guild:501');
     expect(reader.texts.slice(0, 3)).toEqual(['guild:1', 'guild gap 2-401', 'guild:402']);
     expect(reader.ids('guild')).toEqual([1, ...Array.from({ length: 100 }, (_, index) => index + 402)]);
     // The token of the gap is behind it.
-    const resumed = await read(chats, 'bob', { after: reader.events[1]!.token });
+    const resumed = read(chats, 'bob', { after: reader.events[1]!.token });
     await resumed.hasText('guild:501');
     expect(resumed.texts[0]).toBe('guild:402');
   });
@@ -219,12 +188,11 @@ describe('a slow reader', () => {
   test('gets no gap for freed messages that the member has acked', async () => {
     const chats = open();
     await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
-    const reader = new Reader(chats, 'bob');
-    readers.push(reader);
+    const reader = read(chats, 'bob');
     reader.hold();
     await chats.post('guild', 'anna', 0);
     await reader.has(1);
-    await Promise.all(Array.from({ length: 300 }, (_, index) => chats.post('guild', 'anna', index)));
+    await Promise.all(upTo(300).map((n) => chats.post('guild', 'anna', n)));
     await new Chats(redis, { prefix }).ack('guild', 'bob', 200);
     reader.release();
     await reader.hasText('guild:301');
@@ -233,17 +201,23 @@ describe('a slow reader', () => {
   });
 });
 
+/** The ids of messages and gaps. */
+function reportedBy(reader: Reader): number[] {
+  return reader.events.flatMap((event) => {
+    if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
+    return 'message' in event ? [event.message.id] : [];
+  });
+}
+
 describe('a member who leaves while nobody reads', () => {
   /** Bob has got the first message, and is not read on. */
   async function holding(chats: Chats): Promise<Reader> {
-    const reader = await read(chats, 'bob');
+    const reader = read(chats, 'bob');
     reader.hold();
     await chats.post('guild', 'anna', 1);
     await reader.has(1);
     return reader;
   }
-
-  const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
   test('gets the stored messages from before that, and no later ones', async () => {
     const chats = await openChat();
@@ -269,11 +243,7 @@ describe('a member who leaves while nobody reads', () => {
     reader.release();
     await reader.hasText('guild left bob');
     expect(reader.ids('guild')).toEqual([1, ...upTo(301).slice(-reader.ids('guild').length + 1)]);
-    const reported = reader.events.flatMap((event) => {
-      if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
-      return 'message' in event ? [event.message.id] : [];
-    });
-    expect(reported).toEqual([1, ...upTo(301).slice(200)]);
+    expect(reportedBy(reader)).toEqual([1, ...upTo(301).slice(200)]);
   });
 
   test('and was the last one, gets the gap, too', async () => {
@@ -284,11 +254,7 @@ describe('a member who leaves while nobody reads', () => {
     for (const member of ['anna', 'bob']) await chats.leave('guild', member);
     reader.release();
     await reader.hasText('guild left bob');
-    const reported = reader.events.flatMap((event) => {
-      if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
-      return 'message' in event ? [event.message.id] : [];
-    });
-    expect(reported).toEqual(upTo(101));
+    expect(reportedBy(reader)).toEqual(upTo(101));
   });
 });
 
@@ -495,7 +461,7 @@ describe('membership', () => {
     await chats.leave('guild', 'dora');
     const bob = await readLive(chats, 'bob');
     await chats.create({ chatId: 'own', sender: 'anna', members: ['dora'], body: 'ready' });
-    const dora = await read(chats, 'dora');
+    const dora = read(chats, 'dora');
     await dora.hasText('own:1');
     for (const body of ['2', '3']) await chats.post('guild', 'anna', body);
     await bob.hasText('guild:3');
@@ -552,7 +518,7 @@ describe('membership', () => {
 
   test('a member without chats gets later ones', async () => {
     const chats = await openChat();
-    const reader = await read(chats, 'nobody');
+    const reader = read(chats, 'nobody');
     const joined = chats.join('guild', 'nobody').then(() => chats.post('guild', 'anna', 1));
     await joined;
     await reader.hasText('guild:1').catch(() => undefined);
@@ -566,7 +532,7 @@ describe('mutes', () => {
     await chats.create({ chatId: 'other', sender: 'anna', members: ['bob'] });
     await chats.mute('guild', 'bob');
     for (const n of [1, 2]) await chats.post('guild', 'anna', n);
-    const [reader, all] = [await read(chats, 'bob'), await read(chats, 'bob', { includeMuted: true })];
+    const [reader, all] = [read(chats, 'bob'), read(chats, 'bob', { includeMuted: true })];
     await all.hasText('guild:2');
     await chats.post('other', 'anna', 1);
     await reader.hasText('other:1');
@@ -592,13 +558,13 @@ describe('mutes', () => {
     await chats.unmute('guild', 'bob');
     const { id } = await chats.post('guild', 'anna', 'again');
     await reader.hasText(`guild:${id}`);
-    expect(reader.ids('guild')).toEqual(Array.from({ length: id }, (_, index) => index + 1));
+    expect(reader.ids('guild')).toEqual(upTo(id));
   });
 
   test('a mute that ends by itself is over then', async () => {
     const chats = await openChat();
     await chats.mute('guild', 'bob', { untilMs: Date.now() + 300 });
-    const reader = await read(chats, 'bob');
+    const reader = read(chats, 'bob');
     await chats.post('guild', 'anna', 1);
     await reader.hasText('guild:1');
     expect(Date.now()).toBeGreaterThan(reader.events[0]!.type === 'message' ? 0 : Infinity);

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { ChatsOptions } from '@mortise/messaging';
-import { connect, freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
 import {
   encodePosition,
@@ -13,28 +11,11 @@ import {
   splitToken,
 } from '../src/follow/resume-token.js';
 import type { Position } from '../src/follow/resume-token.js';
-import { Reader } from './follow-reader.js';
+import type { Reader } from './follow-reader.js';
+import { openChat, prefix, read as follow, redis, upTo } from './guild.js';
 
-const redis = connect();
-const readers: Reader[] = [];
-let prefix = '';
-
-afterEach(async () => {
-  for (const reader of readers.splice(0)) await reader.stop();
-});
-
-async function openChat(options: ChatsOptions = {}): Promise<Chats> {
-  prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix, ...options });
-  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'] });
-  return chats;
-}
-
-function read(chats: Chats, after?: string, member = 'bob'): Reader {
-  const reader = new Reader(chats, member, after === undefined ? {} : { after });
-  readers.push(reader);
-  return reader;
-}
+const read = (chats: Chats, after?: string): Reader =>
+  follow(chats, 'bob', after === undefined ? {} : { after });
 
 async function post(chats: Chats, count: number, chatId = 'guild'): Promise<void> {
   for (let n = 0; n < count; n += 1) await chats.post(chatId, 'anna', n);
@@ -53,7 +34,7 @@ describe('resuming', () => {
       const resumed = read(chats, after);
       await chats.post('guild', 'anna', 'more');
       await resumed.hasText(`guild:${11 + index}`);
-      expect(resumed.ids('guild')).toEqual(Array.from({ length: 10 }, (_, n) => index + 2 + n));
+      expect(resumed.ids('guild')).toEqual(upTo(10).map((n) => index + 1 + n));
     }
   });
 
@@ -111,10 +92,9 @@ describe('resuming', () => {
     const chatIds = Array.from({ length: 50 }, (_, index) => `chat-${index}`);
     for (const chatId of chatIds) await chats.create({ chatId, sender: 'anna', members: ['bob', 'carl'] });
     const moved = chatIds.slice(10, 30);
-    const first = new Reader(chats, 'bob', {}, async (event) => {
+    const first = follow(chats, 'bob', {}, async (event) => {
       if ('message' in event) await chats.ack(event.chatId, 'bob', event.message.id);
     });
-    readers.push(first);
     for (const chatId of moved) await post(chats, 1, chatId);
     await first.has(moved.length);
     await chats.typing('guild', 'anna');
@@ -133,7 +113,7 @@ describe('resuming', () => {
     const first = read(chats);
     await first.has(3);
     await first.stop();
-    await Promise.all(Array.from({ length: 50 }, (_, n) => chats.post('guild', 'anna', n)));
+    await Promise.all(upTo(50).map((n) => chats.post('guild', 'anna', n)));
     const resumed = read(chats, first.events[1]!.token);
     await resumed.hasText('guild:53');
     expect(resumed.texts.slice(0, 2)).toEqual(['guild gap 3-43', 'guild:44']);

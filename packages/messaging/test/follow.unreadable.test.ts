@@ -2,23 +2,21 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatUnreadableError } from '@mortise/messaging';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
-import { Reader } from './follow-reader.js';
+import { freshPrefix, until } from '@mortise/test-kit';
+import type { Reader } from './follow-reader.js';
+import { read, redis } from './guild.js';
 
-const redis = connect();
-const readers: Reader[] = [];
 /** Damaged chats are tried again after this time; here, soon. */
-const REST_MS = 5_000;
+const RETRY_MS = 5_000;
 
 beforeEach(() => {
   const { setTimeout } = globalThis;
   jest
     .spyOn(globalThis, 'setTimeout')
-    .mockImplementation((act: () => void, ms?: number) => setTimeout(act, ms === REST_MS ? 20 : ms));
+    .mockImplementation((act: () => void, ms?: number) => setTimeout(act, ms === RETRY_MS ? 20 : ms));
 });
 
-afterEach(async () => {
-  for (const reader of readers.splice(0)) await reader.stop();
+afterEach(() => {
   jest.restoreAllMocks();
 });
 
@@ -35,11 +33,8 @@ async function create(chatIds: readonly string[]): Promise<{ prefix: string; cha
   return { prefix, chats };
 }
 
-function read(chats: Chats, onUnreadable: (error: ChatUnreadableError) => void): Reader {
-  const reader = new Reader(chats, 'ben', { onUnreadable });
-  readers.push(reader);
-  return reader;
-}
+const readBen = (chats: Chats, onUnreadable: (error: ChatUnreadableError) => void): Reader =>
+  read(chats, 'ben', { onUnreadable });
 
 const DAMAGES: Readonly<Record<string, (prefix: string) => Promise<unknown>>> = {
   'a chat of another type': (prefix) => redis.set(keyOf(prefix, 'bad', 'chat'), 'x'),
@@ -56,7 +51,7 @@ test.each(Object.keys(DAMAGES))('%s leaves the other chats readable', async (dam
   const state = await Promise.all(parts.map((key) => redis.dumpBuffer(key)));
   await DAMAGES[damage]!(prefix);
   const reported: ChatUnreadableError[] = [];
-  const reader = read(chats, (error) => reported.push(error));
+  const reader = readBen(chats, (error) => reported.push(error));
   await until('two calls', () => reported.length > 1);
   expect(reported[0]).toMatchObject({ code: 'ERR_CHAT_UNREADABLE', chatId: 'bad', cause: expect.anything() });
   await chats.post('good', 'anna', 4);
@@ -74,7 +69,7 @@ test('many of them leave the others the room to fetch', async () => {
   const { prefix, chats } = await create([...bad, 'good']);
   for (const chatId of bad) await redis.set(keyOf(prefix, chatId, 'log'), 'x');
   const reported = new Set<string>();
-  const reader = read(chats, ({ chatId }) => reported.add(chatId));
+  const reader = readBen(chats, ({ chatId }) => reported.add(chatId));
   await reader.hasText('good:3');
   await until('a call for each', () => reported.size === bad.length);
   expect(reader.ids('good')).toEqual([1, 2, 3]);
@@ -94,7 +89,7 @@ test('a leave is an event, with the gap', async () => {
   const { prefix, chats } = await create(['bad']);
   await redis.lset(keyOf(prefix, 'bad', 'log'), 1, '2:7:anna\0{');
   const onUnreadable = jest.fn();
-  const reader = read(chats, onUnreadable);
+  const reader = readBen(chats, onUnreadable);
   await until('a call', () => onUnreadable.mock.calls.length > 0);
   await chats.leave('bad', 'ben');
   await reader.hasText('bad left ben');
@@ -103,7 +98,7 @@ test('a leave is an event, with the gap', async () => {
 
 test('a foreign message on the channel of a chat harms nothing', async () => {
   const { prefix, chats } = await create(['good']);
-  const reader = read(chats, jest.fn());
+  const reader = readBen(chats, jest.fn());
   await reader.hasText('good:3');
   const channel = keyOf(prefix, 'good', 'events');
   for (const said of ['hello', '*:m\0\0\0\x05xxxxx', '*:m\x7f\x7f\x7f\x7f', '*:\0']) {

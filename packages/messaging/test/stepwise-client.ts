@@ -28,12 +28,12 @@ export function slowlyAfter(
   redis: Redis | Cluster,
   steps: number,
 ): { slow: RedisClient; release: () => void } {
-  const { passed, open } = gate();
+  const released = gate();
   const slow = interposed(redis, async (step, send) => {
-    if (step > steps) await passed;
+    if (step > steps) await released.passed;
     return send();
   });
-  return { slow, release: open };
+  return { slow, release: () => released.open() };
 }
 
 /** Runs an action at each death that it can die, until it lives through; it learns whether it did. */
