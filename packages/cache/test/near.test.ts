@@ -250,6 +250,15 @@ describe('a break', () => {
     }
   });
 
+  test('stop while the tier connects reports nothing', async () => {
+    for (let commands = 0; commands < 8; commands += 1) {
+      const { cache, errors } = pagesOf(redis, { near });
+      for (let command = 0; command <= commands; command += 1) await cache.get('tools');
+      await cache.stop();
+      expect(errors).toEqual([]);
+    }
+  });
+
   test('stop closes the connections, and the next read opens them again', async () => {
     const named = connect();
     const prefix = freshPrefix();

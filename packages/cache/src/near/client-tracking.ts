@@ -79,6 +79,8 @@ export class ClientTracking implements Coherence {
       const isHealthy = this.#tier.isOpen ? await this.#check() : await this.#open();
       return isHealthy ? CHECK_MS : 0;
     } catch (error) {
+      // `stop` has closed the connections.
+      if (this.#reads === undefined) return CHECK_MS;
       // The connection broke during the setup: the next step runs when it is back.
       if ((error as Error).name === 'MaxRetriesPerRequestError') return 0;
       if (this.#isBroken || !BREAK.test((error as Error).message)) throw error;
