@@ -2,7 +2,7 @@
 import { DEFAULT_PREFIX } from '@mortise/redis';
 import { z } from 'zod';
 
-import { parseCachedTables } from './row-cache/cached-tables.js';
+import { parseCachedTables } from './cached-tables.js';
 
 const port = z.coerce.number('must be a number').int().min(0).max(65_535);
 const durationMs = z.coerce.number('must be a number of milliseconds').int().min(0).max(60_000);

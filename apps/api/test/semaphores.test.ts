@@ -73,13 +73,11 @@ describe('a semaphore', () => {
     expect([renewed.status, renewed.json.expiresInMs > 290_000]).toEqual([200, true]);
     const released = await post(`${name}/release`, { holder: one.holder }, {}, elsewhere);
     expect([released.status, released.json]).toEqual([200, { isReleased: true }]);
-    for (const act of ['renew', 'release']) {
-      const lost = await post(`${name}/${act}`, { holder: one.holder });
-      expect([lost.status, lost.json]).toMatchObject([
-        409,
-        { type: problem('lease-lost'), semaphoreName: name, holder: one.holder },
-      ]);
-    }
+    const lost = await post(`${name}/renew`, { holder: one.holder });
+    expect([lost.status, lost.json]).toMatchObject([
+      409,
+      { type: problem('lease-lost'), semaphoreName: name, holder: one.holder },
+    ]);
     expect((await look(name)).used).toBe(2);
   });
 

@@ -155,7 +155,7 @@ export class FileChannelsController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'End a channel',
-    description: 'It takes no more files. What was sent is still delivered; then nothing is left of it.',
+    description: 'It takes no more files. Sent files are still delivered; then the channel is deleted.',
   })
   @ApiResponse({ status: 204, description: 'It has ended.' })
   @Problems('invalid-id')
@@ -164,7 +164,7 @@ export class FileChannelsController {
   }
 
   @Get('receivers')
-  @ApiOperation({ summary: 'List who gets the files of a channel' })
+  @ApiOperation({ summary: 'List the receivers of a channel' })
   @ApiResponse({ status: 200, standardSchema: receiversSchema, description: 'The receivers.' })
   @Problems('invalid-id')
   async listReceivers(
@@ -177,9 +177,9 @@ export class FileChannelsController {
   @ApiOperation({
     summary: 'Become a receiver of a channel',
     description:
-      'Of every file that is sent from then on. Nothing is stored of a file once all are done with it.',
+      'Of every file that is sent from then on. A file is deleted when all receivers are done with it.',
   })
-  @ApiResponse({ status: 200, standardSchema: joinedChannelSchema, description: 'It was one before.' })
+  @ApiResponse({ status: 200, standardSchema: joinedChannelSchema, description: 'It was one already; also for a repeated request.' })
   @ApiResponse({ status: 201, standardSchema: joinedChannelSchema, description: 'It is one.' })
   @Problems('invalid-id', 'channel-ended', 'too-many-receivers')
   async joinChannel(

@@ -108,8 +108,8 @@ export class FilesController {
   @Post('acks')
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
-    summary: 'Ack what a receiver has handled of a file',
-    description: 'Up to a byte, or all of it. What all receivers have acked is freed.',
+    summary: 'Ack the handled bytes of a file',
+    description: 'Up to a byte, or all of it. Bytes that all receivers have acked are freed.',
   })
   @ApiResponse({ status: 204, description: 'It is acked. Repeating it, and less, changes nothing.' })
   @Problems(
@@ -135,7 +135,7 @@ export class FilesController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Take a file away',
-    description: 'From all receivers; an upload of it that is under way ends.',
+    description: 'From all receivers; a running upload of it ends. A repeated request gets `unknown-file`.',
   })
   @ApiResponse({ status: 204, description: 'Nothing is left of it.' })
   @Problems('invalid-id', 'unknown-file')

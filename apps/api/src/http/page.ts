@@ -1,9 +1,8 @@
 /** The query and the answer of routes that list. */
 import { z } from 'zod';
 
-import { MAX_CURSOR_LENGTH } from '../market/cursor.js';
-import { DEFAULT_PAGE, MAX_PAGE } from '../market/options.js';
 import { digits } from './digits.js';
+import { DEFAULT_PAGE, MAX_CURSOR_LENGTH, MAX_PAGE } from './page-limits.js';
 
 export const cursor = z
   .string()

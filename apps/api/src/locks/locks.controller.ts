@@ -3,18 +3,16 @@ import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
-import { Waits } from '../http/deadline.interceptor.js';
-import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { IdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
-import { waitOf } from '../http/wait-of.js';
+import { AcquireRoute, ReleaseRoute, RenewRoute } from './lease-routes.js';
 import { OperatorLists } from './operator-lists.js';
 import type { RemoteLease } from './remote-leases.js';
 import { RemoteLeases } from './remote-leases.js';
 import { RemoteLocks } from './remote-locks.js';
 import {
   acquireBody,
-  leaseSchema,
   listQuery,
   locksPage,
   lockSchema,
@@ -36,34 +34,7 @@ export class LocksController {
     private readonly waits: OpenWaits,
   ) {}
 
-  @Post(':name/acquire')
-  @ApiOperation({
-    summary: 'Take a lock, or wait for it in its queue',
-    description:
-      'First come, first served, together with programs that use @mortise/locks. Only `renew` renews the lease. A ' +
-      'client that closes the connection leaves the queue.',
-  })
-  @Waits(waitOf)
-  @TakesIdempotencyKey('Repeating the request returns the same lease, renewed, as long as it lasts.')
-  @ApiResponse({
-    status: 200,
-    standardSchema: leaseSchema,
-    description: 'The lease that an earlier request got.',
-  })
-  @ApiResponse({ status: 201, standardSchema: leaseSchema, description: 'The lease.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'invalid-idempotency-key',
-    'malformed-json',
-    'lock-timeout',
-    'lease-lost',
-    'body-too-large',
-    'unsupported-media-type',
-    'request-reused',
-    'too-many-waits',
-    'shutting-down',
-  )
+  @AcquireRoute({ summary: 'Take a lock, or wait for it in its queue', description: '' })
   async acquireLock(
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: acquireBody }) body: z.infer<typeof acquireBody>,
@@ -82,18 +53,7 @@ export class LocksController {
     return lease;
   }
 
-  @Post(':name/renew')
-  @HttpCode(HttpStatus.OK)
-  @ApiOperation({ summary: 'Lengthen a lease', description: 'To `leaseMs` from now; never shortens it.' })
-  @ApiResponse({ status: 200, standardSchema: renewalSchema, description: 'The new end.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'malformed-json',
-    'lease-lost',
-    'body-too-large',
-    'unsupported-media-type',
-  )
+  @RenewRoute()
   async renewLock(
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: renewBody }) renewal: z.infer<typeof renewBody>,
@@ -101,18 +61,7 @@ export class LocksController {
     return { expiresInMs: await this.leases.renew(this.locks.lendable(name), renewal) };
   }
 
-  @Post(':name/release')
-  @HttpCode(HttpStatus.OK)
-  @ApiOperation({ summary: 'Release a lock', description: 'The first waiter gets it.' })
-  @ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'It is released.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'malformed-json',
-    'lease-lost',
-    'body-too-large',
-    'unsupported-media-type',
-  )
+  @ReleaseRoute({ summary: 'Release a lock', description: 'The first waiter gets it.' })
   async releaseLock(
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: releaseBody }) { holder }: z.infer<typeof releaseBody>,
@@ -126,12 +75,13 @@ export class LocksController {
   @ApiOperation({
     summary: 'Take a lock away from its holder',
     description:
-      'For operators. The holder learns of it at its next renewal: until then only fencing tokens stop its writes.',
+      'For operators. The holder learns it at its next renewal: until then only fencing tokens stop its writes. A ' +
+      'repeated request takes the lock from the next holder.',
   })
   @ApiResponse({
     status: 200,
     standardSchema: releaseSchema,
-    description: 'Nobody holds it, or the next does.',
+    description: 'It is free, or the next waiter holds it.',
   })
   @Problems('invalid-id')
   async forceReleaseLock(

@@ -1,20 +1,18 @@
-import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Put, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
-import { Waits } from '../http/deadline.interceptor.js';
-import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { IdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
-import { waitOf } from '../http/wait-of.js';
+import { AcquireRoute, ReleaseRoute, RenewRoute } from './lease-routes.js';
 import { OperatorLists } from './operator-lists.js';
 import type { RemoteLease } from './remote-leases.js';
 import { RemoteLeases } from './remote-leases.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
 import {
   acquirePermitsBody,
-  leaseSchema,
   listQuery,
   nameSchema,
   permitsBody,
@@ -37,34 +35,12 @@ export class SemaphoresController {
     private readonly waits: OpenWaits,
   ) {}
 
-  @Post(':name/acquire')
-  @ApiOperation({
-    summary: 'Take permits of a semaphore, or wait for them in its queue',
-    description:
-      'First come, first served, together with programs that use @mortise/locks. The first request sets how many ' +
-      'permits exist. Only `renew` renews the lease. A client that closes the connection leaves the queue.',
-  })
-  @Waits(waitOf)
-  @TakesIdempotencyKey('Repeating the request returns the same lease, renewed, as long as it lasts.')
-  @ApiResponse({
-    status: 200,
-    standardSchema: leaseSchema,
-    description: 'The lease that an earlier request got.',
-  })
-  @ApiResponse({ status: 201, standardSchema: leaseSchema, description: 'The lease of the permits.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'invalid-idempotency-key',
-    'malformed-json',
-    'lock-timeout',
-    'lease-lost',
+  @AcquireRoute(
+    {
+      summary: 'Take permits of a semaphore, or wait for them in its queue',
+      description: 'The first request sets the number of permits.',
+    },
     'semaphore-limit',
-    'body-too-large',
-    'unsupported-media-type',
-    'request-reused',
-    'too-many-waits',
-    'shutting-down',
   )
   async acquirePermits(
     @Param('name', { schema: nameSchema }) name: string,
@@ -86,21 +62,7 @@ export class SemaphoresController {
     return lease;
   }
 
-  @Post(':name/renew')
-  @HttpCode(HttpStatus.OK)
-  @ApiOperation({
-    summary: 'Lengthen the lease of permits',
-    description: 'To `leaseMs` from now; never shortens it.',
-  })
-  @ApiResponse({ status: 200, standardSchema: renewalSchema, description: 'The new end.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'malformed-json',
-    'lease-lost',
-    'body-too-large',
-    'unsupported-media-type',
-  )
+  @RenewRoute()
   async renewPermits(
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: renewBody }) renewal: z.infer<typeof renewBody>,
@@ -108,22 +70,11 @@ export class SemaphoresController {
     return { expiresInMs: await this.leases.renew(this.semaphores.lendable(name), renewal) };
   }
 
-  @Post(':name/release')
-  @HttpCode(HttpStatus.OK)
-  @ApiOperation({
+  @ReleaseRoute({
     summary: 'Give permits back',
     description:
       'Waiters get them. An operator takes permits away in the same way, with the holder from the state.',
   })
-  @ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'They are released.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'malformed-json',
-    'lease-lost',
-    'body-too-large',
-    'unsupported-media-type',
-  )
   async releasePermits(
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: releaseBody }) { holder }: z.infer<typeof releaseBody>,
@@ -134,10 +85,10 @@ export class SemaphoresController {
 
   @Put(':name')
   @ApiOperation({
-    summary: 'Change how many permits there are',
+    summary: 'Change the number of permits',
     description:
-      'For operators. Requests with another number are refused from now on. No holder loses permits: below the number ' +
-      'of used ones nothing is granted until it fits.',
+      'For operators. Requests with another number are refused from now on. No holder loses permits: a number below ' +
+      'the used ones grants nothing until enough are released.',
   })
   @ApiResponse({ status: 200, standardSchema: semaphoreSchema, description: 'The state after the change.' })
   @Problems('invalid-id', 'invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type')

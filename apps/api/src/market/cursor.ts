@@ -4,15 +4,12 @@
  */
 import { requireInteger } from '@mortise/redis';
 
+import { DEFAULT_PAGE, MAX_PAGE } from '../http/page-limits.js';
 import { InvalidCursorError } from './errors.js';
-import { DEFAULT_PAGE, MAX_PAGE } from './options.js';
 import type { Page } from './types.js';
 
 /** An id, or the member of an index: a number and an id. */
 const POSITION = /^[A-Za-z0-9._~@:-]{1,128}(?: [A-Za-z0-9._~@:-]{1,128})?$/;
-
-/** The longest cursor there is: an inventory's, with two ids. */
-export const MAX_CURSOR_LENGTH = 400;
 
 /** The position after which the page begins; undefined for the first page. Throws ERR_INVALID_CURSOR. */
 export function readCursor(list: string, cursor: string | undefined): string | undefined {

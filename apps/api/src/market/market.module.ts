@@ -1,10 +1,10 @@
-import { Module } from '@nestjs/common';
+import { QueuesModule } from '@mortise/queues/nestjs';
 import type { RedisClient } from '@mortise/redis';
+import { Module } from '@nestjs/common';
 
 import type { Config } from '../config.js';
-import { RemoteQueuesModule } from '../queues/remote-queues.module.js';
 import { CONFIG, REDIS } from '../tokens.js';
-import { Market } from './index.js';
+import { MAIL_PRIORITIES, MAIL_QUEUE, MARKET_QUEUE, Market } from './index.js';
 import { ListingsController } from './listings.controller.js';
 import { ListingTimers } from './listing-timers.js';
 import { OutboxRelay } from './outbox-relay.js';
@@ -13,10 +13,15 @@ import { PasswordResets } from './password-resets.js';
 import { PlayersController } from './players.controller.js';
 import { SalesController } from './sales.controller.js';
 
+const queues = QueuesModule.forFeature({
+  queues: { [MAIL_QUEUE]: { priorities: MAIL_PRIORITIES }, [MARKET_QUEUE]: {} },
+});
+
+/** The API only enqueues tasks of the market: it has no workers. */
 @Module({
-  imports: [RemoteQueuesModule],
+  imports: [queues],
   controllers: [PlayersController, ListingsController, SalesController, PasswordResetsController],
-  exports: [Market],
+  exports: [Market, queues],
   providers: [
     OutboxRelay,
     ListingTimers,

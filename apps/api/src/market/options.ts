@@ -33,8 +33,6 @@ export const MAX_TERM_MS = 365 * 86_400_000;
 export const MIN_TERM_MS = 1_000;
 /** How long a withdrawal may be repeated after its listing is gone, ms. */
 export const WITHDRAWN_MS = 3_600_000;
-export const MAX_PAGE = 200;
-export const DEFAULT_PAGE = 50;
 
 const MAX_COUNT = 1_000_000_000;
 const MAX_LOCK_MS = 60_000;

@@ -33,6 +33,6 @@ export class PasswordResetsController {
     @Body({ schema: resetBody }) { playerId }: z.infer<typeof resetBody>,
     @IdempotencyKey() requestKey: string | undefined,
   ): Promise<z.infer<typeof resetSchema>> {
-    return { taskId: await this.resets.ask(playerId, requestKey) };
+    return { taskId: await this.resets.request(playerId, requestKey) };
   }
 }

@@ -32,11 +32,14 @@ export class PasswordResets {
   }
 
   /**
-   * Enqueues the mail and returns the id of its task; the same request key returns the same id. Three round trips. Throws
+   * Enqueues the mail and returns the id of its task; the same request key returns the same id. A repeated
+   * request counts once. Four round trips. Throws
    * ERR_UNKNOWN_PLAYER and the problem `rate-limited`, at more than three an hour for one player.
    */
-  async ask(playerId: string, requestKey: string | undefined): Promise<string> {
+  async request(playerId: string, requestKey: string | undefined): Promise<string> {
     if (!(await this.market.player(playerId))) throw new UnknownPlayerError(playerId);
+    const id = requestKey === undefined ? undefined : `reset:${playerId}:${requestKey}`;
+    if (id !== undefined && (await this.mails.get(id))) return id;
     const limiter = new RateLimiter(this.#redis, `password-reset:${playerId}`, {
       ...LIMIT,
       prefix: this.#prefix,
@@ -46,16 +49,16 @@ export class PasswordResets {
       const { limit, periodMs } = LIMIT;
       throw new Problem('rate-limited', undefined, { playerId, limit, periodMs, retryAfterMs });
     }
-    const { id } = await this.mails.enqueue(
+    const task = await this.mails.enqueue(
       'mail.password-reset',
       { playerId },
       {
         priority: 'high',
         attempts: MAIL_ATTEMPTS,
         expiresInMs: EXPIRES_IN_MS,
-        ...(requestKey !== undefined && { id: `reset:${playerId}:${requestKey}` }),
+        ...(id !== undefined && { id }),
       },
     );
-    return id;
+    return task.id;
   }
 }

@@ -99,7 +99,10 @@ export class MailboxesController {
   }
 
   @Delete('messages')
-  @ApiOperation({ summary: 'Ack all messages of a device' })
+  @ApiOperation({
+    summary: 'Ack all messages of a device',
+    description: 'A repeated request acks none, so its `acked` is 0.',
+  })
   @ApiResponse({ status: 200, standardSchema: ackedSchema, description: 'They are acked.' })
   @Problems('invalid-id', 'invalid-query', 'unknown-device')
   async clearMailbox(
@@ -113,7 +116,7 @@ export class MailboxesController {
   @HttpCode(HttpStatus.OK)
   @ApiOperation({
     summary: 'Ack messages',
-    description: 'Messages that all devices have acked are freed. A lower id than before does nothing.',
+    description: 'Messages that all devices have acked are freed. A repeated request, or a lower id, acks none.',
   })
   @ApiResponse({ status: 200, standardSchema: ackedSchema, description: 'They are acked.' })
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-message', 'unknown-device')
@@ -154,7 +157,7 @@ export class MailboxesController {
   @ApiResponse({
     status: 200,
     standardSchema: addedDeviceSchema,
-    description: 'It was there, and is unchanged.',
+    description: 'It was there already, and is unchanged; also for a repeated request.',
   })
   @ApiResponse({ status: 201, standardSchema: addedDeviceSchema, description: 'It is added.' })
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-devices')

@@ -35,6 +35,10 @@ const LEASE_PROBLEMS = [
 /** A result of 262,144 bytes, and what JSON adds to it. */
 const RESULT: BodyConfig = { maxBodyBytes: 524_288 };
 
+/** The lease ends with the first request. */
+const REPEATED =
+  'A repeated request gets `lease-lost`: after a lost answer, the state of the task tells whether the first one succeeded.';
+
 @ApiTags('claims')
 @Controller('v1/queues/:queue')
 export class ClaimsController {
@@ -51,7 +55,8 @@ export class ClaimsController {
     description:
       'In the order in which workers take them, together with programs that use @mortise/queues. Each task has to be ' +
       'completed or failed before its lease ends, or the lease moved by `heartbeat`; else it runs again. A client ' +
-      'that closes the connection waits no longer, and gets no task.',
+      'that closes the connection waits no longer, and gets no task. After a lost answer, the tasks run again when their ' +
+      'leases end; a repeated request gets other tasks.',
   })
   @ApiResponse({
     status: 200,
@@ -91,8 +96,8 @@ export class ClaimsController {
   @RouteConfig(RESULT)
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
-    summary: 'Tell that a task is done',
-    description: 'After a lost answer, `lease-lost` may mean that an earlier request succeeded.',
+    summary: 'Complete a task',
+    description: REPEATED,
   })
   @ApiResponse({ status: 204, description: 'It has succeeded.' })
   @Problems(...LEASE_PROBLEMS)
@@ -107,8 +112,8 @@ export class ClaimsController {
   @Post('tasks/:id/fail')
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
-    summary: 'Tell that an attempt has failed',
-    description: 'The task runs again after its backoff; it is dead when it has no attempts left.',
+    summary: 'Fail an attempt',
+    description: `The task runs again after its backoff; it is dead when it has no attempts left. ${REPEATED}`,
   })
   @ApiResponse({ status: 204, description: 'It waits for its next attempt, or is dead.' })
   @Problems(...LEASE_PROBLEMS)
@@ -123,7 +128,10 @@ export class ClaimsController {
 
   @Post('tasks/:id/give-back')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Leave a task to another worker', description: 'The attempt does not count.' })
+  @ApiOperation({
+    summary: 'Leave a task to another worker',
+    description: `The attempt does not count. ${REPEATED}`,
+  })
   @ApiResponse({ status: 204, description: 'Another one gets it.' })
   @Problems(...LEASE_PROBLEMS)
   async giveTaskBack(

@@ -139,7 +139,10 @@ export class QueuesController {
   @Post(':queue/drain')
   @HttpCode(HttpStatus.OK)
   @Waits(ofMany)
-  @ApiOperation({ summary: 'Remove ready tasks', description: 'All ready tasks; active ones go on.' })
+  @ApiOperation({
+    summary: 'Remove ready tasks',
+    description: 'All ready tasks; active ones go on. A repeated request finds none.',
+  })
   @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many were removed.' })
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async drainQueue(
@@ -154,7 +157,8 @@ export class QueuesController {
   @Waits(ofMany)
   @ApiOperation({
     summary: 'Remove tasks that have ended',
-    description: 'The oldest first. There are more when as many as the limit were removed.',
+    description:
+      'The oldest first. There are more when as many as the limit were removed. A repeated request continues.',
   })
   @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many were removed.' })
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
@@ -170,7 +174,8 @@ export class QueuesController {
   @Waits(ofMany)
   @ApiOperation({
     summary: 'Retry dead or cancelled tasks',
-    description: 'The latest first. There may be more when as many as the limit were retried.',
+    description:
+      'The latest first. There may be more when as many as the limit were retried. A repeated request continues.',
   })
   @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many are due now.' })
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)

@@ -80,7 +80,10 @@ export class SchedulesController {
 
   @Delete(':key')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'End a schedule', description: 'Its tasks stay.' })
+  @ApiOperation({
+    summary: 'End a schedule',
+    description: 'Its tasks stay. A repeated request gets `unknown-schedule`.',
+  })
   @ApiResponse({ status: 204, description: 'No schedule has this key.' })
   @Problems('invalid-id', 'unknown-queue', 'unknown-schedule')
   async endSchedule(

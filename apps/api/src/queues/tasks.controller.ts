@@ -147,7 +147,8 @@ export class TasksController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Remove a task',
-    description: 'Removes the task and all its data. An active task is cancelled first.',
+    description:
+      'Removes the task and all its data. An active task is cancelled first. A repeated request gets `unknown-task`.',
   })
   @ApiResponse({ status: 204, description: 'It is gone.' })
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'task-active')
@@ -164,7 +165,9 @@ export class TasksController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Retry a task',
-    description: 'A dead or cancelled task gets all its attempts again; a retrying task runs now.',
+    description:
+      'A dead or cancelled task gets all its attempts again; a retrying task runs now. A repeated request gets ' +
+      '`wrong-state`, with the state.',
   })
   @ApiResponse({ status: 204, description: 'It is due now.' })
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
@@ -177,7 +180,10 @@ export class TasksController {
 
   @Post('tasks/:id/promote')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @ApiOperation({ summary: 'Make a task due now', description: 'A scheduled or retrying task.' })
+  @ApiOperation({
+    summary: 'Make a task due now',
+    description: 'A scheduled or retrying task. A repeated request gets `wrong-state`, with the state.',
+  })
   @ApiResponse({ status: 204, description: 'It is due now.' })
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
   async promoteTask(
@@ -192,7 +198,8 @@ export class TasksController {
   @ApiOperation({
     summary: 'Cancel a task',
     description:
-      'A waiting task never runs. The worker of an active task is notified, and its completion is refused.',
+      'A waiting task never runs. The worker of an active task is notified, and its completion is refused. A repeated ' +
+      'request gets `wrong-state`, with the state.',
   })
   @ApiResponse({ status: 204, description: 'It is cancelled.' })
   @Problems(
