@@ -14,6 +14,7 @@ import {
   requireObject,
   requireOneOf,
   requireOptions,
+  requireText,
   resolveBackoff as resolveTimes,
 } from '@mortise/redis';
 import type { InputSchemas, OutputSchemas } from './standard-schema.js';
@@ -201,12 +202,9 @@ export function resolvePriorities(names: readonly string[]): readonly string[] {
   return [...names];
 }
 
-/** The name of a task, 1 to 1,024 bytes. It is stored as UTF-8, which has no lone surrogates. */
+/** The name of a task, 1 to 1,024 bytes. */
 export function requireTaskName(name: unknown): string {
-  const text = requireName('task name', name);
-  if (!text.isWellFormed())
-    throw new ArgumentTypeError('task name must be well-formed Unicode, got a lone surrogate');
-  return text;
+  return requireText('task name', name);
 }
 
 export function resolveAttempts(attempts: number = DEFAULTS.attempts): number {
@@ -351,11 +349,7 @@ export function requireEnqueueOptions(options: object): void {
 }
 
 export function resolveGroup(group: string | undefined): string | undefined {
-  if (group === undefined) return undefined;
-  requireName('group', group);
-  if (!group.isWellFormed())
-    throw new ArgumentTypeError('group must be well-formed Unicode, got a lone surrogate');
-  return group;
+  return group === undefined ? undefined : requireText('group', group);
 }
 
 export function resolveDedupMs({ id, dedupMs }: EnqueueOptions): number | undefined {

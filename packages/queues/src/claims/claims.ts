@@ -6,8 +6,6 @@
  */
 import type { RedisClient } from '@mortise/redis';
 import {
-  ArgumentRangeError,
-  ArgumentTypeError,
   describeError,
   ErrorReporter,
   onAbort,
@@ -20,6 +18,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { TaskCancelledError, taskLeaseLost } from '../errors.js';
 import { queueGet } from '../scripts.gen.js';
 import { Shards } from '../shard/shards.js';
+import { jsonText } from '../task/json-text.js';
 import { decodeRecord } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';
@@ -117,7 +116,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * reply may mean that it was done: repeating the call is safe, and then rejects with ERR_LEASE_LOST.
    */
   async complete(id: string, lease: string, result?: unknown): Promise<void> {
-    const data = result === undefined ? '' : resultJson(result, this.#options.maxPayloadBytes);
+    const data = result === undefined ? '' : jsonText('result', result, this.#options.maxPayloadBytes);
     await this.#complete(id, lease, { ...SUCCEEDED, data });
   }
 
@@ -271,18 +270,3 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 }
 
 const ACTIVE = 'A'.charCodeAt(0);
-
-function resultJson(result: unknown, maxBytes: number): string {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(result);
-  } catch (error) {
-    throw new ArgumentTypeError(`result is not JSON: ${describeError(error).split('\n', 1)[0]}`, {
-      cause: error,
-    });
-  }
-  if (json === undefined) throw new ArgumentTypeError(`result must be JSON, got ${typeof result}`);
-  const bytes = Buffer.byteLength(json);
-  if (bytes <= maxBytes) return json;
-  throw new ArgumentRangeError(`result must have at most ${maxBytes} bytes as JSON, got ${bytes}`);
-}

@@ -1,6 +1,7 @@
 /** Limits of a queue for all its workers together, the arguments of `Queue.configure`. */
 import {
-  ArgumentTypeError,
+  requireBoolean,
+  requireFunction,
   requireInteger,
   requireKnown,
   requireObject,
@@ -48,10 +49,9 @@ const GROUP_LIMITS = new Set(['concurrency', 'rate', 'ordered']);
 const LIMITS = new Set(['concurrency', 'rate', 'groups', 'maxTasks', 'keepEvents']);
 
 export function resolveConfigure(options: ConfigureOptions): ConfigureOptions {
-  requireOptions('configure', options, CONFIGURE_OPTIONS);
-  const { check } = options;
-  if (check === undefined || typeof check === 'function') return options;
-  throw new ArgumentTypeError(`check must be a function, got ${typeof check}`);
+  const { check } = requireOptions('configure', options, CONFIGURE_OPTIONS);
+  if (check !== undefined) requireFunction('check', check);
+  return options;
 }
 
 /** The settings with new limits. */
@@ -67,20 +67,16 @@ export function resolveLimits(values: SettingsValues, limits: QueueLimits): Sett
     rate: rateOf('rate', limits.rate, values.rate),
     groupConcurrency: limitOf('groups.concurrency', groups.concurrency, values.groupConcurrency, 1_000_000),
     groupRate: rateOf('groups.rate', groups.rate, values.groupRate),
-    isOrdered: orderOf(groups.ordered, values.isOrdered),
+    isOrdered: requireBoolean(
+      'groups.ordered',
+      groups.ordered === undefined ? values.isOrdered : groups.ordered,
+    ),
     maxTasks: limitOf('maxTasks', limits.maxTasks, values.maxTasks, 1_000_000_000),
     keepEvents: requireInteger('keepEvents', limits.keepEvents ?? values.keepEvents, {
       min: 0,
       max: 10_000_000,
     }),
   };
-}
-
-function orderOf(wanted: boolean | undefined, present: boolean): boolean {
-  if (wanted === undefined || typeof wanted === 'boolean') return wanted ?? present;
-  throw new ArgumentTypeError(
-    `groups.ordered must be true or false, got ${wanted === null ? 'null' : typeof wanted}`,
-  );
 }
 
 function limitOf(

@@ -6,7 +6,7 @@
  * that enqueues its successor.
  */
 import type { RedisClient } from '@mortise/redis';
-import { ArgumentRangeError, ArgumentTypeError, requireName, requireOptions } from '@mortise/redis';
+import { requireOptions, requireText } from '@mortise/redis';
 import { InvalidScheduleError, MemoryFullError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../enqueue/enqueuer.js';
@@ -237,13 +237,8 @@ function inOrder(a: Schedule, b: Schedule): number {
   return a.key < b.key ? -1 : 1;
 }
 
-function requireKey(key: string): string {
-  requireName('key', key);
-  if (!key.isWellFormed())
-    throw new ArgumentTypeError('key must be well-formed Unicode, got a lone surrogate');
-  const bytes = Buffer.byteLength(key);
-  if (bytes <= MAX_KEY_BYTES) return key;
-  throw new ArgumentRangeError(`key must have 1 to ${MAX_KEY_BYTES} bytes, got ${bytes}`);
+function requireKey(key: string): void {
+  requireText('key', key, { max: MAX_KEY_BYTES });
 }
 
 /** A copy as JSON stores it. */

@@ -1,5 +1,6 @@
 /** Limits of progress and log lines. */
-import { ArgumentRangeError, ArgumentTypeError, describeError } from '@mortise/redis';
+import { ArgumentTypeError } from '@mortise/redis';
+import { jsonText } from '../task/json-text.js';
 
 const MAX_PROGRESS_BYTES = 16_384;
 const MAX_LINE_CHARACTERS = 1_000;
@@ -8,19 +9,7 @@ const MAX_LINES = 100;
 
 /** Throws TypeError for a value that is not JSON, RangeError for one that is too large. */
 export function progressJson(value: unknown): string {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(value);
-  } catch (error) {
-    const reason = describeError(error).split('\n', 1)[0];
-    throw new ArgumentTypeError(`progress is not JSON: ${reason}`, { cause: error });
-  }
-  if (json === undefined) throw new ArgumentTypeError(`progress must be JSON, got ${typeof value}`);
-  const bytes = Buffer.byteLength(json);
-  if (bytes <= MAX_PROGRESS_BYTES) return json;
-  throw new ArgumentRangeError(
-    `progress must have at most ${MAX_PROGRESS_BYTES} bytes as JSON, got ${bytes}`,
-  );
+  return jsonText('progress', value, MAX_PROGRESS_BYTES);
 }
 
 /** The last lines of a text, each cut to its limit and ended by a line break. */
