@@ -1,17 +1,10 @@
 /** The ledger must see a server that has forgotten, or it would excuse nothing, and one that has not, or it would excuse all. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { until } from '@mortise/test-kit';
+import { expect, test } from '@jest/globals';
+import { runServer, until } from '@mortise/test-kit';
 import { Ledger } from '../src/ledger.js';
 
 const KEY = 'ledger';
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await startSingle({ appendFsync: 'always' });
-});
-afterAll(() => server.stop());
+const { server } = await runServer({ appendFsync: 'always' });
 
 test('counts what was accepted and is gone, and nothing else', async () => {
   const ledger = new Ledger({ url: server.url }, KEY);

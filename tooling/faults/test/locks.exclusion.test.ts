@@ -3,21 +3,14 @@
  * release script on purpose: a checker that doesn't find that would prove nothing in the first half. The long
  * suite (`npm run faults`) does the same with 100,000 calls and returns for each kind of lock, and with faults.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { runServer } from '@mortise/test-kit';
 import type { Sabotage } from '../src/locks/config.js';
 import type { LockRunOptions } from '../src/locks/lock-run.js';
 import { LockRun } from '../src/locks/lock-run.js';
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: LockRun;
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 
 afterEach(() => run?.dispose());
 

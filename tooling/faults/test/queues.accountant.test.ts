@@ -2,10 +2,8 @@
  * Workers as processes on a queue whose scripts are broken on purpose: an accountant that doesn't find that would prove
  * nothing in the long suite (`npm run faults`).
  */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import type { Account } from '../src/queues/accountant.js';
 import type { Sabotage } from '../src/queues/config.js';
 import type { WorkerProcess } from '../src/queues/fleet.js';
@@ -14,14 +12,8 @@ import { QueueRun } from '../src/queues/queue-run.js';
 
 const LEASE_MS = 1_000;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let runs: QueueRun[] = [];
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 
 afterEach(async () => {
   await Promise.all(runs.map((run) => run.dispose()));

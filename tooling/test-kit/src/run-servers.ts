@@ -1,6 +1,6 @@
 /**
  * Servers for one test file, stopped when its tests are over. A file awaits them at its top, so that they are constants:
- * `const { servers, cluster } = await runCluster({ replicasPerMaster: 0 });`
+ * `const { servers, cluster } = await runCluster({ replicasPerMaster: 0 });`. The client is made for files that take it.
  */
 import { afterAll } from '@jest/globals';
 import type {
@@ -21,7 +21,14 @@ export async function runServer(
 ): Promise<{ server: RedisServer; redis: Redis; connect: () => Redis }> {
   const server = await startSingle(options);
   afterAll(() => server.stop());
-  return { server, redis: connect(server.url), connect: () => connect(server.url) };
+  const connectSingle = (): Redis => connect(server.url);
+  return {
+    server,
+    connect: connectSingle,
+    get redis() {
+      return connectSingle();
+    },
+  };
 }
 
 /** A Cluster of three masters with a replica each, with a client; `connect()` makes more clients. */
@@ -38,7 +45,13 @@ export async function runCluster(
         redisOptions: { disconnectTimeout: 100, ...given.redisOptions },
       }),
     );
-  return { servers, cluster: connectCluster(), connect: connectCluster };
+  return {
+    servers,
+    connect: connectCluster,
+    get cluster() {
+      return connectCluster();
+    },
+  };
 }
 
 /** A master with replicas behind Sentinels, with a client; `connect()` makes more clients. */
@@ -58,5 +71,11 @@ export async function runSentinel(
         ...given,
       }),
     );
-  return { servers, redis: connectSentinel(), connect: connectSentinel };
+  return {
+    servers,
+    connect: connectSentinel,
+    get redis() {
+      return connectSentinel();
+    },
+  };
 }

@@ -2,22 +2,15 @@
  * A process that loads many names is killed between two batches, at any of them: the book is readable and whole as far as it was
  * loaded, and loading it once more makes it complete.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer } from '@mortise/test-kit';
 import { BookRun, GOOD } from '../../src/autocomplete/book-run.js';
 
 const ENTRIES = Number(process.env['MORTISE_BOOK_ENTRIES'] ?? 5_000);
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: BookRun | undefined;
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 afterEach(async () => {
   await run?.dispose();
   run = undefined;

@@ -2,10 +2,8 @@
  * Four processes change entries of one book, whose names lie between each other; they are killed at any moment, and so are
  * connections. At the end the book holds what was accepted, and lies in Redis as if nothing else had ever been in it.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer } from '@mortise/test-kit';
 import { BookRun, GOOD } from '../../src/autocomplete/book-run.js';
 
 const WRITERS = 4;
@@ -14,14 +12,9 @@ const ENTRIES = 800;
 const CHANGES = Number(process.env['MORTISE_BOOK_CHANGES'] ?? 20_000);
 const KILLS = 12;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: BookRun | undefined;
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 afterEach(async () => {
   await run?.dispose();
   run = undefined;

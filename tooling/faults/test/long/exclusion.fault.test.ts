@@ -1,22 +1,14 @@
 /** Histories of 100,000 calls and returns and more, without a fault but those that clients are: slow, impatient, skewed. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix } from '@mortise/test-kit';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { freshPrefix, runServer } from '@mortise/test-kit';
 import type { LockRunOptions, Verdict } from '../../src/locks/lock-run.js';
 import { LockRun } from '../../src/locks/lock-run.js';
 
 const EVENTS = 100_000;
 const NAMES = Array.from({ length: 12 }, (_, index) => `lock ${index}`);
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: LockRun;
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 
 afterEach(() => run?.dispose());
 

@@ -2,10 +2,8 @@
  * Processes stand still (SIGSTOP) for longer than their lease, others take their places, and then they go on beside them, believing to
  * be the one: what they still do must neither count twice nor damage anything.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer } from '@mortise/test-kit';
 import type { Role } from '../../src/files/config.js';
 import { GOOD, LogRun } from '../../src/files/log-run.js';
 
@@ -13,14 +11,9 @@ const STEP_BYTES = 100_000;
 /** More than the budget of the channel: it is not copied before those who stand still are replaced. */
 const REPLACED_BYTES = 1_500_000;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: LogRun | undefined;
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 afterEach(async () => {
   await run?.dispose();
   run = undefined;

@@ -2,10 +2,8 @@
  * A sender, three workers that count and a receiver that copies are killed, and their connections cut, at any moment. At the end the counts
  * are those of a single pass over the logs, to the unit; the copies are the logs; and no chunk, mark or announcement is left.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import type { Role } from '../../src/files/config.js';
 import { GOOD, LogRun } from '../../src/files/log-run.js';
 
@@ -15,14 +13,9 @@ const STEP_BYTES = 100_000;
 /** Commands of all that are executed while the replies to one are lost. */
 const LOST_REPLIES = 50;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: LogRun | undefined;
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 afterEach(async () => {
   await run?.dispose();
   run = undefined;

@@ -1,21 +1,14 @@
 /** Scripts are broken, and the verdict of the runs with files says so. */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import type { Sabotage } from '../../src/files/config.js';
 import { LogRun } from '../../src/files/log-run.js';
 
 const LATE_REPLIES_MS = 100;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: LogRun | undefined;
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 afterEach(async () => {
   await run?.dispose();
   run = undefined;

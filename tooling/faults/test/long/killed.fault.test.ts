@@ -1,10 +1,8 @@
 /** Processes that are killed while they hold, wait and release. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { connect, freshPrefix, runServer, until } from '@mortise/test-kit';
 import { nowUs } from '../../src/locks/clock.js';
 import type { Worker } from '../../src/locks/fleet.js';
 import { LockRun } from '../../src/locks/lock-run.js';
@@ -19,16 +17,10 @@ const RECHECK_MS = 1_100;
 const SLACK_MS = 900;
 const FOR_EVER_MS = 1e9;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: LockRun;
 let prefix: string;
 let observer: Mutex;
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 
 beforeEach(async () => {
   prefix = freshPrefix();

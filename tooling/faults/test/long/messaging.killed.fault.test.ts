@@ -2,21 +2,14 @@
  * Processes that post, edit, pull, follow and change roles, or send to mailboxes and receive, are killed at any moment, and so are
  * connections; others take their places.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer } from '@mortise/test-kit';
 import type { Role } from '../../src/messaging/config.js';
 import { ChatRun, describeAccount } from '../../src/messaging/chat-run.js';
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: ChatRun;
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 afterEach(() => run?.dispose());
 
 /** Those of all who run, whatever they do just now. */

@@ -1,9 +1,8 @@
 /** A connection breaks between every two steps of a queue's life: before each request, in its middle, after it, in each reply. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startProxy, startSingle } from '@mortise/redis-server';
-import { freshPrefix } from '@mortise/test-kit';
+import { expect, test } from '@jest/globals';
+import { startProxy } from '@mortise/redis-server';
+import { freshPrefix, runServer } from '@mortise/test-kit';
 import type { CutResult } from '../../src/queues/cut-run.js';
 import { CUT_RUN_ENDS, runWithCut } from '../../src/queues/cut-run.js';
 import type { Cut } from '../../src/queues/cutter.js';
@@ -13,13 +12,7 @@ import { QueueRun } from '../../src/queues/queue-run.js';
 
 const AT_A_TIME = 8;
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
+const { server } = await runServer({ isCluster: true });
 
 test.each(['patient', 'impatient'] as const)(
   'with a client that is %s: each task is stored once, none is lost, and none has two holders',

@@ -1,8 +1,6 @@
 /** Worker processes that are killed, end by themselves, or are stopped, while they hold tasks. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import { nowUs } from '../../src/locks/clock.js';
 import { Executions } from '../../src/queues/executions.js';
 import type { QueueRunOptions } from '../../src/queues/queue-run.js';
@@ -13,15 +11,9 @@ const DEFAULT_LEASE_MS = 10_000;
 /** How much later than the end of a lease its task runs again at most. */
 const RECOVERY_MS = 1_000;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let prefix: string;
 let runs: QueueRun[] = [];
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 
 afterEach(async () => {
   await Promise.all(runs.map((run) => run.dispose()));

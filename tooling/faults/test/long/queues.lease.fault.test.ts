@@ -1,23 +1,15 @@
 /** Processes that stand still for longer than their leases: what they say of their tasks afterwards doesn't count. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import { Executions } from '../../src/queues/executions.js';
 import { QueueRun } from '../../src/queues/queue-run.js';
 
 const LEASE_MS = 1_000;
 const TASKS = 30;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: QueueRun;
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 
 afterEach(() => run?.dispose());
 

@@ -1,23 +1,15 @@
 /** Worker processes are killed while groups, flows and schedules are under way: their order and their number stay what they are. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import { nowUs } from '../../src/locks/clock.js';
 import { LOAD_WORKERS } from '../../src/queues/load.js';
 import type { QueueRunOptions } from '../../src/queues/queue-run.js';
 import { QueueRun } from '../../src/queues/queue-run.js';
 import { SCHEDULED_TASKS, taskId, taskIndex } from '../../src/queues/task-ids.js';
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let run: QueueRun;
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 
 afterEach(() => run?.dispose());
 

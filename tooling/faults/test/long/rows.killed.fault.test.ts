@@ -1,8 +1,6 @@
 /** Daemons of a fleet of four are killed and stopped while they refresh rows, and their source does what sources do. */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import { RowFleet } from '../../src/rows/fleet.js';
 
 const EVERY_MS = 200;
@@ -11,15 +9,10 @@ const ROWS = 200;
 /** How much later than the bound a row may be on a machine with other work. */
 const SLACK_MS = 3_000;
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let fleet: RowFleet;
 let prefix: string;
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 afterEach(() => fleet?.dispose());
 
 async function start(daemons = 4): Promise<void> {

@@ -2,10 +2,8 @@
  * Four daemons that are killed, frozen and replaced at random, over a source that fails at random, while rows come and go.
  * A minute, or `MORTISE_SOAK_MINUTES`.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import { RowFleet } from '../../src/rows/fleet.js';
 import type { Fault } from '../../src/rows/config.js';
 
@@ -17,14 +15,9 @@ const ROWS = 500;
 const BOUND_MS = EVERY_MS + LEASE_MS + 500 + 5_000;
 const FAULTS: readonly Fault[] = ['down', 'hangs', 'garbage'];
 
-let server: RedisServer;
+const { server } = await runServer({ isCluster: true });
 let fleet: RowFleet;
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
 afterEach(() => fleet?.dispose());
 
 function oneOf<Value>(values: readonly Value[]): Value {

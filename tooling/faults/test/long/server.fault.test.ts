@@ -1,21 +1,13 @@
 /** Faults of the server or its memory in the middle of 100 waiters, for each kind of lock. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { RedisServer } from '@mortise/redis-server';
-import { startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
 import { LockRun } from '../../src/locks/lock-run.js';
 import { Crowd, LEASE_MS, PERMITS } from './crowd.js';
 
 const TIMES = 3;
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-});
-
-afterAll(() => server?.stop());
+const { server } = await runServer({ isCluster: true });
 
 describe('in the middle of 100 waiters', () => {
   let crowd: Crowd;
