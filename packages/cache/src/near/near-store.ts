@@ -1,7 +1,7 @@
 /**
- * Values in the memory of the process, bounded by number and bytes. A second-chance queue makes room: the oldest entry
- * is dropped, unless it was read since it reached the front; then it moves to the back once. A hit only sets a mark.
- * LRU would move the entry at each hit, which takes longer than the rest of the hit.
+ * Values in the memory of the process, bounded by number and bytes. A second-chance queue makes room. The oldest entry is
+ * dropped, unless it was read since it reached the front: then it moves to the back once. A hit only sets a mark. LRU would
+ * move the entry at each hit, which takes longer than the rest of the hit.
  */
 
 export interface Cell<Value> {

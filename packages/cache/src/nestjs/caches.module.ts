@@ -1,7 +1,7 @@
 /**
  * The NestJS module: `forRoot` takes the client and the defaults once and provides `Caches` to the whole application;
- * `forFeature` provides caches, row caches, refreshers and change feeds by name, so that decorators can refer to a name and
- * the boot fails for an unknown one.
+ * `forFeature` provides caches, row caches, refreshers and change feeds by name. Decorators refer to a name, and the boot
+ * fails for an unknown one.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireArray } from '@mortise/redis';

@@ -88,10 +88,10 @@ export abstract class CacheView<Value> {
    * returned at once and refreshed in the background. Null means that there is no value. While Redis is unavailable, each
    * process loads for itself.
    *
-   * Rejects with the error of the loader, with CacheLoadError after `loadTimeoutMs`, with the reason of an aborted
-   * signal, and with TypeError or RangeError for an invalid key or option; never because of Redis. A hit costs as much as
-   * `get`. A miss costs two more round trips, shared with other calls of the tick: one before the load and one after it.
-   * Other callers may get the same object: don't change it.
+   * Rejects with the error of the loader, with CacheLoadError after `loadTimeoutMs`, and with the reason of an aborted
+   * signal. An invalid key or option is a TypeError or RangeError. Redis is never the reason. A hit costs as much as `get`. A
+   * miss costs two more round trips, shared with other calls of the tick: one before the load and one after it. Other callers
+   * may get the same object: don't change it.
    *
    * @param loader Default: the option `load`.
    */

@@ -1,8 +1,9 @@
 #!lua
--- Answers readers without a usable value, for each entry: take a value that was stored in between, load it under the lease
--- granted here, or wait for the holder of the lease. A lease older than the version of a tag of the entry is void, since
--- its load will not be stored: the next caller gets the lease. A lease that pauses after a failed load has no holder: the
--- next caller without a stale value gets it. A request that is sent again, because its reply was lost, gets its lease again.
+-- Answers readers without a usable value. For each entry there are three answers: take a value that was stored in between,
+-- load it under the lease granted here, or wait for the holder of the lease. A lease older than the version of a tag of the
+-- entry is void, since its load will not be stored. The next caller gets the lease. A lease that pauses after a failed load
+-- has no holder: the next caller without a stale value gets it. A request that is sent again, because its reply was lost,
+-- gets its lease again.
 --
 -- KEYS
 --   seq         STRING, the latest token; until a day after it

@@ -1,7 +1,6 @@
 #!lua
--- Stores entries. A loaded entry is stored only while it has its lease and none of its tags was invalidated since the
--- lease was granted; an entry without a lease is always stored. Either way the lease ends, or pauses, and its waiters are
--- woken.
+-- Stores entries. A loaded entry is stored only while it has its lease, and if none of its tags was invalidated since the
+-- grant. An entry without a lease is always stored. Either way the lease ends, or pauses, and its waiters are woken.
 --
 -- KEYS
 --   seq          STRING, the latest token; until a day after it

@@ -1,10 +1,10 @@
 /**
  * Values that are loaded when they are first read and then kept in Redis for all processes.
  *
- * An entry is a STRING that contains its own times. A reader that finds no entry requests a lease. One process gets it,
- * loads and stores; a message wakes the others. A load is stored only under its lease, so anything that ends the lease
- * (`delete`, `set`, another process after the death of this one) discards an older load. Rejected: a lock around the load,
- * which does not notice an invalidation during the load.
+ * An entry is a STRING that contains its own times. A reader that finds no entry requests a lease. One process gets it, loads
+ * and stores; a message wakes the others. A load is stored only under its lease. So `delete`, `set`, and another process
+ * after the death of this one discard an older load: they end its lease. Rejected: a lock around the load, which does not
+ * notice an invalidation during the load.
  */
 import { requireFunction, requireOptions } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';

@@ -1,7 +1,7 @@
 /**
  * Decides whether to send commands to Redis. Waiting for a server that does not answer is worse than no cache, and ioredis
- * waits long: commands queue up until the connection is back. So each command has a time limit, a disconnected client gets
- * no commands, and after several timeouts in a row the breaker opens: then only one half-open probe at a time is sent. All
+ * waits long: commands queue up until the connection is back. So each command has a time limit, and a disconnected client
+ * gets no commands. After several timeouts in a row the breaker opens, and only one half-open probe at a time is sent. All
  * caches on the same client share one breaker.
  */
 import { onClosed } from '@mortise/redis';

@@ -1,13 +1,13 @@
 /**
  * When a value is loaded again. It is fresh for `ttlMs`. For `staleMs` after that it is served while one process refreshes
- * it. A value without `staleMs` is refreshed before its end, if it is read then: earlier by the duration of its load, plus
- * a random time of that length on average, which each process draws once for each value. So the new value is ready in time,
- * and the processes don't all request the lease at once.
+ * it. A value without `staleMs` is refreshed before its end, if it is read then. The lead is the duration of its load, plus a
+ * random time of that length on average. Each process draws this once for each value. So the new value is ready in time, and
+ * the processes don't all request the lease at once.
  *
- * This is XFetch (Vattani, Chierichetti, Lowenstein: Optimal Probabilistic Cache Stampede Prevention, PVLDB 8(8), 2015)
- * with one draw for each value and process. XFetch draws at each read, so the lead grows with the logarithm of the number
- * of reads: 760 ms at 20,000 reads/s and a load of 100 ms. Caches without leases need that many draws. Without the constant
- * part, one draw would leave no time for the load in 63 of 100 cases.
+ * This is XFetch (Vattani, Chierichetti, Lowenstein: Optimal Probabilistic Cache Stampede Prevention, PVLDB 8(8), 2015) with
+ * one draw for each value and process. XFetch draws at each read, so the lead grows with the logarithm of the number of
+ * reads. It is 760 ms at 20,000 reads/s and a load of 100 ms. Caches without leases need that many draws. Without the
+ * constant part, one draw would leave no time for the load in 63 of 100 cases.
  */
 import type { Entry } from './envelope.js';
 

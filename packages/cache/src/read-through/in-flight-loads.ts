@@ -6,11 +6,11 @@
  *       ├── stored by another process ──▶ done
  *       └── leased by another process ──▶ waiting ──wake-up, or end of the lease──▶ requested
  *
- * A caller may join a load that began before its call. The value may then be older than a change that the caller knows of.
- * So a caller accepts a value only if its call came before the value was sent to Redis, and Redis has stored it: then
- * nothing was invalidated until that moment. Otherwise the caller starts a load of its own. To avoid waiting for a load
- * that will not be stored, a caller also reads the lease: a load whose lease is gone, or is older than the version of a
- * tag, is left to its present callers.
+ * A caller may join a load that began before its call. The value may then be older than a change that the caller knows of. So
+ * a caller accepts a value only if its call came before the value was sent to Redis, and Redis has stored it. Then nothing
+ * was invalidated until that moment. Otherwise the caller starts a load of its own. To avoid waiting for a load that will not
+ * be stored, a caller also reads the lease. A load whose lease is gone, or is older than the version of a tag, is left to its
+ * present callers.
  */
 import { onAbort } from '@mortise/redis';
 import { CacheLoadError, CacheUnavailableError } from '../errors.js';
@@ -166,7 +166,7 @@ export class InFlightLoads<Value> {
   }
 
   /**
-   * Returns a callback for the lease that is read with the value, or undefined if no load is under way and the lease
+   * Returns a callback for the lease that is read with the value. Without a load under way it is undefined, and the lease
    * need not be read.
    */
   onLease(key: string): OnLease | undefined {
@@ -223,7 +223,7 @@ export class InFlightLoads<Value> {
     let seen = seenAtFirst;
     try {
       for (;;) {
-        const ticket = wakeups.expect(shard.keys.value(key));
+        const wakeUp = wakeups.expect(shard.keys.value(key));
         try {
           const validAt = InFlightLoads.moment();
           const reply = await shard.requestLease(
@@ -260,13 +260,13 @@ export class InFlightLoads<Value> {
           // This process was not subscribed yet: the next lease request includes its channel.
           if (wakeups.channel === '' && (await wakeups.listen(waitMs))) continue;
           inFlight.holder = reply.holder;
-          inFlight.retry = ticket.call;
-          await ticket.wait(waitMs);
+          inFlight.retry = () => wakeUp.wake();
+          await wakeUp.wait(waitMs);
           if (inFlight.readers === 0) return 'elsewhere';
         } finally {
           inFlight.holder = undefined;
           inFlight.retry = undefined;
-          ticket.close();
+          wakeups.forget(shard.keys.value(key), wakeUp);
         }
       }
     } catch (error) {

@@ -59,8 +59,8 @@ export interface CacheOptions<Value = unknown> {
   /** The random part by which `ttlMs` is shortened, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
   readonly jitter?: number;
   /**
-   * How early a value without `staleMs` is refreshed, as a multiple of the duration of its load (plus about as much at
-   * random), but never in the first half of its lifetime. 0 disables it. Up to 10. Default 1.
+   * How early a value without `staleMs` is refreshed, as a multiple of the duration of its load, plus about as much at
+   * random. Never in the first half of its lifetime. 0 disables it. Up to 10. Default 1.
    */
   readonly earlyRefresh?: number;
   /** Loads missing values for `getOrLoad` without a loader, up to 500 keys of a tick in one call. */

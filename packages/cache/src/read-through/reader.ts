@@ -17,7 +17,7 @@ export interface ReadResult<Value> {
 }
 
 /** A value that may be served. */
-export interface Found<Value> {
+interface Found<Value> {
   readonly value: Value | null;
   readonly isFresh: boolean;
   /** Whether the value is to be refreshed. */

@@ -3,8 +3,8 @@
  * so a lone read adds a single promise to that of the client.
  *
  * While a reply is pending, all reads until the next turn of the event loop are one command. Otherwise readers woken by
- * separate callbacks of one turn would send a command each: 125 readers of a hot key cost 16 µs of CPU per read that way,
- * and 5 µs this way. A turn is far shorter than a round trip, and a lone reader has no pending reply.
+ * separate callbacks of one turn would send a command each. 125 readers of a hot key cost 16 µs of CPU per read that way, and
+ * 5 µs this way. A turn is far shorter than a round trip, and a lone reader has no pending reply.
  */
 import { afterMicrotasks } from '@mortise/redis';
 import type { RedisConnection } from '@mortise/redis';

@@ -1,7 +1,7 @@
 /**
  * Sends the commands of one cache with a time limit. All commands have the same limit, so they expire in the order in which
- * they were sent, and one timer serves them all: it is set for the first command and set again while any are under way.
- * A timer for each command would cost more than a microsecond.
+ * they were sent. One timer serves them all. It is set for the first command and set again while any are under way. A timer
+ * for each command would cost more than a microsecond.
  */
 import type { RedisClient } from '@mortise/redis';
 import { CacheUnavailableError } from '../errors.js';

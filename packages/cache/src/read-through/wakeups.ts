@@ -1,23 +1,14 @@
 /**
- * The wake-ups of readers that wait for loads: one channel for each process and shard, which the process adds to the leases
- * that it waits for. So a load without waiting readers publishes nothing, and others wake only their waiters.
+ * The wake-ups of readers that wait for loads. Each process has one channel for each shard, and adds it to the leases that it
+ * waits for. So a load without waiting readers publishes nothing, and others wake only their waiters.
  */
-import { TIMED_OUT, waitFor, WaiterHub } from '@mortise/redis';
+import { TIMED_OUT, waitFor, WaiterHub, WakeUp } from '@mortise/redis';
 import type { Listener, RedisClient } from '@mortise/redis';
-
-/** Expects a wake-up, starting before the lease request is sent, since the message may overtake the reply. */
-export interface Ticket {
-  /** Resolves at the wake-up or after `ms`; earlier wake-ups since the ticket was made count. */
-  wait(ms: number): Promise<void>;
-  /** Acts like a wake-up. */
-  readonly call: () => void;
-  close(): void;
-}
 
 export class Wakeups implements Listener {
   readonly #redis: RedisClient;
   readonly #channel: string;
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waiting = new Map<string, Set<WakeUp>>();
   #listening: Promise<() => void> | undefined;
   #stop: (() => void) | undefined;
 
@@ -44,41 +35,25 @@ export class Wakeups implements Listener {
     return this.#stop !== undefined;
   }
 
-  expect(redisKey: string): Ticket {
-    let isCalled = false;
-    let onCall: (() => void) | undefined;
-    const call = (): void => {
-      isCalled = true;
-      onCall?.();
-    };
-    const calls = this.#waiting.get(redisKey);
-    if (calls) calls.add(call);
-    else this.#waiting.set(redisKey, new Set([call]));
-    return {
-      call,
-      wait: (ms) => {
-        if (isCalled) return Promise.resolve();
-        return new Promise((resolve) => {
-          const timer = setTimeout(resolve, ms);
-          onCall = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      },
-      close: () => {
-        const left = this.#waiting.get(redisKey);
-        if (left?.delete(call) && left.size === 0) this.#waiting.delete(redisKey);
-      },
-    };
+  /** A flag that messages about the key raise until `forget`. Needed before the lease request: its reply may come later. */
+  expect(redisKey: string): WakeUp {
+    const wakeUp = new WakeUp();
+    const waiting = this.#waiting.get(redisKey) ?? new Set();
+    this.#waiting.set(redisKey, waiting.add(wakeUp));
+    return wakeUp;
+  }
+
+  forget(redisKey: string, wakeUp: WakeUp): void {
+    const waiting = this.#waiting.get(redisKey);
+    if (waiting?.delete(wakeUp) && waiting.size === 0) this.#waiting.delete(redisKey);
   }
 
   onMessage(body: Buffer): void {
-    this.#wake(this.#waiting.get(body.toString()) ?? []);
+    for (const wakeUp of this.#waiting.get(body.toString()) ?? []) wakeUp.wake();
   }
 
   onResync(): void {
-    for (const calls of this.#waiting.values()) this.#wake(calls);
+    for (const waiting of this.#waiting.values()) for (const wakeUp of waiting) wakeUp.wake();
   }
 
   onClosed(): void {
@@ -92,9 +67,5 @@ export class Wakeups implements Listener {
     this.#stop?.();
     this.#stop = undefined;
     this.#listening = undefined;
-  }
-
-  #wake(calls: Iterable<() => void>): void {
-    for (const call of calls) call();
   }
 }

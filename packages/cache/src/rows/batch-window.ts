@@ -1,8 +1,8 @@
 /**
- * How long due rows wait for others to become due with them. Without a window, rows that are due one after another make
- * small batches: 38 instead of 250 rows in a query at 10,000 rows per second, and twice the CPU of Redis per row.
+ * How long due rows wait for others to become due with them. Without a window, rows that are due one after another make small
+ * batches. At 10,000 rows per second these were 38 instead of 250 rows in a query, and twice the CPU of Redis per row.
  *
- * A full batch is followed by a window too, because the remaining rows would make a small batch: at 10,500 rows per second
+ * A full batch is followed by a window too, because the remaining rows would make a small batch. At 10,500 rows per second
  * every second batch would have 13 rows. Only rows that are late by then are leased at once. Processes that share a table
  * lengthen their windows, so that together they lease as often as one alone.
  */

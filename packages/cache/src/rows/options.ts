@@ -31,8 +31,8 @@ export interface RowCacheOptions<Row> {
   /** The part of `everyMs` by which a row may be refreshed early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
   readonly jitter?: number;
   /**
-   * How long a value is kept without being loaded again, ms, from 1 minute, and at least 10 × `everyMs`: reads find it
-   * while the source is down. Half of it is guaranteed. Default 2 days.
+   * How long a value is kept without being loaded again, ms, from 1 minute, and at least 10 × `everyMs`. Reads find it while
+   * the source is down. Half of it is guaranteed. Default 2 days.
    */
   readonly keepMs?: number;
   /**

@@ -6,7 +6,7 @@
  *   rows of one batch ──commit──▶ pack ──lease──▶ leased ──commit──▶ pack
  *                                  └── a row is changed, missing or failed: it leaves and has a score of its own
  *
- * The rows of a pack are not rewritten when one leaves: its id is added to a list, and the next commit writes the remaining
+ * The rows of a pack are not rewritten when one leaves. Its id is added to a list, and the next commit writes the remaining
  * rows.
  */
 import { decodeName, encodeName } from '@mortise/redis';

@@ -3,9 +3,9 @@
 -- is left alone: it was changed, or another lease was granted. So is a row that has left its pack, and one whose pack has
 -- another score. A value that is already stored is not touched.
 --
--- Redis hashes each string that enters Lua, byte by byte. So an unchanged value is not sent, nothing is sent twice, and while
--- all leases hold, arguments are passed on unchanged: the caller formats scores and states. A pack whose rows were all loaded has
--- one score and one state.
+-- Redis hashes each string that enters Lua, byte by byte. So an unchanged value is not sent, and nothing is sent twice. While
+-- all leases hold, arguments are passed on unchanged: the caller formats scores and states. A pack whose rows were all loaded
+-- has one score and one state.
 --
 -- KEYS
 --   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle

@@ -5,8 +5,8 @@
 --   batch ──load fails──▶ failed ──▶ up to 16 rows together after the first failure ──▶ one row alone after each further one
 --                           ▲                         └── load fails: failures + 1, a longer pause ──┘
 --
--- Rows with the fewest failures come first, and among these what has been due for longest. So a healthy row that failed beside
--- others never waits for rows that keep failing: it is tried twice at most before any of them is tried again.
+-- Rows with the fewest failures come first, and among these the rows that have been due for longest. So a healthy row that
+-- failed beside others never waits for rows that keep failing. It is tried twice at most before any of them is tried again.
 --
 -- While the source is down, failed rows are half-open probes, but only while no other row is due. A row that failed more than
 -- once says nothing about the source when it fails again, so its lease does not hold up other probes.

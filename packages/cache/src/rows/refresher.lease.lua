@@ -5,13 +5,13 @@
 --
 -- Failed rows have a set and a script of their own (refresher.lease-failed.lua). This script only returns when they are due.
 --
--- A clock that goes back, as after a failover, leaves rows and leases further ahead than they are ever planned. After that, each
--- call checks some rows and packs and makes due what is too far ahead, until one whole round has found nothing. Once a second a
--- few are checked in any case, because only leases record what the clock was.
+-- A clock that goes back, as after a failover, leaves rows and leases further ahead than they are ever planned. After that,
+-- each call checks some rows and packs and makes those due that are too far ahead, until one whole round has found none. Once
+-- a second a few are checked in any case, because only leases record what the clock was.
 --
--- Rows that were refreshed together form a pack, which is leased as a whole. What has been due for longest comes first. Single rows
--- wait a moment for others to become due with them: beside a full pack there is no room for them. A pack with more rows than
--- requested is dissolved, one in a call.
+-- Rows that were refreshed together form a pack, which is leased as a whole. The row or pack that has been due for longest
+-- comes first. Single rows wait a moment for others to become due with them: beside a full pack there is no room for them. A
+-- pack with more rows than requested is dissolved, one in a call.
 --
 -- KEYS
 --   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle

@@ -15,8 +15,8 @@ import { TableLoader } from './table-loader.js';
 export type RefresherStats = Readonly<RefreshCounts>;
 
 /**
- * Loads the due rows of tables. Any number of refreshers may run, in any process: each due row is leased by one of them, and the
- * lease frees the row when its refresher dies.
+ * Loads the due rows of tables. Any number of refreshers may run, in any process. One of them leases each due row, and the
+ * end of the lease frees the row of a dead refresher.
  */
 export class Refresher {
   readonly #shards: readonly ShardRefresher[];

@@ -1,6 +1,5 @@
 /**
- * The two transitions of a row, alone or in a pack, made by refreshers: from due to leased, and from leased to due again or
- * removed.
+ * Refreshers make two transitions of a row, alone or in a pack: from due to leased, and from leased to due again or removed.
  */
 import { WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';

@@ -1,6 +1,6 @@
 /**
- * The field of a single row in the HASH `rows`: when it was loaded (13 digits, ms of the server's clock; zeros: never), the head of
- * its value (16 characters; zeros: none) and `everyMs`.
+ * The field of a single row in the HASH `rows`. It begins with when the row was loaded: 13 digits, ms of the server's clock,
+ * or zeros for never. The head of its value (16 characters; zeros: none) and `everyMs` follow.
  */
 export interface ScheduleState {
   readonly loadedAt: number;

@@ -101,8 +101,8 @@ export class ShardRefresher {
   }
 
   /**
-   * Leases nothing more, and waits until all leased rows are loaded and committed, but not longer than a lease: while Redis is
-   * unavailable, a command may never be answered, and the rows of an ended lease belong to others.
+   * Leases nothing more, and waits until all leased rows are loaded and committed, but not longer than a lease. While Redis
+   * is unavailable, a command may never be answered, and the rows of an ended lease belong to others.
    */
   async stop(): Promise<void> {
     const loops = [this.#leasing.stop(), this.#listening.stop(), this.#failedRows.stop()];

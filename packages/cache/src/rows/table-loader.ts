@@ -6,14 +6,14 @@
  * this: then the source is down if the previous load, of another row, failed as well.
  *
  * A slow query is the fault of the source or of one row. After an eighth of its time, and eight times the usual time, its
- * rows are loaded in small parts beside it: first one row, then twice as many after each success, up to 16. Loaded rows are
- * stored. When all parts were tried, the slow query is abandoned; an earlier answer means that it was only slow. Three
- * parts that time out without any success end the search: the source is slow. Rejected: half of the time for the batch and
- * the rest for its parts, which would fail queries that are only slow.
+ * rows are loaded in small parts beside it. The first part is one row; each success doubles the next one, up to 16. Loaded
+ * rows are stored. When all parts were tried, the slow query is abandoned; an earlier answer means that it was only slow.
+ * Three parts that time out without any success end the search: the source is slow. Rejected: half of the time for the batch
+ * and the rest for its parts, which would fail queries that are only slow.
  *
  * If nothing of a batch loads in its time, all its rows failed, and the source is down unless it answered another query
- * meanwhile. Failed rows are leased apart from all others. Most of them are healthy and load soon, so they have a short
- * time at first, which doubles with each failure up to the whole time: a row that is only slow loads eventually.
+ * meanwhile. Failed rows are leased apart from all others. Most of them are healthy and load soon, so they have a short time
+ * at first. It doubles with each failure up to the whole time, so that a row that is only slow loads eventually.
  */
 import { ArgumentTypeError, waitFor } from '@mortise/redis';
 import { RowLoadError } from '../errors.js';

@@ -11,8 +11,9 @@ export type JsonValue =
 export type SqlRow = Readonly<Record<string, JsonValue>>;
 
 /**
- * Converts a driver's value to JSON: a whole number that a double cannot hold exactly becomes its digits, NaN and infinities
- * their names, bytes base64, an instant ISO 8601 in UTC, undefined null. Arrays and objects are converted recursively.
+ * Converts a driver's value to JSON. A whole number that a double cannot hold exactly becomes its digits; NaN and infinities
+ * become their names. Bytes become base64, an instant ISO 8601 in UTC, undefined null. Arrays and objects are converted
+ * recursively.
  */
 export function toJsonValue(value: unknown): JsonValue {
   switch (typeof value) {

@@ -30,7 +30,7 @@ export interface SourceTable {
   readonly outbox: string | undefined;
 }
 
-export const SOURCE_DEFAULTS = { id: 'id', queryTimeoutMs: 5_000 };
+const SOURCE_DEFAULTS = { id: 'id', queryTimeoutMs: 5_000 };
 
 const COMMON_OPTIONS = ['table', 'id', 'columns', 'where', 'queryTimeoutMs', 'outbox'] as const;
 

@@ -66,8 +66,8 @@ export function outboxName({ table, outbox }: { table: string; outbox?: string |
  * The SQL of an outbox and its triggers, for PostgreSQL 13 and later. Each statement that inserts, updates or deletes rows records their
  * ids by one more insert. Its commit sends one notification if a feed is idle and `notify` is not false. `truncate` is not recorded.
  *
- * A table with partitions or inheritance, on either side, has row triggers: each row is recorded by an insert of its own, whatever
- * table name the statement uses. New partitions are included; new child tables after another installation. Writers
+ * A table with partitions or inheritance, on either side, has row triggers. Each row is recorded by an insert of its own,
+ * whatever table name the statement uses. New partitions are included; new child tables after another installation. Writers
  * need no rights on the outbox. A feed needs the rights to select and delete there and to update the sequence. Throws
  * SqlSourceError (ERR_SQL_IDENTIFIER), also for a table whose long name requires the option `outbox`.
  */

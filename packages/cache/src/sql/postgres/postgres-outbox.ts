@@ -11,7 +11,7 @@
  * not. A transaction that read the sequence just before it was set may commit after the last read. So the reader takes a
  * transaction id after setting it, and reads again from time to time until all older transactions have ended.
  */
-import { onAbort } from '@mortise/redis';
+import { WakeUp } from '@mortise/redis';
 import type { SqlSourceError } from '../../errors.js';
 import { incompleteOutbox, noOutbox } from '../../outbox.js';
 import type { Change, Outbox, OutboxReader } from '../../outbox.js';
@@ -26,7 +26,7 @@ const SILENT_RECHECK_MS = 100;
 /** The shortest interval between two notifications, which take a database-wide lock. */
 const MARK_EVERY_MS = 100;
 /** The first pause while older transactions run; it doubles. */
-const UNSETTLED_MS = 20;
+const FIRST_PAUSE_MS = 20;
 
 export class PostgresOutbox implements Outbox {
   readonly recheckMs: number;
@@ -86,10 +86,10 @@ class PostgresOutboxReader implements OutboxReader {
   /** The next transaction id at the time `_idle` was set; undefined: it is not set. */
   #idleSince: bigint | undefined;
   #markAgainAt = 0;
-  #unsettledMs = UNSETTLED_MS;
-  #isNotified = false;
+  #pauseMs = FIRST_PAUSE_MS;
   #failure: Error | undefined;
-  #wake: (() => void) | undefined;
+  /** After a notification. Closed when the connection is lost. */
+  readonly #wakeUp = new WakeUp();
 
   /** @param notifies Whether writers send notifications. */
   constructor(
@@ -170,21 +170,15 @@ class PostgresOutboxReader implements OutboxReader {
   }
 
   async wait(atMostMs: number, signal: AbortSignal): Promise<void> {
-    if (this.#failure) throw this.#failure;
-    if (this.#isNotified) {
-      this.#isNotified = false;
-      return;
+    let waitMs = atMostMs;
+    if (this.#notifies && this.#idleSince === undefined) {
+      waitMs = Math.min(this.#markAgainAt - performance.now(), atMostMs);
+      if (waitMs <= 0) return this.#markIdle();
+    } else if (this.#notifies && this.#oldest < this.#idleSince!) {
+      waitMs = Math.min(this.#pauseMs, atMostMs);
+      this.#pauseMs *= 2;
     }
-    if (!this.#notifies) return this.#sleep(atMostMs, signal);
-    if (this.#idleSince === undefined) {
-      const pauseMs = this.#markAgainAt - performance.now();
-      if (pauseMs > 0) return this.#sleep(Math.min(pauseMs, atMostMs), signal);
-      await this.#markIdle();
-      return;
-    }
-    const isSettled = this.#oldest >= this.#idleSince;
-    await this.#sleep(isSettled ? atMostMs : Math.min(this.#unsettledMs, atMostMs), signal);
-    this.#unsettledMs *= 2;
+    await this.#wakeUp.wait(waitMs, signal);
   }
 
   async close(): Promise<void> {
@@ -197,13 +191,13 @@ class PostgresOutboxReader implements OutboxReader {
   }
 
   async #markIdle(): Promise<void> {
-    this.#isNotified = false;
+    this.#wakeUp.reset();
     await this.#query('select setval($1::regclass, $2)', [this.#idle, IDLE]);
     // A separate statement, so that its transaction begins after the sequence was set.
     const [[next] = []] = await this.#query('select pg_current_xact_id()::text', []);
     this.#idleSince = BigInt(next as string);
     this.#markAgainAt = performance.now() + MARK_EVERY_MS;
-    this.#unsettledMs = UNSETTLED_MS;
+    this.#pauseMs = FIRST_PAUSE_MS;
   }
 
   async #query(text: string, values: readonly unknown[]): Promise<readonly (readonly unknown[])[]> {
@@ -212,32 +206,15 @@ class PostgresOutboxReader implements OutboxReader {
     return rows;
   }
 
-  /** Ends early after a notification or when the connection is lost. */
-  #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    if (this.#isNotified || this.#failure || signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        unlisten();
-        this.#wake = undefined;
-        resolve();
-      };
-      const timer = setTimeout(end, ms);
-      const unlisten = onAbort(signal, end);
-      this.#wake = end;
-    });
-  }
-
   readonly #onNotification = ({ channel }: { channel: string }): void => {
     if (channel !== this.#channel) return;
     this.#idleSince = undefined;
-    this.#isNotified = true;
-    this.#wake?.();
+    this.#wakeUp.wake();
   };
 
   readonly #onError = (error: Error): void => {
     this.#failure ??= error;
-    this.#wake?.();
+    this.#wakeUp.close(error);
   };
 
   readonly #onEnd = (): void => this.#onError(new Error('the connection to PostgreSQL has ended'));

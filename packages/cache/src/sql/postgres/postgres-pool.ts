@@ -173,7 +173,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 }
 
 /** Whether the connection is usable after this error. Class 57P: the server is shutting down. */
-export function hasSqlState(error: unknown): boolean {
+function hasSqlState(error: unknown): boolean {
   const code = sqlStateOf(error instanceof SqlSourceError ? error.cause : error);
   return code !== undefined && !code.startsWith('57P') && !code.startsWith('08');
 }

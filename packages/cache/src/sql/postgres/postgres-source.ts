@@ -33,8 +33,9 @@ export interface PostgresSourceOptions extends SourceOptions {
   /** The time limit of connecting, or of waiting for a connection, in ms, up to 10 minutes. Default 5,000. With `url` only. */
   readonly connectTimeoutMs?: number;
   /**
-   * Whether the outbox notifies its feed. Use false for a table written by two-phase commit (PREPARE TRANSACTION), which PostgreSQL
-   * refuses after a notification; its feed then reads the outbox every `recheckMs`, by default 100 ms. Default true.
+   * Whether the outbox notifies its feed. Use false for a table written by two-phase commit (PREPARE TRANSACTION), which
+   * PostgreSQL refuses after a notification. Its feed then reads the outbox every `recheckMs`, by default 100 ms. Default
+   * true.
    */
   readonly notify?: boolean;
 }
@@ -90,13 +91,13 @@ export class PostgresSource<Row extends object = SqlRow> {
   }
 
   /**
-   * Returns the existing rows by id; bound, so that a `RowCache` can use it directly. One query (`= any($1)` with the type of the id);
-   * the first one also reads the catalogue. If the id is not a whole number, UUID or text, and a requested id is invalid for its
-   * type, the query fails and a second one compares text, without the index. Values become JSON: an int8 a number, or its digits where
-   * a number would be inexact; numeric, date, time and interval their text, a timestamptz ISO 8601 in UTC; bytea base64; NaN and
-   * infinities their names; all others as `pg` parses them. Rejects with SqlSourceError (ERR_SQL_SCHEMA) for a missing table or column,
-   * SqlSourceError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`, SqlSourceError (ERR_SQL_CLOSED) after `close`, with the reason of the
-   * signal, and with errors of pg unchanged. O(ids · log rows).
+   * Returns the existing rows by id; bound, so that a `RowCache` can use it directly. One query (`= any($1)` with the type of
+   * the id); the first one also reads the catalogue. A requested id may be invalid for a type that is no whole number, UUID
+   * or text. Then the query fails, and a second one compares text, without the index. Values become JSON: an int8 a number,
+   * or its digits where a number would be inexact. Numeric, date, time and interval become their text, a timestamptz ISO 8601
+   * in UTC, bytea base64. NaN and infinities become their names; all others are as `pg` parses them. Rejects with
+   * SqlSourceError: ERR_SQL_SCHEMA for a missing table or column, ERR_SQL_TIMEOUT after `queryTimeoutMs`, ERR_SQL_CLOSED
+   * after `close`. Also with the reason of the signal, and with errors of pg unchanged. O(ids · log rows).
    */
   readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
     const rows = new Map<string, Row>();

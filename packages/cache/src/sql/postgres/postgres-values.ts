@@ -1,6 +1,6 @@
 /**
- * Converts PostgreSQL values to JSON. Types that the driver would convert to a `Date` in the local time zone, or to a
- * number with fewer digits, are parsed from the server's text; all others as `pg` does.
+ * Converts PostgreSQL values to JSON. The driver converts some types to a `Date` in the local time zone, or to a number with
+ * fewer digits. These are parsed from the server's text; all others as `pg` does.
  */
 import pg from 'pg';
 import { toJsonValue, toSafeNumber } from '../json-value.js';

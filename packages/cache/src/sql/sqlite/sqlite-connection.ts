@@ -1,5 +1,5 @@
 /**
- * One connection to a SQLite file, running one statement at a time: libsql uses its own threads, and a prepared statement
+ * One connection to a SQLite file, running one statement at a time. libsql uses its own threads, and a prepared statement
  * that is started twice returns no correct rows. The event loop stays free, even while the file is locked.
  */
 import Libsql from 'libsql/promise';

@@ -53,9 +53,10 @@ export class SqliteSource<Row extends object = SqlRow> {
 
   /**
    * Returns the existing rows by id; bound, so that a `RowCache` can use it directly. One query, prepared once. Values become
-   * JSON: an INTEGER a number, or its digits where a number would be inexact; a BLOB base64; an infinite REAL its name. Rejects with
-   * SqlSourceError (ERR_SQL_SCHEMA) for a missing table or column, SqlSourceError (ERR_SQL_TIMEOUT) after `queryTimeoutMs`,
-   * SqlSourceError (ERR_SQL_CLOSED) after `close`, with the reason of the signal, and with errors of the driver unchanged. O(ids · log rows).
+   * JSON: an INTEGER a number, or its digits where a number would be inexact; a BLOB base64; an infinite REAL its name.
+   * Rejects with SqlSourceError: ERR_SQL_SCHEMA for a missing table or column, ERR_SQL_TIMEOUT after `queryTimeoutMs`,
+   * ERR_SQL_CLOSED after `close`. Also with the reason of the signal, and with errors of the driver unchanged. O(ids · log
+   * rows).
    */
   readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
     if (ids.length === 0) return new Map();
