@@ -29,7 +29,7 @@ interface ChatEvent {
 const server = new Server('garage');
 
 /** One request; tried again, under the same key, until there is an answer that isn't the server's fault. */
-async function ask<T>(method: string, path: string, body?: object, key?: string): Promise<T> {
+async function request<T>(method: string, path: string, body?: object, key?: string): Promise<T> {
   const headers = {
     ...(body && { 'content-type': 'application/json' }),
     ...(key !== undefined && { 'idempotency-key': key }),
@@ -51,7 +51,7 @@ async function ask<T>(method: string, path: string, body?: object, key?: string)
   }
 }
 
-/** What a client has handled, and what lets it go on. */
+/** A client that continues after its last handled event. */
 abstract class Client {
   readonly ids: number[] = [];
   connections = 0;
@@ -72,7 +72,7 @@ abstract class Client {
   /** Follows until `leave`, however often the connection breaks. */
   async follow(): Promise<void> {
     while (!this.gone.signal.aborted) {
-      // What went wrong is the connection's end: the next one goes on where this one was.
+      // Any error ends the connection; the next one continues after the last event.
       await this.connect().catch(() => undefined);
       if (!this.gone.signal.aborted) await pause(50);
     }
@@ -95,11 +95,11 @@ abstract class Client {
 /** Frank: events by SSE, all else by requests. */
 class EventClient extends Client {
   async post(body: object, id: string): Promise<void> {
-    await ask('POST', `/v1/chats/${CHAT}/messages`, { sender: this.member, body }, id);
+    await request('POST', `/v1/chats/${CHAT}/messages`, { sender: this.member, body }, id);
   }
 
   async ack(upToId: number): Promise<void> {
-    await ask('PUT', `/v1/chats/${CHAT}/members/${this.member}/cursor`, { upToId, epoch: this.epoch });
+    await request('PUT', `/v1/chats/${CHAT}/members/${this.member}/cursor`, { upToId, epoch: this.epoch });
   }
 
   protected async connect(): Promise<void> {
@@ -127,15 +127,15 @@ class SocketClient extends Client {
   readonly #waiting = new Map<string, () => void>();
 
   async post(body: object, id: string): Promise<void> {
-    await this.#ask({ post: { chatId: CHAT, body, id } });
+    await this.#send({ post: { chatId: CHAT, body, id } });
   }
 
   async ack(upToId: number): Promise<void> {
-    await this.#ask({ ack: { chatId: CHAT, upToId, epoch: this.epoch } });
+    await this.#send({ ack: { chatId: CHAT, upToId, epoch: this.epoch } });
   }
 
-  /** Says it again on the next connection until it is answered. */
-  async #ask(frame: object): Promise<void> {
+  /** Repeats the frame on each connection until it is answered. */
+  async #send(frame: object): Promise<void> {
     const ref = randomUUID();
     const answered = new Promise<void>((resolve) => this.#waiting.set(ref, resolve));
     for (;;) {
@@ -170,7 +170,7 @@ class SocketClient extends Client {
   }
 }
 
-function tell({ name, ids, connections }: Client, last: number): void {
+function report({ name, ids, connections }: Client, last: number): void {
   const lost = Array.from({ length: last }, (_, n) => n + 1).filter((id) => !ids.includes(id));
   const twice = ids.length - new Set(ids).size;
   const isOrdered = ids.every((id, index) => index === 0 || id > ids[index - 1]!);
@@ -182,31 +182,34 @@ function tell({ name, ids, connections }: Client, last: number): void {
 
 await server.start();
 
-// A text. It waits for Bill, whether he is there or not.
-await ask('POST', '/v1/mailboxes/bill/messages', { from: 'frank', body: 'The Bug makes that noise again.' });
-const { items } = await ask<{ items: { id: number; from: string; body: string }[] }>(
+// A text. It stays unread until Bill receives it.
+await request('POST', '/v1/mailboxes/bill/messages', {
+  from: 'frank',
+  body: 'The Bug makes that noise again.',
+});
+const { items } = await request<{ items: { id: number; from: string; body: string }[] }>(
   'GET',
   '/v1/mailboxes/bill/messages?waitMs=5000',
 );
 for (const { id, from, body } of items) {
   console.log(`a text from ${from}: ${body}`);
-  await ask('POST', '/v1/mailboxes/bill/ack', { upToId: id });
+  await request('POST', '/v1/mailboxes/bill/ack', { upToId: id });
 }
 
-// A group chat. Mia opens it and leaves it to them.
-const opening = {
+// A group chat. Mia creates it, and leaves.
+const creation = {
   sender: 'mia',
   members: ['frank', 'bill'],
   chatId: CHAT,
   body: { text: 'It is all yours.' },
 };
-await ask('POST', '/v1/chats', opening);
-await ask('DELETE', `/v1/chats/${CHAT}/members/mia`);
+await request('POST', '/v1/chats', creation);
+await request('DELETE', `/v1/chats/${CHAT}/members/mia`);
 const frank = new EventClient('frank, by SSE', 'frank');
 const bill = new SocketClient('bill, by WebSocket', 'bill');
 const clients = [frank, bill];
-const following = clients.map((client) => client.follow());
-// They begin to talk when both have read that.
+const subscriptions = clients.map((client) => client.follow());
+// Both read the first message, and then talk.
 while (clients.some(({ ids }) => ids.length === 0)) await pause(20);
 
 let answered = 0;
@@ -215,7 +218,7 @@ async function talk(client: Client): Promise<void> {
   for (let n = 1; n <= EACH; n += 1) {
     await client.post({ text: `${client.member} says ${n}` }, `${client.member}-${n}`);
     answered += 1;
-    // Nobody waits for it: both go on talking.
+    // Both continue to talk meanwhile.
     if (answered === EACH) isKilled = killAndStart();
   }
 }
@@ -229,18 +232,18 @@ console.log(`the API was killed after ${EACH} messages, and started again`);
 
 const last = 1 + 2 * EACH;
 while (clients.some(({ ids }) => ids.at(-1) !== last)) await pause(20);
-for (const client of clients) tell(client, last);
+for (const client of clients) report(client, last);
 
-// All have read everything, so nothing is stored any more.
+// Both ack all messages, so Redis stores none.
 await Promise.all(clients.map((client) => client.ack(last)));
 const pending = await Promise.all(
-  clients.map(({ member }) => ask<{ items: unknown[] }>('GET', `/v1/members/${member}/pending`)),
+  clients.map(({ member }) => request<{ items: unknown[] }>('GET', `/v1/members/${member}/pending`)),
 );
 console.log(`unread: ${pending.flatMap((page) => page.items).length}`);
 
-for (const { member } of clients) await ask('DELETE', `/v1/chats/${CHAT}/members/${member}`);
+for (const { member } of clients) await request('DELETE', `/v1/chats/${CHAT}/members/${member}`);
 for (const client of clients) client.leave();
-await Promise.all(following);
+await Promise.all(subscriptions);
 await server.end('SIGTERM');
 
 // Output:

@@ -45,7 +45,7 @@ interface Mention {
   readonly matches: readonly { readonly start: number; readonly end: number }[];
 }
 
-/** What stands in the list below the line in which somebody types. */
+/** The list below the line that a player types. */
 async function type(by: string, typed: string): Promise<Mention[]> {
   const query = new URLSearchParams({ by, prefix: typed, limit: '4', fuzzy: 'true' }).toString();
   const { items } = await ask<{ items: Mention[] }>('GET', `address-books/dragons/mentions?${query}`);

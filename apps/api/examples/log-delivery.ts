@@ -97,7 +97,7 @@ class Receiver {
     this.received.push(`${name}, ${this.bytes} bytes, ${isRight ? 'whole' : 'not what was sent'}`);
   }
 
-  /** A range from where it is; at the end of what is there it waits for more. What breaks off is gone on with. */
+  /** Reads from its offset, waits for more at the end, and continues after a broken connection. */
   async #readOn(id: string, take: (piece: Uint8Array) => unknown): Promise<void> {
     const content = `${server.url}/v1/files/${id}/content?receiver=${this.name}&waitMs=5000`;
     try {
@@ -129,12 +129,12 @@ const receivers = ['worker-1', 'worker-2'].map((name) => new Receiver(name));
 for (const receiver of receivers) await receiver.join();
 const receiving = receivers.map((receiver) => receiver.receiveAll());
 
-const sending = upload('access.log', log, 'access', digestOf(log));
+const uploaded = upload('access.log', log, 'access', digestOf(log));
 while (receivers.some(({ bytes }) => bytes < LOG_BYTES / 3)) await pause(5);
 await server.end('SIGKILL');
 console.log('the API was killed when both had a third of the log, and started again');
 await server.start();
-const sent = await sending;
+const sent = await uploaded;
 console.log(`access.log: ${sent.status}, ${String(sent.json['bytes'])} bytes`);
 
 // Damaged lines are counted, but belong to nobody.

@@ -11,7 +11,7 @@ export class Server {
   #child: ChildProcess | undefined;
   readonly #env: NodeJS.ProcessEnv;
 
-  /** What it stores is apart from everything else in that Redis. */
+  /** Its keys have a prefix of their own in that Redis. */
   constructor(name: string, env: Record<string, string> = {}) {
     this.#env = { ...process.env, ...env, MORTISE_PREFIX: `${name}-${randomUUID()}` };
   }

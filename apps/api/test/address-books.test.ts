@@ -201,7 +201,7 @@ describe('completions', () => {
     ['x'.repeat(10_000), []],
     ['\u{1f600}'.repeat(1_000), []],
     [`jo${' '.repeat(1_000)}sm`, ['joan', 'john']],
-    // What is behind 1,024 characters is not looked at.
+    // Characters after the first 1,024 are ignored.
     [`jo${' '.repeat(10_000)}sm`, ['joan', 'john', 'jose']],
   ])('of %j', async (prefix, names) => {
     expect(await complete('elves', prefix)).toEqual(names);

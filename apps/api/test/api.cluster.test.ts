@@ -123,7 +123,7 @@ describe('the API', () => {
 
     const impatient = await start({ ...env, ...DEFAULT_TIMEOUTS });
     const owner = await cluster.ownerOf('mortise:market:{main}:players');
-    // What is not with its replica yet is gone with the master, and the players with it.
+    // Writes that the replica does not have yet are lost with the master, and the players with them.
     await cluster.replicated();
     await owner.kill();
     await Promise.all([impatient, api].map(expectRecovery));

@@ -1,4 +1,4 @@
-/** Whatever is wrong with a request for contacts and address books: a problem of a stable type, and nothing changes. */
+/** A wrong request for contacts and address books gets a problem of a stable type, and changes nothing. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Sent } from './fixture/api.js';

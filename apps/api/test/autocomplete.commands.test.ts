@@ -56,7 +56,7 @@ const writes = (n: number): Record<string, () => Promise<unknown>> => ({
   removeName: () => ask('DELETE', `address-books/elves-${n}/names/a?by=frank`),
 });
 
-test('what the routes send', async () => {
+test('the commands of the routes', async () => {
   // A first run of each has the scripts known to the server.
   for (const steps of [writes(1), reads(1)]) await sentBy(steps);
   expect(await sentBy(writes(2))).toEqual({
@@ -85,7 +85,7 @@ test('what the routes send', async () => {
   expect(await dump(redis, prefix)).toEqual(before);
 });
 
-test('what is taken out leaves nothing behind', async () => {
+test('a removed contact or name leaves nothing', async () => {
   await ask('PUT', 'contacts/leaving/jill');
   await ask('PUT', 'address-books/leaving/names/frank?by=frank', {});
   const batch = { names: Array.from({ length: 300 }, (_, n) => ({ name: `n-${n}`, display: `Name ${n}` })) };

@@ -83,6 +83,6 @@ test('while Redis is dead or silent all is refused at once; when it is back, it 
   expect(await answers()).toEqual(UNAVAILABLE);
   server.resume();
   await until('mentions', mentions);
-  // What was asked for in the silence may have been done after it.
+  // Requests during the silence may have been executed after it.
   expect((await mentions())!.slice(0, 2)).toEqual(['mia', 'john']);
 }, 200_000);

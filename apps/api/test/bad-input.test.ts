@@ -1,4 +1,4 @@
-/** Whatever is wrong with what a request says: a problem of a stable type, and nothing changes. */
+/** A wrong path, query or body gets a problem of a stable type, and changes nothing. */
 import { describe, expect, test } from '@jest/globals';
 
 import type { ProblemSlug } from '../src/problems/catalogue.js';

@@ -1,4 +1,4 @@
-/** Whatever is wrong with how a request comes, address, query, headers, bytes: a problem, and nothing changes. */
+/** A malformed request (address, query, headers, bytes) gets a problem, and changes nothing. */
 import { connect } from 'node:net';
 
 import { describe, expect, test } from '@jest/globals';

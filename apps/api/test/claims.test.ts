@@ -98,7 +98,7 @@ test('a cancelled task is reported as cancelled', async () => {
   expect(slugOf(await post('/cancelled/tasks/a/complete', body))).toEqual([409, 'task-cancelled']);
 });
 
-test('what its worker has left runs again after its lease', async () => {
+test('a task whose worker died runs again after its lease', async () => {
   await queueOf('left').enqueue('t', 1, { id: 'a' });
   await post('/left/claims', { leaseMs: 1_000 });
   const { json } = await post('/left/claims', { waitMs: 20_000 }, other);
@@ -132,7 +132,7 @@ describe('a wait', () => {
     const stored = queue.enqueueMany([1, 2].map((payload) => ({ name: 't', payload })));
     for (const socket of sockets) socket.destroy();
     await stored;
-    // Whatever was taken for them either went out before they were gone, or is given back.
+    // Tasks that were fetched for them were either delivered before they left, or are given back.
     await until('nobody to wait', async () => (await idle('gone')) === 0);
     await queue.enqueue('t', 3);
     const { json } = await post('/gone/claims', { limit: 10, waitMs: 20_000 });

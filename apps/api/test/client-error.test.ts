@@ -1,4 +1,4 @@
-/** What is no HTTP ends a connection, but never takes the place of an answer to a request that came before. */
+/** Bytes that are not HTTP end a connection, after the answers to earlier requests. */
 import { connect } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

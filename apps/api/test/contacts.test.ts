@@ -51,7 +51,7 @@ test('a contact is completed whatever its case, accents and width', async () => 
   }
 });
 
-test('what is typed may be anything: what no name can have is folded away', async () => {
+test('a typed prefix may be any text: characters that no name can have are ignored', async () => {
   await touch('carl', 'Jill', 'Joan');
   const all = ['Joan', 'Jill'];
   for (const prefix of ['', '   ', '\u0301\u0301', '\0', '\u3000\t\n', '\u202e']) {
@@ -67,7 +67,7 @@ test('what is typed may be anything: what no name can have is folded away', asyn
   }
 });
 
-test('a contact is any text, told apart byte by byte, and up to 1,024 bytes', async () => {
+test('a contact is any text of up to 1,024 bytes, compared byte by byte', async () => {
   const odd = ['a/b', '100%', 'a b', '{x}', '"', "<b>'", 'Jack', 'jack', 'é'.repeat(512), '?#&=', '\\'];
   await touch('dora', ...odd);
   expect(await contactsOf('dora')).toEqual(odd.toReversed());

@@ -1,4 +1,4 @@
-/** Whatever is wrong with a request for files: a problem of a stable type, and nothing changes. */
+/** A wrong request for files gets a problem of a stable type, and changes nothing. */
 import { describe, expect, test } from '@jest/globals';
 
 import type { Sent } from './fixture/api.js';
@@ -176,7 +176,7 @@ test.each([
   expect(await shop.ask({ ...ack, body })).toEqual(refused('invalid-body'));
 });
 
-test('what is not there', async () => {
+test('unknown files and channels', async () => {
   expect(await shop.ask({ path: '/v1/files/logs:1' })).toEqual(refused('unknown-file'));
   expect(await shop.ask({ path: '/v1/files/logs:1/content?receiver=ann' })).toEqual(refused('unknown-file'));
   expect(await shop.ask(ack)).toEqual(refused('unknown-file'));

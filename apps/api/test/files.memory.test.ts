@@ -1,4 +1,4 @@
-/** What a large file costs while it passes: Redis and this process hold a window of it, however large it is. */
+/** The memory of a large transfer: Redis and this process hold a window of the file, whatever its size. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

@@ -53,7 +53,7 @@ test('a market leaves the keys of the table and no other, in one slot', async ()
   }
   expect(new Set(keys.map(keySlot)).size).toBe(1);
 
-  // What is sold or withdrawn leaves nothing behind but the receipt.
+  // A sold or withdrawn item leaves only the receipt.
   await market.withdraw('shield', 'frank');
   await market.withdraw('axe', 'frank');
   await market.timed.markExpiryMailed(ref);

@@ -1,4 +1,4 @@
-/** Whatever is wrong with a request for a lock: a problem of a stable type, at once, and the lock stays with its holder. */
+/** A wrong request for a lock gets a problem of a stable type at once, and the holder keeps the lock. */
 import { describe, expect, test } from '@jest/globals';
 
 import type { ProblemSlug } from '../src/problems/catalogue.js';

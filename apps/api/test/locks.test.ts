@@ -225,7 +225,7 @@ describe('an Idempotency-Key', () => {
   });
 });
 
-describe('who waits', () => {
+describe('waiters', () => {
   function wait(name: string): ClientRequest {
     const outgoing = http.request(`${api.url}/v1/locks/${name}/acquire`, {
       method: 'POST',
@@ -377,7 +377,7 @@ describe('the list', () => {
   });
 });
 
-test('what all this leaves behind expires', async () => {
+test('all keys that these tests leave expire', async () => {
   const keys = await keysOf(redis, prefix);
   const lasting = [];
   for (const key of keys) if ((await redis.pttl(key)) === -1) lasting.push(key);

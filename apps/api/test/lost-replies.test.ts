@@ -68,7 +68,7 @@ const COMMANDS: Record<Strategy, number[]> = { script: [1], lock: [1, 2, 3, 4] }
 
 describe.each(STRATEGIES)('by %s', (strategy) => {
   describe.each(Object.keys(WRITES))('%s', (name) => {
-    test.each(COMMANDS[strategy])('tells the truth when reply %i is lost', async (nth) => {
+    test.each(COMMANDS[strategy])('answers as without the loss when reply %i is lost', async (nth) => {
       const act = WRITES[name]!;
       const stateOf = async (market: Market): Promise<object> => ({
         frank: [await market.player('frank'), (await market.itemsOf('frank')).items],
@@ -83,9 +83,9 @@ describe.each(STRATEGIES)('by %s', (strategy) => {
       const { market, prefix } = await openShop(redis);
       const disturbed = await openResending(prefix);
       const lost = proxy.loseReply(nth);
-      const told = act(disturbed, strategy);
+      const answer = act(disturbed, strategy);
       await lost;
-      expect(await told).toEqual(expected);
+      expect(await answer).toEqual(expected);
       expect(await stateOf(market)).toEqual(await stateOf(undisturbed.market));
     });
   });
@@ -95,12 +95,12 @@ describe.each(STRATEGIES)('by %s', (strategy) => {
     const disturbed = await openResending(prefix);
     const later = { id: 'offer', sellerId: 'frank', itemId: 'sword', price: 50 };
     const lost = proxy.loseReply(strategy === 'lock' ? 3 : 1);
-    const told = disturbed.withdraw('offer', 'frank', { strategy });
+    const answer = disturbed.withdraw('offer', 'frank', { strategy });
     await lost;
     proxy.refuse();
     await market.list(later);
     await proxy.restore();
-    await told;
+    await answer;
     expect(await market.listing('offer')).toMatchObject({ price: 50 });
   });
 });

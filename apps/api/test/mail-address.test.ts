@@ -111,7 +111,7 @@ describe('parseMailAddress', () => {
     expect(String(error)).not.toContain('secret');
   });
 
-  test('whatever is accepted is one token without separators, and the same text', () => {
+  test('an accepted address is one token without separators, and the same text', () => {
     const piece = fc.constantFrom(
       'a',
       'Z',
@@ -185,7 +185,7 @@ describe('parseMailAddress', () => {
     expect(parseMailAddress('plain@host.example')).toBe('plain@host.example');
   });
 
-  test('what would make a careless pattern go back and forth is refused', () => {
+  test('an address that makes a careless pattern backtrack is refused at once', () => {
     expect(() => parseMailAddress(`${'a.'.repeat(126)}!`)).toThrow('"@"');
     expect(() => parseMailAddress(`a@${'a-'.repeat(120)}`)).toThrow('domain');
   });

@@ -121,7 +121,7 @@ const OUTCOMES = new Set([
   'ERR_UNKNOWN_LISTING',
 ]);
 
-/** The rules, told once more and as plainly as possible. */
+/** The rules once more, as plainly as possible. */
 class Model {
   readonly funds = new Map(PLAYERS.map((id) => [id, FUNDS]));
   readonly owners = new Map(ITEMS.map((id, index) => [id, PLAYERS[index % PLAYERS.length]!]));
@@ -182,7 +182,7 @@ class Model {
   }
 }
 
-/** What the market shows of itself. */
+/** The visible state of the market. */
 async function read(
   market: Market,
 ): Promise<{ funds: number[]; inventories: string[][]; listed: string[]; cheapest: string[] }> {

@@ -1,4 +1,4 @@
-/** Whatever is wrong with a request for mailboxes, chats and members: a problem of a stable type, and nothing changes. */
+/** A wrong request for mailboxes, chats and members gets a problem of a stable type, and changes nothing. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Sent } from './fixture/api.js';

@@ -126,7 +126,7 @@ test('a request that is repeated is compared without reading what was said since
   expect((await output()) - before).toBeLessThan(60_000);
 });
 
-test('what is posted is pending for the others until their cursors move', async () => {
+test('a message is pending for the other members until their cursors move', async () => {
   await create('talk', ['mia', 'tom']);
   expect((await post('talk', 'frank', { text: 'one' })).json).toEqual({ id: 1, isDuplicate: false });
   expect((await post('talk', 'frank', 'two', { id: 'm-2' })).status).toBe(201);
@@ -163,7 +163,7 @@ test('what is posted is pending for the others until their cursors move', async 
   );
 });
 
-test('who waits for something new gets it from any chat', async () => {
+test('a waiting pull gets a new message of any chat', async () => {
   await create('wait', ['zoe']);
   const waiting = pending('zoe', '?waitMs=30000');
   // Whether it waits already or not, it gets the message.
@@ -188,7 +188,7 @@ test('members are listed by pages', async () => {
   expect(problem(await get('chats/crowd/members?cursor=zzz'))).toEqual([400, 'invalid-cursor']);
 });
 
-test('who joins reads what comes from then on; who leaves reads nothing', async () => {
+test('a new member reads later messages only, and a former member reads nothing', async () => {
   await create('club', []);
   await post('club', 'frank', 'before');
   const joined = await ask('PUT', 'chats/club/members/lea', { role: 'reader' });

@@ -28,7 +28,7 @@ async function sentBy(steps: Record<string, () => Promise<unknown>>): Promise<Re
   return found;
 }
 
-test('what the routes and frames send', async () => {
+test('the commands of the routes and frames', async () => {
   const readers: EventReader[] = [];
   let socket!: SocketClient;
   const steps = (n: number): Record<string, () => Promise<unknown>> => ({

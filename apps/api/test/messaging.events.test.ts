@@ -130,7 +130,7 @@ test('resumes behind any event, by header or query, at any process', async () =>
   const byQuery = await follow('ann', { query: `?after=${first.events[7]!.id}` });
   await byQuery.count(2);
   expect(byQuery.messages).toEqual(['resume/9', 'resume/10']);
-  // What the browser adds when it connects again is newer than the address of the page.
+  // The header that the browser adds when it reconnects is newer than the query of the page.
   const both = await follow('ann', { query: `?after=${first.events[0]!.id}`, after: first.events[8]!.id! });
   await both.count(1);
   expect(both.messages).toEqual(['resume/10']);

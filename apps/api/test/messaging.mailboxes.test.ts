@@ -71,7 +71,7 @@ test('a message is sent once under an id, or an Idempotency-Key', async () => {
   ]);
 });
 
-test('who waits gets what comes, and nothing when the time is over', async () => {
+test('a waiting receive gets a new message, or nothing at the end of its time', async () => {
   // A mailbox that was never used notes nothing.
   await sendTo('late', 'before');
   await ask('DELETE', 'late/messages');

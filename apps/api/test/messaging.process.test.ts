@@ -65,7 +65,7 @@ test('SIGTERM ends 200 streams of each kind, also those that nobody reads, and t
   );
   await post('garage', 'hello');
   await Promise.all([...readers, ...sockets].map((stream) => stream.count(1)));
-  // These don't hear that it is over.
+  // These clients never read the end.
   const deafReader = await EventReader.open(url, '/v1/members/lazy/events');
   const deafSocket = await SocketClient.subscribe(url, 'lazy');
   deafReader.response.pause();

@@ -76,7 +76,7 @@ async function create(chatId: string, ...members: string[]): Promise<void> {
 }
 
 describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
-  test('a client that takes little at a time gets everything, however long the server hears nothing of it', async () => {
+  test('a slow reader gets everything, even if the server receives nothing from it for a long time', async () => {
     const strict = await start({ STREAM_TIMEOUT_MS: '1000', STREAM_HEARTBEAT_MS: '100' });
     const streams = strict.app.get(LiveStreams);
     const chatId = `steady-${kind}`;

@@ -168,7 +168,7 @@ describe('a frame', () => {
   });
 });
 
-test('who does not subscribe is closed, as is who does not answer a ping', async () => {
+test('a socket that does not subscribe or does not answer a ping is closed', async () => {
   const strict = await start({ STREAM_TIMEOUT_MS: '100', STREAM_HEARTBEAT_MS: '100' });
   const idle = await SocketClient.open(strict.url);
   expect(await idle.close()).toEqual({ code: 1_008, reason: 'nobody was subscribed to' });

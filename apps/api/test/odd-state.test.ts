@@ -1,6 +1,6 @@
 /**
- * Whatever other programs have put under the keys of locks and semaphores: the API shows what it can read, and never of a
- * defect.
+ * Other programs may write any value to the keys of locks and semaphores: the API shows the readable ones, and reports no
+ * defect of its own.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';

@@ -26,7 +26,7 @@ function mailsOf(prefix: string): Queue<MailTasks> {
   return new Queue<MailTasks>(redis, MAIL_QUEUE, { prefix, priorities: MAIL_PRIORITIES });
 }
 
-/** What an API leaves that is killed between the purchase and the enqueue. */
+/** The state that an API leaves when it is killed between the purchase and the enqueue. */
 async function sellWithoutMail(market: Market, count: number): Promise<Receipt[]> {
   await market.putPlayer('frank', { name: 'Frank', email: 'frank@example.com' });
   await market.putPlayer('bill', { name: 'Bill', email: 'bill@example.com', funds: count });

@@ -238,8 +238,8 @@ describe('the program', () => {
     expect(notReady.type).toBe('https://mortise.dev/problems/shutting-down');
     expect((await fetch(`${url}/v1/queues/mail`)).status).toBe(200);
     expect((await ended).code).toBe(0);
-    const told = await waiting;
-    expect([told.status, await told.json()]).toMatchObject([503, { type: notReady.type }]);
+    const answer = await waiting;
+    expect([answer.status, await answer.json()]).toMatchObject([503, { type: notReady.type }]);
   });
 
   test('ends on SIGTERM, and answers until then, while nobody reads its log', async () => {

@@ -1,4 +1,4 @@
-/** Whatever is wrong with a request for a queue: a problem of a stable type, at once, and nothing changes. */
+/** A wrong request for a queue gets a problem of a stable type at once, and changes nothing. */
 import { describe, expect, test } from '@jest/globals';
 
 import type { ProblemSlug } from '../src/problems/catalogue.js';

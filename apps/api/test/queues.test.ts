@@ -250,7 +250,7 @@ describe('a queue', () => {
       groups: { concurrency: 1, rate: null, isOrdered: true },
     };
     expect(await put('/limits', body)).toMatchObject({ status: 200, json: settings });
-    // What is left out stays; null lifts.
+    // A missing limit stays; null removes it.
     const changed = await put('/limits', { rate: null, isPaused: false, groups: { concurrency: null } });
     expect(settingsSchema.parse(changed.json)).toEqual({
       ...settings,

@@ -86,7 +86,7 @@ async function timed(sent: Sent): Promise<{ answer: Answer; ms: number }> {
 /** So many at once: more would measure how busy the machine is. */
 const AT_ONCE = 8;
 
-/** What all requests get, and a look at the process at last. */
+/** The answers of all requests, and then the liveness of the process. */
 async function ask(): Promise<{ answer: Answer; ms: number }[]> {
   const all: { answer: Answer; ms: number }[] = [];
   for (let from = 0; from < REQUESTS.length; from += AT_ONCE) {
@@ -185,7 +185,7 @@ test('a stall of Redis leaves no lock and no permits with those who were refused
   const act = (path: string, body: object, by = patient): Promise<Answer> =>
     by.send({ method: 'POST', path, body });
   const look = async (path: string): Promise<Answer['json']> => (await patient.send({ path })).json;
-  // The scripts are known to the server from here on, so that what it hears during the stall is carried out after it.
+  // The scripts are known to the server from here on, so it executes the commands of the stall afterwards.
   for (const { path, body } of wishes) {
     const { json } = await act(`${path}/acquire`, { ...body, waitMs: body.waitMs * 5_000 });
     expect((await act(`${path}/release`, { holder: json.holder })).status).toBe(200);

@@ -1,4 +1,4 @@
-/** Semaphores over HTTP. What they have in common with locks is in locks.test.ts. */
+/** Semaphores over HTTP. locks.test.ts has the behaviour that locks share. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Semaphore } from '@mortise/locks';
 import { connect, freshPrefix } from '@mortise/test-kit';
@@ -171,7 +171,7 @@ test('the list has each semaphore that is held or waited for once', async () => 
   expect((await waiting).status).toBe(201);
 });
 
-test('what all this leaves behind expires', async () => {
+test('all keys that these tests leave expire', async () => {
   const keys = await keysOf(redis, prefix);
   const lasting = [];
   for (const key of keys) if ((await redis.pttl(key)) === -1) lasting.push(key);

@@ -1,4 +1,4 @@
-/** What listings and players have others do later, as the API enqueues it. */
+/** The tasks of listings and players that the API enqueues. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix } from '@mortise/test-kit';
@@ -53,7 +53,7 @@ test('a listing with instants has a task for each, once', async () => {
   ]);
 });
 
-test('what a process has made and not enqueued is enqueued by another', async () => {
+test('another process enqueues the tasks of a process that died before it enqueued them', async () => {
   const market = new Market(redis, { prefix });
   await market.list({ id: 'orphan', sellerId: 'frank', itemId: 'ring', price: 5, expiresInMs: 3_600_000 });
   const next = await startApi({ MORTISE_PREFIX: prefix });

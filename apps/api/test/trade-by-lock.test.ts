@@ -1,4 +1,4 @@
-/** What happens between the look at a listing and the write, while its lock is held, and when it is lost. */
+/** A trade between its read and its write, while the lock of the listing is held, and when it is lost. */
 import { describe, expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
 import { connect } from '@mortise/test-kit';
@@ -19,7 +19,7 @@ const patient = { lockWaitMs: 10_000, lockLeaseMs: 60_000 };
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code ?? error;
 
 interface Interrupted extends Shop {
-  /** What becomes of the purchase, when it is let write: the receipt's price, or the code of the refusal. */
+  /** The end of the purchase after it may write: the price of the receipt, or the code of the refusal. */
   outcome(): Promise<unknown>;
   /** The refusal itself. */
   readonly purchase: Promise<unknown>;

@@ -68,7 +68,7 @@ for (const id of NAMES) {
   await fetch(pageOf(id), { method: 'PUT', headers: { 'content-type': 'application/json' }, body });
 }
 
-/** What the page says is left. It is asked for again while the row is loaded for the first time. */
+/** The stock on the page, which is requested again while the row is loaded for the first time. */
 async function look(id: Item): Promise<number> {
   for (;;) {
     const response = await fetch(pageOf(id));

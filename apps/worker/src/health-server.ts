@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 
 import type { RedisClient } from '@mortise/redis';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 import type { Logger } from 'pino';
 
 const PING_TIMEOUT_MS = 1_000;
@@ -65,16 +66,10 @@ export class HealthServer {
 
   async #hasRedis(): Promise<boolean> {
     if (this.#redis.status !== 'ready') return false;
-    const timeout = new AbortController();
-    return Promise.race([
-      this.#redis.call('ping', []).then(
-        () => true,
-        () => false,
-      ),
-      new Promise<false>((resolve) => {
-        const timer = setTimeout(() => resolve(false), PING_TIMEOUT_MS);
-        timeout.signal.addEventListener('abort', () => clearTimeout(timer));
-      }),
-    ]).finally(() => timeout.abort());
+    try {
+      return (await waitFor(this.#redis.call('ping', []), { waitMs: PING_TIMEOUT_MS })) !== TIMED_OUT;
+    } catch {
+      return false;
+    }
   }
 }

@@ -41,7 +41,7 @@ function sqliteFile(name: string): { database: Database.Database; variables: Rec
   return { database, variables: { DATABASE_URL: `file:${file}`, CACHE_TABLES: 'items' } };
 }
 
-test('rows of a SQLite file are loaded by delay, at once when asked, and leave when they are gone', async () => {
+test('rows of a SQLite file are loaded when due and on request, and removed when they are deleted', async () => {
   await using game = new Game();
   const { database, variables } = sqliteFile('shop.db');
   database.exec(`INSERT INTO items VALUES ('sword', 3), ('shield', 5)`);
@@ -60,7 +60,7 @@ test('rows of a SQLite file are loaded by delay, at once when asked, and leave w
   database.close();
 });
 
-test('a worker starts without its database, and rows stay when that goes', async () => {
+test('a worker starts without its database, and rows stay when the database fails', async () => {
   await using game = new Game();
   const variables = {
     DATABASE_URL: `file:${join(directory, 'later.db')}`,
@@ -125,7 +125,7 @@ test('rows of PostgreSQL are shared by two workers, each loaded once', async () 
   expect([...found.values()].reduce((sum, { stock }) => sum + stock, 0)).toBe((500 * 501) / 2);
 });
 
-test('queries of PostgreSQL that hang leave connections for those that look for good rows, and for the outbox', async () => {
+test('hanging queries of PostgreSQL leave connections for healthy rows and for the outbox', async () => {
   await using game = new Game();
   await client.query('CREATE SCHEMA stuck');
   await client.query(CREATE.replace('items', 'stuck.items'));

@@ -14,7 +14,7 @@ import { until } from './until.js';
 
 type LogEntry = Record<string, unknown>;
 
-/** What the API would do: two players, and sales that want their mails. Its keys have a prefix of their own. */
+/** The writes of an API: two players, and sales whose mails are due. Its keys have a prefix of their own. */
 export class Game implements AsyncDisposable {
   readonly prefix = `test:${randomUUID()}`;
   readonly redis: Redis | Cluster;

@@ -1,4 +1,4 @@
-/** What the aggregation sends: scripts by their names, without what they call. */
+/** The commands of the aggregation: scripts by name, without the commands in them. */
 import { expect, test } from '@jest/globals';
 import { connect, freshPrefix, transcript } from '@mortise/test-kit';
 
@@ -35,7 +35,7 @@ async function warm(): Promise<void> {
   await daily.count({ ...checkpoint, segments: [Buffer.alloc(0), Buffer.alloc(0)] });
 }
 
-test('a file: one for the clock behind each checkpoint, one for each day, one for each checkpoint and day', async () => {
+test('a file: one for the clock after each checkpoint, one for each day, one for each checkpoint and day', async () => {
   const prefix = freshPrefix();
   const table = await parseRangeCsv(blocksOf(CSV));
   await warm();

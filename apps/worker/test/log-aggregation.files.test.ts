@@ -67,7 +67,7 @@ test('three workers share the files of a channel', async () => {
   }
 });
 
-test('a channel that is forgotten and made anew: its files are counted, whatever their numbers and names were', async () => {
+test('a channel is lost and created again: its files are counted under any numbers and names', async () => {
   const redis = connect();
   const prefix = freshPrefix();
   const table = await parseRangeCsv(blocksOf(CSV));
@@ -88,7 +88,7 @@ test('a channel that is forgotten and made anew: its files are counted, whatever
   }
 });
 
-test('a file that gets the number of one that Redis has forgotten, as in a failover, is counted fully', async () => {
+test('a file with the number of a lost file is counted fully', async () => {
   const redis = connect();
   const prefix = freshPrefix();
   const table = await parseRangeCsv(blocksOf(CSV));

@@ -56,7 +56,7 @@ test('by a worker that stops, at once', async () => {
   expect(await others(prefix)).toEqual([]);
 });
 
-test('by another worker, when the one that has counted it was killed', async () => {
+test('by another worker, after the worker that counted it was killed', async () => {
   const prefix = freshPrefix();
   // The aggregator is never stopped.
   await new LogAggregator(redis, table, { prefix }).run(Readable.from([new OnceFile('a', TEXT)]));
@@ -68,7 +68,7 @@ test('by another worker, when the one that has counted it was killed', async () 
   await next.stop();
 });
 
-test('also in days of which only a worker before has read lines', async () => {
+test('also in days whose lines only an earlier worker has read', async () => {
   const prefix = freshPrefix();
   const aggregator = new LogAggregator(redis, table, { prefix, forgetMs: 0 });
   const broken = new OnceFile('a', line('8.8.8.8', day(1)));
@@ -177,7 +177,7 @@ describe.each([
 ])('a worker that stood still before $step', ({ isHalt }) => {
   const options = { leaseMs: 200, checkpointMs: 50, onError: () => undefined };
 
-  test('counts nothing, and leaves nothing, when another one has counted the file meanwhile, and was stopped', async () => {
+  test('counts nothing and leaves nothing after another worker has counted the file and stopped', async () => {
     const prefix = freshPrefix();
     const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
     const { client, isHalted, goOn } = halting(isHalt);
@@ -198,7 +198,7 @@ describe.each([
     expect(await others(prefix)).toEqual([]);
   });
 
-  test('renews its lease, and counts, when there was no other one', async () => {
+  test('renews its lease and counts if there was no other worker', async () => {
     const prefix = freshPrefix();
     const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
     const { client, isHalted, goOn } = halting(isHalt);
@@ -219,7 +219,7 @@ describe.each([
   });
 });
 
-test('a lease that is over as soon as it is renewed ends in an error, and not in renewals without end', async () => {
+test('a lease that ends at each renewal fails with an error, without endless renewals', async () => {
   const prefix = freshPrefix();
   const daily = new DailyCounts(redis, { prefix, keepMs: 60_000, markerMs: 60_000 });
   let renewals = 0;

@@ -56,7 +56,7 @@ function count(
   return { counts, malformed, repeated: counter.repeated };
 }
 
-test('a line is counted by its day and where its address is', () => {
+test('a line is counted by its day and the place of its address', () => {
   const text = [
     line('8.8.8.8', '2026-11-20'),
     line('8.8.8.255', '2026-11-20'),
@@ -78,7 +78,7 @@ test('a line is counted by its day and where its address is', () => {
   expect(malformed.total).toBe(0);
 });
 
-describe('what is a line', () => {
+describe('a line', () => {
   test.each([
     '8.8.8.8 2026-11-20 00:00:00 x',
     '8.8.8.8 2026-11-20 23:59:60 x',
@@ -173,7 +173,7 @@ describe('what is a line', () => {
 const LINE =
   /^(\d{1,3}(?:\.\d{1,3}){3}) (\d{4}-\d\d-\d\d) (?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)? (?!\r?$)/;
 
-test('wherever blocks end and counters are flushed, the counts are those of the lines one by one', () => {
+test('the counts are those of the lines one by one, for all ends of blocks and all flushes', () => {
   const ip = fc.constantFrom(
     '8.8.8.8',
     '1.0.0.7',
@@ -235,7 +235,7 @@ test.each([7, 64, 100_000])(
   },
 );
 
-test('lines up to the offset that is counted are passed over, the last one without a newline too', () => {
+test('lines up to the counted offset are skipped, also a last line without a newline', () => {
   const lines = [line('8.8.8.8'), line('1.0.1.1'), line('8.8.8.8').trimEnd()];
   const text = lines.join('');
   const ends = [0, lines[0]!.length, lines[0]!.length + lines[1]!.length, text.length + 1];

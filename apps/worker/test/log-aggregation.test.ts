@@ -41,7 +41,7 @@ function aggregator(options: LogAggregatorOptions = {}): LogAggregator {
   return new LogAggregator(redis, table, { prefix, onError: () => undefined, ...options });
 }
 
-/** What the API would say of a day: `{ total, 'US/California': 3 … }`. */
+/** The counts of a day as the API shows them: `{ total, 'US/California': 3 … }`. */
 async function counted(on = day()): Promise<Record<string, number>> {
   const aggregates = new DailyAggregates(redis, { prefix });
   const all: Record<string, number> = {};
@@ -119,7 +119,7 @@ describe('LogAggregator', () => {
     expect(await counted()).toEqual(times({ ...US, total: 1 }, 100));
   });
 
-  test('flushes while nothing comes: a file that grows slowly is counted', async () => {
+  test('flushes during a pause, so a file that grows slowly is counted', async () => {
     let end = (): void => undefined;
     const file = new MemoryFile('a', '');
     file.blocks = async function* blocks() {
@@ -138,7 +138,7 @@ describe('LogAggregator', () => {
     expect(await counted()).toEqual(times({ ...US, total: 1 }, 2));
   });
 
-  test('memory is bounded: more places or days than there may be are flushed in between', async () => {
+  test('memory is bounded: too many places or days are flushed early', async () => {
     const days = [0, 1, 2, 3, 4];
     const ips = ['8.8.8.8', '1.0.0.1', '1.0.1.1', '9.9.9.9', '7.7.7.7'];
     const lines = Array.from({ length: 300 }, (_, index) =>
@@ -179,7 +179,7 @@ describe('LogAggregator', () => {
     expect((await counted())['CN']).toBe(1);
   });
 
-  test('where files come from fails: it ends with that, and leaves the files at work to whoever comes next', async () => {
+  test('an error of the source of files ends it, and leaves its files to the next worker', async () => {
     // Never at its end.
     const open = new MemoryFile('open', '');
     open.blocks = async function* blocks() {
@@ -218,7 +218,7 @@ describe('LogAggregator', () => {
     expect(open.isDone).toBe(true);
   });
 
-  test('after a stop the file is neither done nor failed, and somebody else goes on', async () => {
+  test('after a stop the file is neither done nor failed, and another worker continues', async () => {
     const text = line('8.8.8.8').repeat(50);
     const stop = new AbortController();
     const file = new MemoryFile('a', text);
@@ -249,8 +249,8 @@ describe('LogAggregator', () => {
 });
 
 describe('each line once', () => {
-  /** Whoever reads the file dies at that ack, after it has flushed and before, or after, the ack is known. */
-  test('whatever a worker did before it died, wherever the next one makes its checkpoints', async () => {
+  /** A reader of the file dies at this ack, after it has flushed and before or after the ack is executed. */
+  test('a worker dies at any ack, and the next one makes other checkpoints', async () => {
     const ips = ['8.8.8.8', '1.0.0.1', '1.0.1.1', '9.9.9.9', '2001:db8::5', '7.7.7.7'];
     const some = fc.tuple(fc.constantFrom(...ips), fc.integer({ min: 0, max: 3 }));
     const lives = fc.record({
@@ -364,7 +364,7 @@ describe('each line once', () => {
     expect(await redis.llen(dayKeys(prefix, day()).pendingOf('f'))).toBe(3);
   }
 
-  test('a checkpoint of many segments: who forgets the file adds those that wait', async () => {
+  test('a checkpoint of many segments: the removal of the marks adds the waiting ones', async () => {
     await countAndDie();
     const daily = new DailyCounts(redis, { prefix, ...kept });
     await daily.forget('f');
@@ -372,7 +372,7 @@ describe('each line once', () => {
     expect(await daily.countedTo('f', day())).toBe(0);
   });
 
-  test('a checkpoint of many segments: whoever comes next adds those that wait', async () => {
+  test('a checkpoint of many segments: the next worker adds the waiting ones', async () => {
     await countAndDie();
     const daily = new DailyCounts(redis, { prefix, ...kept });
     // Another checkpoint, or the same one, or only a look: all add what waits, once.

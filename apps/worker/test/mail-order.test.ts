@@ -5,7 +5,7 @@ import { parseMail } from './mails.js';
 import { SmtpPeer } from './smtp-peer.js';
 import { until } from './until.js';
 
-test('password resets go before sales, and these before what was not sold', async () => {
+test('password resets come before sales, and sales before expired listings', async () => {
   await using peer = await SmtpPeer.start();
   await using game = new Game();
   await game.putPlayers();

@@ -153,7 +153,7 @@ test('killed in the middle of 200 mails: the next worker sends the rest, and eve
   }
 });
 
-test('boots without Redis, takes up work when it comes, and says each once', async () => {
+test('boots without Redis, starts work when Redis comes, and logs each once', async () => {
   const server = await startSingle();
   try {
     await server.kill();

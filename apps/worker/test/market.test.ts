@@ -46,7 +46,7 @@ test('a delayed sale opens at its time', async () => {
   );
 });
 
-test('what nobody has bought goes back, and its seller gets one mail', async () => {
+test('an unsold item returns to its seller, who gets one mail', async () => {
   await using peer = await SmtpPeer.start();
   const { game, offer, enqueue } = await newGame();
   await using _ = game;
@@ -81,7 +81,7 @@ test.each([
     const payload = { sellerId: 'frank', itemId: 'sword', price: 97 };
     await game.queue.enqueue('mail.expired', payload, { id: mailId, priority: 'low' });
   }
-  // What its lease gives to the next worker.
+  // As the next worker gets it after the lease.
   const { id } = await queue.enqueue('market.expire', ref);
   await game.startWorker({ SMTP_URL: peer.url });
   await game.taskIn('succeeded', mailId);
@@ -121,7 +121,7 @@ test('a task that comes too early waits for the instant in the market', async ()
   expect(Math.abs(waiting!.runAt! - listing.expiresAt!)).toBeLessThan(60_000);
 });
 
-test('a payload that is none: dead at once', async () => {
+test('an invalid payload is dead at once', async () => {
   const { game, queue } = await newGame();
   await using _ = game;
   await game.startWorker();

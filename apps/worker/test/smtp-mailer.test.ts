@@ -176,7 +176,7 @@ describe('refusals', () => {
     });
   });
 
-  test('a connection that is cut is tried by the next attempt, not in here', async () => {
+  test('a cut connection fails the attempt, without a retry in the mailer', async () => {
     let connections = 0;
     const server = createServer((socket) => {
       connections += 1;
@@ -193,7 +193,7 @@ describe('refusals', () => {
 });
 
 describe('the signal', () => {
-  test('an abort ends a sending that hangs, at once and with its own reason', async () => {
+  test('an abort ends a hanging send at once, with its own reason', async () => {
     await using peer = await SmtpPeer.start();
     using mailer = mailerFor(peer.url);
     const controller = new AbortController();

@@ -11,13 +11,13 @@ export interface Received {
   readonly raw: Buffer;
 }
 
-/** What the peer says to a RCPT TO or to the end of DATA: nothing to accept, else a reply code and a text. */
+/** The answer of the peer to a RCPT TO or to the end of DATA: undefined to accept, else a reply code and a text. */
 export type Verdict = { readonly code: number; readonly text: string } | undefined;
 
 /** A real SMTP server on loopback that keeps the mails it gets. */
 export class SmtpPeer implements AsyncDisposable {
   readonly mails: Received[] = [];
-  /** What clients sent, as it came; unreadable where the server speaks TLS. */
+  /** The bytes of clients; unreadable with TLS. */
   wire = '';
   onMailFrom: () => Verdict = () => undefined;
   onRecipient: (address: string) => Verdict = () => undefined;

@@ -21,7 +21,7 @@ test('a running mail is finished before the worker ends', async () => {
   expect(peer.mails).toHaveLength(1);
 });
 
-test('what is not finished in time goes back at once, and the attempt does not count', async () => {
+test('an unfinished mail goes back at once, and the attempt does not count', async () => {
   await using peer = await SmtpPeer.start();
   const held = holdData(peer);
   await using game = new Game();

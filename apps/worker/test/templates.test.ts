@@ -44,7 +44,7 @@ describe('sold', () => {
     expect(content.html.length).toBeLessThan(2_000);
   });
 
-  test('whatever the values are, the subject is one line and the markup has the same tags', () => {
+  test('the subject is one line and the markup has the same tags for all values', () => {
     const expected = tags(sold(FACTS).html);
     const value = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -76,7 +76,7 @@ describe('expired and passwordReset', () => {
     });
   });
 
-  test('whatever the values are, the subject is one line and the markup has the same tags', () => {
+  test('the subject is one line and the markup has the same tags for all values', () => {
     const value = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('</p><script>', '\r\nBcc: x', '\0'),
@@ -100,7 +100,7 @@ describe('expired and passwordReset', () => {
 });
 
 describe('line and markup', () => {
-  test('what markup made goes into markup as it is, text does not', () => {
+  test('markup inserts markup unchanged, and escapes text', () => {
     expect(markup`<p>${markup`<b>${'<&>'}</b>`}${'<b>'}</p>`.html).toBe(
       '<p><b>&lt;&amp;&gt;</b>&lt;b&gt;</p>',
     );

@@ -29,7 +29,7 @@ export interface DailyTop {
   readonly items: readonly PlaceCount[];
 }
 
-/** What the worker has counted in access logs: lines by day and country, region or city. */
+/** The counts of the worker in access logs: lines by day and country, region or city. */
 export class DailyAggregates {
   readonly #redis: RedisClient;
   readonly #prefix: string | undefined;

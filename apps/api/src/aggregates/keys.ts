@@ -1,5 +1,5 @@
 /**
- * One day is one entity, hence one slot: a checkpoint adds to all aggregates of the day, or to none. The worker writes, the API reads.
+ * A day is one entity, hence one slot: a checkpoint adds to all aggregates of the day, or to none. The worker writes, the API reads.
  *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|

@@ -109,7 +109,7 @@ const matches = z
 const fuzzy = z
   .stringbool('must be true or false')
   .default(false)
-  .meta({ description: 'fill up with names that one typing error leads to, behind the others' });
+  .meta({ description: 'adds names with one typing error after the others' });
 
 export const completionsQuery = z.strictObject({
   by,

@@ -35,7 +35,7 @@ function rangeOf(text: string): ByteRange {
 
 export interface Extent {
   readonly from: number;
-  /** The byte behind the last one. */
+  /** The offset after the last byte. */
   readonly end: number;
 }
 

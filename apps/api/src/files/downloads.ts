@@ -19,7 +19,7 @@ import type { FileId } from './file-id.js';
 import { refOf } from './file-id.js';
 import { Transfers } from './transfers.js';
 
-/** The most bytes on their way to a client, in the buffers of two kernels: automatic acks stay this far behind. */
+/** The most bytes on their way to a client, in the buffers of two kernels: automatic acks are this many bytes later. */
 const ON_ITS_WAY_BYTES = 8 * 1_024 * 1_024;
 
 export interface Download extends FileId {

@@ -179,7 +179,11 @@ export class FileChannelsController {
     description:
       'Of every file that is sent from then on. A file is deleted when all receivers are done with it.',
   })
-  @ApiResponse({ status: 200, standardSchema: joinedChannelSchema, description: 'It was one already; also for a repeated request.' })
+  @ApiResponse({
+    status: 200,
+    standardSchema: joinedChannelSchema,
+    description: 'It was one already; also for a repeated request.',
+  })
   @ApiResponse({ status: 201, standardSchema: joinedChannelSchema, description: 'It is one.' })
   @Problems('invalid-id', 'channel-ended', 'too-many-receivers')
   async joinChannel(

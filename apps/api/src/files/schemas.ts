@@ -6,8 +6,8 @@ import { count, digits, flag, instant, limit, name, nameSchema, waitMs } from '.
 const MAX_NAME_BYTES = 1_024;
 
 /**
- * Whoever receives a file may store it under its name, so a name leads nowhere: parts with `/` between them, none of them empty,
- * `.` or `..`, and nothing that terminals, file systems or headers take for something else.
+ * A receiver may store a file under its name, so a name leads to no other folder: parts with `/` between them, none of them empty,
+ * `.` or `..`, and no character with a meaning for terminals, file systems or headers.
  */
 const fileName = z
   .string()

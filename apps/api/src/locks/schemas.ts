@@ -103,7 +103,7 @@ export const leaseSchema = z.object({ name, holder, fencingToken, expiresInMs: m
 });
 
 export const renewalSchema = z
-  .object({ expiresInMs: ms.meta({ description: 'at least so long' }) })
+  .object({ expiresInMs: ms.meta({ description: 'the lease lasts at least this time' }) })
   .meta({ id: 'Renewal' });
 
 export const releaseSchema = z

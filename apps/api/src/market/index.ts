@@ -31,7 +31,7 @@ export { Market } from './market.js';
 export type { MarketTasks } from './market-tasks.js';
 export { expiredMailId, MARKET_QUEUE, MARKET_TASKS, tasksOf } from './market-tasks.js';
 export type { MarketOptions } from './options.js';
-export { DEFAULTS, MAX_COINS, } from './options.js';
+export { DEFAULTS, MAX_COINS } from './options.js';
 export { PLAYER_NAME } from './profile.js';
 export { lockNameOf } from './listing-lock.js';
 export type {

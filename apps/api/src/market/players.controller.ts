@@ -18,7 +18,11 @@ export class PlayersController {
     summary: 'Create a player, or change the name and address of a player',
     description: 'Funds count when the player is created; later they change by trade only.',
   })
-  @ApiResponse({ status: 200, standardSchema: playerSchema, description: 'The player, changed; also for a repeated request.' })
+  @ApiResponse({
+    status: 200,
+    standardSchema: playerSchema,
+    description: 'The player, changed; also for a repeated request.',
+  })
   @ApiResponse({ status: 201, standardSchema: playerSchema, description: 'The player, created.' })
   @Problems(
     'invalid-id',
@@ -50,7 +54,11 @@ export class PlayersController {
 
   @Put(':id/items/:itemId')
   @ApiOperation({ summary: "Put a new item into a player's inventory" })
-  @ApiResponse({ status: 200, standardSchema: itemSchema, description: 'The player has it already; also for a repeated request.' })
+  @ApiResponse({
+    status: 200,
+    standardSchema: itemSchema,
+    description: 'The player has it already; also for a repeated request.',
+  })
   @ApiResponse({ status: 201, standardSchema: itemSchema, description: 'The item, created.' })
   @Problems('invalid-id', 'unknown-player', 'item-taken', 'market-full')
   async giveItem(

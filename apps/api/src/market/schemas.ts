@@ -69,7 +69,7 @@ export const listingBody = z
       .meta({ description: 'for sale from then on, ms since the epoch; in no list until then' }),
     expiresInMs: z.int().min(MIN_TERM_MS).max(MAX_TERM_MS).optional().meta({
       description:
-        'for sale until so long after it has opened; then the seller has the item back, and a mail',
+        'how long it is for sale after it has opened; then the seller gets the item back, and a mail',
     }),
     strategy,
   })

@@ -107,7 +107,8 @@ export class ChatMessagesController {
   @Delete(':messageId')
   @ApiOperation({
     summary: 'Delete a message',
-    description: 'Its body is deleted at once; an event, whose id is returned, notifies its readers. A repeated request returns the ' +
+    description:
+      'Its body is deleted at once; an event, whose id is returned, notifies its readers. A repeated request returns the ' +
       'same event, as a duplicate.',
   })
   @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It is deleted.' })

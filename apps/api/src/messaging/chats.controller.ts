@@ -107,7 +107,11 @@ export class ChatsController {
     summary: 'Join a chat',
     description: 'The cursor starts at the newest message. A member keeps cursor and role.',
   })
-  @ApiResponse({ status: 200, standardSchema: joinedSchema, description: 'They were in it already; also for a repeated request.' })
+  @ApiResponse({
+    status: 200,
+    standardSchema: joinedSchema,
+    description: 'They were in it already; also for a repeated request.',
+  })
   @ApiResponse({ status: 201, standardSchema: joinedSchema, description: 'They are in it.' })
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'too-many-members', 'too-many-chats')
   async joinChat(

@@ -116,7 +116,8 @@ export class MailboxesController {
   @HttpCode(HttpStatus.OK)
   @ApiOperation({
     summary: 'Ack messages',
-    description: 'Messages that all devices have acked are freed. A repeated request, or a lower id, acks none.',
+    description:
+      'Messages that all devices have acked are freed. A repeated request, or a lower id, acks none.',
   })
   @ApiResponse({ status: 200, standardSchema: ackedSchema, description: 'They are acked.' })
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-message', 'unknown-device')

@@ -7,7 +7,7 @@ import type { ProblemSlug } from './catalogue.js';
 import { isProblemSlug } from './catalogue.js';
 import { Problem } from './problem.js';
 
-/** What Fastify refuses before a handler runs. */
+/** Refusals of Fastify before a handler runs. */
 const FASTIFY: Readonly<Record<string, ProblemSlug>> = {
   FST_ERR_BAD_URL: 'malformed-url',
   FST_ERR_MAX_PARAM_LENGTH: 'invalid-id',
@@ -18,7 +18,7 @@ const FASTIFY: Readonly<Record<string, ProblemSlug>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'malformed-json',
 };
 
-/** The problem that an error is to the client. What isn't known here is an `internal-error` that says nothing. */
+/** The problem that an error is to the client. An unknown error is an `internal-error` without details. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HttpException) return problemOfHttp(error);

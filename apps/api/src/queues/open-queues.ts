@@ -1,5 +1,5 @@
 /**
- * The queues that requests name. What is known of a queue (its settings, how many shards it has) is kept between requests, as
+ * The queues that requests name. The settings of a queue and its number of shards are kept between requests, as
  * are the claims that wait for its tasks; for the last thousand of each, since names come from clients.
  */
 import type { BeforeApplicationShutdown } from '@nestjs/common';

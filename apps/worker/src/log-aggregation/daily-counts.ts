@@ -34,7 +34,7 @@ export interface DailyCountsOptions {
 /** The fraction of a lease that is left out, since clocks of servers differ. It is renewed each third, so two thirds are left of it. */
 const SKEW = 1 / 4;
 
-/** The lines of one day that were counted of a file between two offsets. */
+/** The counted lines of a file and a day between two offsets. */
 export interface Checkpoint {
   readonly file: string;
   readonly day: string;

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Shows which files were done so long ago that it may be forgotten how far they are counted.
+-- Returns the files whose marks of counted lines may be removed, since the files were done long ago.
 --
 -- KEYS
 --   done         ZSET file -> when it was done, ms

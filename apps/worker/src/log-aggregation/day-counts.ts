@@ -1,4 +1,4 @@
-/** The lines of one day that aren't flushed yet, by place: a counter of 4 bytes for each place of the table. */
+/** The unflushed lines of a day, by place: a counter of 4 bytes for each place of the table. */
 export class DayCounts {
   readonly counts: Uint32Array;
   /** Its first `touchedCount` entries are the places whose counters aren't 0. */

@@ -3,6 +3,7 @@
  * offset is acked. So after a crash at any point, the next worker reads from an offset up to which the lines are counted, and skips counted
  * lines after it (see daily-counts.ts).
  */
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { segmentsOfDay } from './checkpoint-segments.js';
 import type { DailyCounts } from './daily-counts.js';
 import { dayOf } from './day-counts.js';
@@ -89,21 +90,14 @@ export class FileCounter {
     this.#blocks = new LineBlocks(offset, this.#options.maxLineBytes);
   }
 
-  /** The next block. While a file grows slowly, what is counted is flushed meanwhile. */
+  /** The next block. While a file grows slowly, the counted lines are flushed meanwhile. */
   async #next(blocks: AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array>> {
     const next = blocks.next();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, this.#options.checkpointMs, 'late');
-    });
-    try {
-      if ((await Promise.race([next, late])) === 'late' && this.#reached > this.#acked) {
-        // A rejection reaches the caller by the `return` below.
-        next.catch(() => undefined);
-        await this.#checkpoint();
-      }
-    } finally {
-      clearTimeout(timer);
+    const found = await waitFor(next, { waitMs: this.#options.checkpointMs });
+    if (found === TIMED_OUT && this.#reached > this.#acked) {
+      // A rejection reaches the caller by the `return` below.
+      next.catch(() => undefined);
+      await this.#checkpoint();
     }
     return next;
   }

@@ -3,7 +3,7 @@
  * address of either kind, DATE is `2026-11-20`, TIME is `19:50:46` or that with a fraction, EVENT is anything.
  *
  * It works on whole lines: the last byte is a newline, at which every loop stops without checking for the end of the block. Addresses are looked up
- * many at a time (see range-table.ts). Lines of one day follow each other, so the bytes of a date are compared with the last one, and parsed when
+ * many at a time (see range-table.ts). Lines of the same day follow each other, so the bytes of a date are compared with the last one, and parsed when
  * they differ. Lines that cannot be counted are counted by reason.
  */
 import { isMappedV4, parseV6 } from './address.js';
@@ -74,7 +74,7 @@ export class LineCounter {
   }
 
   get days(): Iterable<DayCounts> {
-    this.#settle();
+    this.#countWaiting();
     return this.#days.values();
   }
 
@@ -115,7 +115,7 @@ export class LineCounter {
       if (waiting + known === this.#room) {
         this.#waiting = waiting;
         this.#known = known;
-        this.#settle();
+        this.#countWaiting();
         waiting = known = 0;
         if (this.#room === 0) return line;
       }
@@ -181,7 +181,7 @@ export class LineCounter {
         }
         this.#waiting = waiting;
         this.#known = known;
-        this.#settle();
+        this.#countWaiting();
         waiting = known = 0;
         const counts = this.#days.get(day);
         if (counts === undefined) {
@@ -254,7 +254,7 @@ export class LineCounter {
   }
 
   /** Counts the waiting addresses and the known places of the current day. */
-  #settle(): void {
+  #countWaiting(): void {
     const waiting = this.#waiting;
     const known = this.#known;
     if (waiting + known === 0) return;

@@ -101,9 +101,10 @@ export class LogAggregator {
     } catch (error) {
       // A worker that stops leaves the file to the next one.
       if (signal.aborted) return;
-      this.#options.onError(error);
-      if (file.isGivenUp?.(error)) await this.#expectEnd(file, signal).catch(this.#options.onError);
-      await file.fail(error).catch(this.#options.onError);
+      const report = (failure: unknown): void => this.#options.errors.report(failure);
+      report(error);
+      if (file.isGivenUp?.(error)) await this.#expectEnd(file, signal).catch(report);
+      await file.fail(error).catch(report);
     }
   }
 
@@ -131,7 +132,7 @@ export class LogAggregator {
     try {
       for (const file of done) await this.#daily.forget(file);
     } catch (error) {
-      this.#options.onError(error);
+      this.#options.errors.report(error);
     }
   }
 
@@ -153,7 +154,7 @@ export class LogAggregator {
       for (const file of files) this.#done.delete(file);
       if (nextMs !== undefined) this.#forgetIn(nextMs);
     } catch (error) {
-      this.#options.onError(error);
+      this.#options.errors.report(error);
       this.#forgetIn(MAX_PAUSE_MS);
     }
   }
@@ -174,7 +175,7 @@ export class LogAggregator {
         } catch (error) {
           if (isRefusal(error)) throw error;
           if (this.#redis.status === 'end') throw new ClientClosedError();
-          this.#options.onError(error);
+          this.#options.errors.report(error);
           await wait(pauseMs, undefined, { ...(signal && { signal }) });
         }
       }

@@ -1,4 +1,5 @@
-import { requireDuration, requireInteger, requireName } from '@mortise/redis';
+import type { OnError } from '@mortise/redis';
+import { ErrorReporter, requireDuration, requireInteger, requireName } from '@mortise/redis';
 
 export interface LogAggregatorOptions {
   /** First part of every key; the same as the API's. */
@@ -28,7 +29,7 @@ export interface LogAggregatorOptions {
   /** The most files that are counted side by side: a file that is still being written doesn't hold up the others. Default 4. */
   readonly concurrency?: number;
   /** Called when a call of Redis fails and is repeated, and when a file fails. Default: one line on stderr. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: OnError;
 }
 
 const DAY_MS = 86_400_000;
@@ -46,20 +47,21 @@ export const DEFAULTS = {
   concurrency: 4,
 } as const;
 
-export type ResolvedOptions = Required<Omit<LogAggregatorOptions, 'prefix'>> & {
+export type ResolvedOptions = Required<Omit<LogAggregatorOptions, 'prefix' | 'onError'>> & {
+  readonly errors: ErrorReporter;
   readonly prefix: string | undefined;
 };
 
 /** Throws TypeError or RangeError that names the option, its value and the limit. */
 export function resolveOptions(options: LogAggregatorOptions = {}): ResolvedOptions {
-  const { prefix, onError = (error: unknown) => console.error(error) } = options;
+  const { prefix, onError } = options;
   const keepMs = requireDuration('keepMs', options.keepMs ?? DEFAULTS.keepMs, {
     min: DAY_MS,
     max: MAX_RETENTION_MS,
   });
   return {
     prefix: prefix === undefined ? undefined : requireName('prefix', prefix),
-    onError,
+    errors: new ErrorReporter('mortise log aggregation', onError),
     keepMs: Math.floor(keepMs),
     markerMs: Math.floor(
       requireDuration('markerMs', options.markerMs ?? Math.min(DEFAULTS.markerMs, keepMs), {

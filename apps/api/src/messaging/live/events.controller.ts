@@ -46,7 +46,7 @@ export class EventsController {
     description:
       'Server-sent events, beginning with unread messages, or after the event of `after` or `Last-Event-ID`: none is ' +
       'lost, none comes twice. `event` is message, edit, delete, gap, reset, joined, left, ended, typing or presence, ' +
-      '`data` is JSON, `id` goes on behind the event. Messages and gaps have the `epoch` to ack them with. `dropped`, ' +
+      '`data` is JSON, `id` is the token that continues after the event. Messages and gaps have the `epoch` to ack them with. `dropped`, ' +
       'with a `reason`, is the last one of a stream that the server ends. Acks nothing.',
   })
   @ApiHeader({

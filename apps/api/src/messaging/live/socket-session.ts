@@ -71,8 +71,8 @@ export class SocketSession implements LiveStream, Outlet {
   #takenBytes = 0;
   /** Pings without an answer: each with the bytes sent before it. */
   #pings: number[] = [];
-  /** What the client had sent when the timeout began. */
-  #heardBytes = 0;
+  /** Bytes that the client had sent when the timeout began. */
+  #receivedBytes = 0;
   #renewals = 0;
   #onRoom: (() => void) | undefined;
   #isOver = false;
@@ -82,7 +82,7 @@ export class SocketSession implements LiveStream, Outlet {
     this.#context = context;
     this.#timeout = new ClientTimeout(context.timeoutMs, () => this.#onStill());
     this.#expectSubscription();
-    socket.on('message', (data, isBinary) => void this.#hear(data, isBinary));
+    socket.on('message', (data, isBinary) => void this.#receive(data, isBinary));
     socket.on('pong', (data) => this.#onPong(Number(data.toString())));
     // It closes itself: 1009 for a frame that is too large, 1002 or 1007 for an invalid frame or text.
     socket.on('error', (err) => context.log.debug({ err, reqId: context.reqId }, 'socket'));
@@ -136,7 +136,7 @@ export class SocketSession implements LiveStream, Outlet {
     this.#onRoom?.();
   }
 
-  async #hear(data: RawData, isBinary: boolean): Promise<void> {
+  async #receive(data: RawData, isBinary: boolean): Promise<void> {
     if (this.#isOver) return;
     this.#underWay += 1;
     if (this.#underWay === MAX_UNDER_WAY) this.#socket.pause();
@@ -255,7 +255,7 @@ export class SocketSession implements LiveStream, Outlet {
 
   /** No ping was answered in time. */
   #onStill(): void {
-    const isSending = this.#context.connection.bytesRead > this.#heardBytes;
+    const isSending = this.#context.connection.bytesRead > this.#receivedBytes;
     // Or the answers are unread, because too many frames are in progress.
     if (this.#socket.isPaused) this.#await(this.#sentBytes - this.#takenBytes);
     else if (isSending && this.#renewals < MAX_RENEWALS) {
@@ -266,7 +266,7 @@ export class SocketSession implements LiveStream, Outlet {
 
   /** @param bytes The most that the client reads before that shows. */
   #await(bytes: number): void {
-    this.#heardBytes = this.#context.connection.bytesRead;
+    this.#receivedBytes = this.#context.connection.bytesRead;
     this.#timeout.begin(bytes);
   }
 
