@@ -47,7 +47,7 @@ async function grantedAfter(fromUs: number, { name }: Worker): Promise<number> {
         )?.returnedAt,
     10_000,
   );
-  return (grantedAt! - fromUs) / 1_000;
+  return (grantedAt - fromUs) / 1_000;
 }
 
 describe('the queue moves on when', () => {
