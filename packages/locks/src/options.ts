@@ -36,7 +36,7 @@ export interface CommonOptions {
 /** The lease of a lock. */
 export interface LeaseOptions extends CommonOptions {
   /**
-   * Lease of a holder that no longer renews it, ms: a whole number from 10 to 86,400,000 (one day). Default 10,000. All
+   * Lease of a holder that no longer renews it, ms: a whole number from 10 to 86,400,000 (24 h). Default 10,000. All
    * users of a lock should use the same value, which they rely on after a loss of its keys.
    */
   readonly leaseMs?: number | undefined;
@@ -112,7 +112,7 @@ export interface CountDownLatchOptions extends CommonOptions {
   readonly count: number;
   /**
    * How long the latch is remembered after the last count-down, wait or opening, in ms: a whole number from 10,000 to
-   * 2,678,400,000 (31 days). It does not end while a caller waits. Default 86,400,000 (one day).
+   * 2,678,400,000 (31 days). It does not end while a caller waits. Default 86,400,000 (24 h).
    */
   readonly keepMs?: number | undefined;
 }
@@ -120,7 +120,7 @@ export interface CountDownLatchOptions extends CommonOptions {
 /** How long to wait. */
 export interface AcquireOptions {
   /**
-   * How long to wait, ms: from 0 to 86,400,000 (one day). Default 30,000. With 0 it tries once, like `tryAcquire`, which
+   * How long to wait, ms: from 0 to 86,400,000 (24 h). Default 30,000. With 0 it tries once, like `tryAcquire`, which
    * never waits.
    */
   readonly waitMs?: number | undefined;

@@ -1,4 +1,4 @@
-/** What a command did whose answer never came is undone: nobody holds a lock that nobody knows of. */
+/** Commands without a reply are undone: no lock is held by a caller that doesn't know it. */
 import { expect, test } from '@jest/globals';
 import { Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
 import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';

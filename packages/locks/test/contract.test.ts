@@ -1,4 +1,4 @@
-/** What every kind of lock promises. `<kind>.test.ts` has what only one kind does. */
+/** The contract of every kind of lock; `<kind>.test.ts` tests the rest of a kind. */
 import { describe, expect, test } from '@jest/globals';
 import { LeaseLostError, LockTimeoutError } from '@mortise/locks';
 import type { LeaseOptions } from '@mortise/locks';

@@ -43,7 +43,7 @@ function settledBy(waits: readonly Promise<void>[]): Promise<readonly string[]> 
   );
 }
 
-test('FLUSHALL: who waits hears within about a second that the counts are lost', async () => {
+test('FLUSHALL: waiters learn of the lost counts within about a second', async () => {
   const prefix = freshPrefix();
   const waits = await twentyWait(prefix);
   const gate = new CountDownLatch(redis, 'import', { count: 3, prefix });
@@ -74,7 +74,7 @@ test('CLIENT KILL TYPE pubsub: subscriptions come back, and nothing is missed in
   await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   await gate.countDown();
   await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-  // Told to nobody: whoever reconnects has to look.
+  // No client gets the message: after reconnecting, a waiter has to look.
   expect(await gate.countDown()).toBe(0);
   expect(await settledBy(waits)).toEqual(waits.map(() => 'open'));
 });

@@ -40,7 +40,7 @@ test('any order of count-downs, waits and resets ends as in the model', async ()
       let remaining = count;
       let hasBegun = false;
       const ids = new Set<string>();
-      /** What each call gave, and what the model gives. */
+      /** The result of each call, and that of the model. */
       const answers: [number | boolean, number | boolean][] = [];
       // Those who wait for the present latch; what each of them has to end with is known when it ends.
       let waits: Promise<string>[] = [];

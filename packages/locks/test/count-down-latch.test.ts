@@ -172,7 +172,7 @@ describe('wait', () => {
     const prefix = freshPrefix();
     const wait = latch(1, prefix).wait();
     await waiting(prefix, 1);
-    // As the script leaves it, but told to nobody.
+    // The state that the script leaves, without its message.
     await redis.hset(keyOf(prefix), 'remaining', 0);
     await wait;
     expect(await latch(1, prefix).remaining()).toBe(0);
@@ -210,7 +210,7 @@ describe('reset', () => {
     expect(await latch(3, prefix).countDown({ id: 'a' })).toBe(2);
   });
 
-  test('who waits after it waits for the new latch', async () => {
+  test('a later waiter waits for the new latch', async () => {
     const prefix = freshPrefix();
     const gate = latch(2, prefix);
     for (let round = 0; round < 10; round += 1) {

@@ -1,6 +1,6 @@
 /**
- * How long the fastest of so many runs took, each of which gives its own time, ms: what other loads of the machine add
- * is not in all of them, but what is always waited for is.
+ * The time of the fastest of several runs, ms; each run returns its own time. Other loads of the machine slow some runs, a
+ * wait of the code slows all of them.
  */
 export async function fastestOf(runs: number, run: () => Promise<number>): Promise<number> {
   const times: number[] = [];

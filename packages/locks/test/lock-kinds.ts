@@ -23,7 +23,7 @@ interface State {
   readonly position: number | null;
 }
 
-/** A lock of any kind, and what the suite wants to know of it. */
+/** A lock of any kind, and its state for the suite. */
 export interface Subject extends Lock {
   inspect(): Promise<State>;
   /** Takes the lock away from its holder. */
@@ -56,7 +56,7 @@ function mutex(client: Redis, name: string, options: LeaseOptions): Subject {
   return subject(lock, { inspect: () => lock.inspect(), force: () => lock.forceRelease() });
 }
 
-/** Two locks. Waiters stand in the queue of the first one, in the order of the MultiLock. */
+/** Two locks. Waiters are in the queue of the first one, in the order of the MultiLock. */
 function multiLock(client: Redis, name: string, options: LeaseOptions): Subject {
   const lock = new MultiLock(client, [name, `second ${name.slice(0, 1_000)}`], options);
   const mutexes = lock.names.map((each) => new Mutex(client, each, options));

@@ -23,7 +23,7 @@ afterAll(async () => {
 const prefix = freshPrefix();
 const keyOf = (name: string): string => `${prefix}:locks:{${name}}:lease`;
 
-/** What the only replica of a lock's master has, asked there. */
+/** The lease on the only replica of a lock's master. */
 async function copyOf(name: string): Promise<string | null> {
   const [replica] = await servers.replicasOf(await servers.ownerOf(keyOf(name)));
   const copy = new Redis({ host: replica!.host, port: replica!.port, readOnly: true });

@@ -320,7 +320,7 @@ describe('the connection', () => {
     const request = { lease, member, leaseMs: 10_000, minReplicas: 1, replicasWaitMs: 5_000 };
     await other.set(lease, member, 'PX', 60_000);
     expect(await confirmations.confirm(request)).toMatchObject({ acknowledged: 1 });
-    // What lasts for longer is not made shorter.
+    // A longer lease is not made shorter.
     expect(await other.pttl(lease)).toBeGreaterThan(50_000);
     master.pause();
     try {

@@ -7,7 +7,7 @@ import { MultiLockBench } from './multi-lock-bench.js';
 import { queued } from './queued.js';
 
 /**
- * What `acquire` of a multi-lock does on any kind of server.
+ * `acquire` of a MultiLock on any kind of server.
  *
  * @param start Resolves to the URL of the server.
  */
@@ -189,7 +189,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       const { error, tookMs } = await refusal;
       expect(error).toMatchObject({ code: 'ERR_LOCK_TIMEOUT', lockName: lock.names[1] });
       expect(tookMs).toBeGreaterThanOrEqual(3_990);
-      // What the deadline of a second lock would be.
+      // The deadline of a second lock.
       expect(tookMs).toBeLessThan(afterMs + 4_000);
       for (const holder of holders.slice(1)) await holder.release();
       expect(await bench.allFree(prefix)).toBe(true);

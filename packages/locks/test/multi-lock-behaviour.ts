@@ -6,7 +6,7 @@ import { queued } from './queued.js';
 const HOSTILE = ['}x', '{}', '%', '🔒', 'a\nb', 'nul\0', '\ud800', 'a b', '*', ':', '{a}{b}', 'lease'];
 
 /**
- * What a multi-lock does on any kind of server: one that takes all locks in one call, and one that enforces its slots.
+ * A MultiLock on any kind of server: one that takes all locks in one call, and one that enforces its slots.
  * `acquire` has a file of its own.
  *
  * @param start Resolves to the URL of the server.

@@ -64,7 +64,7 @@ test('nothing is kept when one is taken, whichever', async () => {
   }
 });
 
-test('what is held is kept while a lock of another slot is waited for', async () => {
+test('held locks are kept during the wait for a lock of another slot', async () => {
   const lock = new MultiLock(clients[0], names, { leaseMs: 3_000 });
   const last = new Mutex(clients[1], lock.names.at(-1)!);
   const holder = await last.acquire();

@@ -20,7 +20,7 @@ afterAll(async () => {
 describeMultiLock(() => Promise.resolve(server.url));
 describeAcquire(() => Promise.resolve(server.url));
 
-test('what was taken from it is noticed by the next ask: it never waits for a lock while it holds a later one', async () => {
+test('the next request finds a lost lock: it never waits for a lock while it holds a later one', async () => {
   const [redis, other] = [connect(server.url), connect(server.url)];
   const prefix = freshPrefix();
   const lock = new MultiLock(redis, ['a', 'b', 'c'], { prefix });

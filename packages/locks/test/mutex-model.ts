@@ -9,7 +9,7 @@ export type Step =
   | { readonly type: 'release' | 'force' | 'renew' }
   | { readonly type: 'cancel'; readonly waiter: number };
 
-/** What a step or a look gave, and what it should have given. */
+/** The result of a step or an inspection, and that of the model. */
 export interface Comparison {
   readonly seen: unknown;
   readonly expected: unknown;

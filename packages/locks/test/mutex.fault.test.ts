@@ -83,7 +83,7 @@ describe('a server that does not answer', () => {
     expect(await lease.release()).toBe(true);
   });
 
-  test('who waits for it times out in time, and leaves nothing behind', async () => {
+  test('a waiter for it times out in time, and leaves nothing behind', async () => {
     const prefix = freshPrefix();
     const mutex = new Mutex(redis, 'lock', { prefix });
     await pause();

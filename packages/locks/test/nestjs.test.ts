@@ -86,7 +86,7 @@ describe('Locks', () => {
     await Promise.all([mutex, multi, writer, permit].map((lease) => lease.release()));
   });
 
-  test('what a call gives wins over the defaults, and undefined gives nothing', async () => {
+  test('options of a call win over the defaults, and undefined counts as absent', async () => {
     const locks = new Locks(redis, { prefix: freshPrefix(), leaseMs: 1_000, fencing: false });
     const lasting = async (options: object): Promise<number> => {
       await using lease = await locks.mutex('lock', options).acquire();

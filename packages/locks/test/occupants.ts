@@ -1,13 +1,13 @@
 import type { Lease } from '@mortise/locks';
 
 /**
- * Those who are in a section. A lease that is over before its holder leaves, because this process stood still for a second,
- * does not count: nobody promised more than that it may be alone until then.
+ * The holders in a section. A lease that ends before its holder leaves, because this process was paused for a second, does
+ * not count: a holder is alone only until the end of its lease.
  */
 export class Occupants {
   readonly #inside = new Set<Pick<Lease, 'isValid'>>();
 
-  /** How many others are in whose leases go on. */
+  /** The number of other holders with valid leases. */
   enter(lease: Pick<Lease, 'isValid'>): number {
     const others = [...this.#inside].filter(({ isValid }) => isValid).length;
     this.#inside.add(lease);
@@ -19,7 +19,7 @@ export class Occupants {
   }
 }
 
-/** For a section whose lease was over before it could be renewed: that, too, happens to a process that stands still for a second. */
+/** Ignores the end of a lease before its renewal, which happens to a process that is paused for a second. */
 export function unlessExpired(error: unknown): void {
   const { code, reason } = error as { code?: unknown; reason?: unknown };
   if (code !== 'ERR_LEASE_LOST' || reason !== 'expired') throw error;

@@ -1,6 +1,6 @@
 import { until } from '@mortise/test-kit';
 
-/** Resolves when so many wait for the lock. */
+/** Resolves when the lock has this number of waiters. */
 export function queued(
   mutex: { inspect(): Promise<{ queueLength: number }> },
   length: number,

@@ -18,7 +18,7 @@ afterEach(async () => {
   await nodes?.stop();
 });
 
-/** What the server itself knows of the vote, whatever clients say. */
+/** The vote by the server itself, whatever clients say. */
 async function voteAt(index: number, prefix: string): Promise<string | null> {
   return direct[index]!.get(`${prefix}:locks:{lock}:vote`);
 }
@@ -73,7 +73,7 @@ describe('a node that is killed', () => {
     await expect(mutex.tryAcquire()).rejects.toMatchObject({ code: 'ERR_QUORUM_UNREACHABLE' });
     await until('the vote of the third', async () => (await voteAt(1, prefix)) === null);
     await expect(mutex.inspect()).rejects.toMatchObject({ code: 'ERR_QUORUM_UNREACHABLE' });
-    // Whoever held a lock keeps it to its end, but can't know what becomes of a renewal or a release.
+    // A holder keeps its lock to the end, but can't know the outcome of a renewal or a release.
     await expect(lease.renew()).rejects.toMatchObject({ code: 'ERR_QUORUM_UNREACHABLE' });
     expect(lease.isValid).toBe(true);
     await expect(lease.release()).rejects.toMatchObject({ code: 'ERR_QUORUM_UNREACHABLE' });
@@ -122,7 +122,7 @@ describe('a node that hangs', () => {
     };
     for (let round = 0; round < 5; round += 1) expect(await turn()).toBeLessThan(5_000);
     nodes.servers[2]!.resume();
-    // What it was asked for first is carried out now, and what followed too.
+    // It executes the first request now, and the later ones too.
     await until('its vote to be free', async () => (await voteAt(2, prefix)) === null);
     const lease = await mutex.acquire();
     await until('its vote', async () => (await voteAt(2, prefix)) === lease.holder);

@@ -206,7 +206,7 @@ describe('acquire', () => {
     expect(await fastestOf(5, handOver)).toBeLessThan(900);
   });
 
-  test('whoever waits sends next to nothing', async () => {
+  test('a waiter sends hardly any commands', async () => {
     const [mutex, other] = nodes.mutexes([nodes.clients, nodes.others()]);
     const lease = await mutex.acquire();
     const calls = async (): Promise<number> => {

@@ -19,7 +19,7 @@ class Model {
     this.#burst = BigInt(burst) * this.#interval;
   }
 
-  /** What the script answers. */
+  /** The replies of the script. */
   take(nowUs: bigint, cost: number): number[] {
     const now = nowUs * this.#limit;
     const from = this.#instant > now ? this.#instant : now;
@@ -31,7 +31,7 @@ class Model {
     return [isAllowed ? 1 : 0, Number(remaining), Number(wait), Number(this.#ceilUs(this.#instant - now))];
   }
 
-  /** What the key holds. */
+  /** The value of the key. */
   get stored(): string {
     const rest = this.#instant % this.#limit;
     return `${this.#instant / this.#limit}${rest > 0n ? `:${rest}` : ''}`;

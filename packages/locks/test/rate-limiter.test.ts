@@ -60,7 +60,7 @@ describe('take', () => {
     expect(await calls.take(0)).toMatchObject({ isAllowed: true, remaining: 0, retryAfterMs: 0 });
   });
 
-  test('what is refused changes nothing', async () => {
+  test('a refused take changes nothing', async () => {
     const prefix = freshPrefix();
     const calls = limiter({}, prefix);
     await calls.take(8);
@@ -154,14 +154,14 @@ describe('take', () => {
     await calls.take(4);
     await redis.script('FLUSH');
     expect(await calls.take()).toMatchObject({ isAllowed: true, remaining: 5 });
-    // What FLUSHALL does to this limiter; other tests share the server.
+    // The effect of FLUSHALL on this limiter; other tests share the server.
     await redis.del(keyOf(prefix));
     expect(await calls.take()).toMatchObject({ isAllowed: true, remaining: 9 });
   });
 });
 
 describe('a clock that is set', () => {
-  /** What a limiter that was used up leaves when the server's clock goes back by so much. */
+  /** The value of an exhausted limiter after the server's clock went back by this time. */
   async function setBack(prefix: string, byMs: number, periodMs = SLOW.periodMs): Promise<void> {
     const [seconds, us] = (await redis.time()).map(Number) as [number, number];
     const instant = seconds * 1_000_000 + us + (periodMs + byMs) * 1_000;

@@ -61,7 +61,7 @@ function fieldsOf(error: LatchTimeoutError | LockSettingsError | LatchLostError)
   return error.latchName;
 }
 
-test('what the compiler refuses is refused at run time as well', async () => {
+test('misuse that the compiler refuses also throws at run time', async () => {
   // @ts-expect-error -- the options are missing
   expect(() => new RateLimiter(redis, 'calls')).toThrow(TypeError);
   // @ts-expect-error -- the period is missing

@@ -1,4 +1,4 @@
-/** What the replies of a read-write lock say beyond what its users see. */
+/** Fields of the replies of a read-write lock that its users don't see. */
 import { expect, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import { ReadWriteLockKeys } from '../src/keys.js';
@@ -28,7 +28,7 @@ function fresh(): Scene {
   };
 }
 
-test('who waits behind a writer learns when its lease ends', async () => {
+test('a waiter after a writer learns the end of its lease', async () => {
   const { ask, recheckMs } = fresh();
   expect((await ask('1w', 'try', 30_000)).outcome).toBe('held');
   for (const name of ['2r', '3w']) {

@@ -279,7 +279,7 @@ describe('acquire', () => {
     expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(900);
   });
 
-  test('who reads and wants to write waits for itself, and times out', async () => {
+  test('a reader that acquires write waits for itself, and times out', async () => {
     const [lock] = shared();
     await using reader = await lock.read.acquire();
     expect(await lock.write.tryAcquire()).toBeNull();
@@ -382,7 +382,7 @@ describe('downgrade', () => {
     expect(beside?.isValid).toBe(true);
     expect(await second.write.tryAcquire()).toBeNull();
     await beside?.release();
-    // What is left of the writer changes nothing.
+    // The former writer's lease changes nothing.
     expect(await writer.release()).toBe(false);
     await expect(writer.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'released' });
     expect((await lock.read.inspect()).readers).toBe(1);

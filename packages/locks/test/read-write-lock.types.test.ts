@@ -35,7 +35,7 @@ test('the types are what the README says', async () => {
   expect(later).toBeGreaterThan(downgraded.fencingToken);
 });
 
-test('what the compiler refuses is refused at run time as well', async () => {
+test('misuse that the compiler refuses also throws at run time', async () => {
   // @ts-expect-error -- a URL is no client
   expect(() => new ReadWriteLock('redis://127.0.0.1', 'lock')).toThrow(TypeError);
   // @ts-expect-error -- the name is missing

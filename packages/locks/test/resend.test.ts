@@ -119,14 +119,14 @@ describe('RateLimiter', () => {
   const terms = { limit: 7, periodMs: 86_400_000 };
 
   test.each([
-    { name: 'the only permit', burst: 1, takes: [1], told: [true], remaining: 0 },
-    { name: 'a part of the burst', burst: 7, takes: [3], told: [true], remaining: 4 },
-    { name: 'permits of one tick', burst: 7, takes: [3, 3, 3], told: [true, true, false], remaining: 1 },
-  ])('take takes $name once', async ({ burst, takes, told, remaining }) => {
+    { name: 'the only permit', burst: 1, takes: [1], allowed: [true], remaining: 0 },
+    { name: 'a part of the burst', burst: 7, takes: [3], allowed: [true], remaining: 4 },
+    { name: 'permits of one tick', burst: 7, takes: [3, 3, 3], allowed: [true, true, false], remaining: 1 },
+  ])('take takes $name once', async ({ burst, takes, allowed, remaining }) => {
     const options = { ...terms, burst, prefix: freshPrefix() };
     const lossy = new RateLimiter(resent, 'calls', options);
     const results = await Promise.all(takes.map((cost) => lossy.take(cost)));
-    expect(results.map(({ isAllowed }) => isAllowed)).toEqual(told);
+    expect(results.map(({ isAllowed }) => isAllowed)).toEqual(allowed);
     expect(results.at(-1)).toMatchObject({ remaining });
     expect(await new RateLimiter(redis, 'calls', options).take(0)).toMatchObject({ remaining });
     expect(await lossy.take(0)).toMatchObject({ remaining });

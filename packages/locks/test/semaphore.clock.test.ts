@@ -12,9 +12,9 @@ const HOUR_US = 3_600_000_000;
 async function setClockBack(prefix: string, byUs: number): Promise<void> {
   const key = (part: string): string => `${prefix}:locks:{pool}:${part}`;
   const script = `
-    local limit, used, token, at, ahead, began, lostUntil, heard = cmsgpack.unpack(redis.call('GET', KEYS[1]))
+    local limit, used, token, at, ahead, began, lostUntil, reported = cmsgpack.unpack(redis.call('GET', KEYS[1]))
     local by = tonumber(ARGV[1])
-    local state = cmsgpack.pack(limit, used, token + by, at + by, ahead, began, lostUntil, heard)
+    local state = cmsgpack.pack(limit, used, token + by, at + by, ahead, began, lostUntil, reported)
     redis.call('SET', KEYS[1], state, 'KEEPTTL')
     for i = 2, 3 do
       local scores = redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
@@ -88,7 +88,7 @@ test.concurrent('when the state is lost and the clock has gone back, tokens go o
   for (const held of [lost, newcomer, lease]) expect(await held.release()).toBe(true);
 });
 
-test.concurrent('what is granted first after the clock went back counts, too', async () => {
+test.concurrent('the first grant after the clock went back counts, too', async () => {
   const prefix = freshPrefix();
   const semaphore = new Semaphore(redis, 'pool', { prefix, permits: 2 });
   const leases = [await semaphore.acquire()];

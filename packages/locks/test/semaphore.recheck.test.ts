@@ -1,13 +1,11 @@
-/** What only re-checks and the state's own care repair. Each test takes a second or two, so they run at the same time. */
+/** Repairs of a Semaphore, beside those of every kind in recheck.test.ts. They run at the same time. */
 import { expect, test } from '@jest/globals';
 import { Semaphore } from '@mortise/locks';
-import type { Lease } from '@mortise/locks';
 import { startSingle } from '@mortise/redis-server';
-import { connect, freshPrefix, monitor, until } from '@mortise/test-kit';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { fastestOf } from './fastest-of.js';
 import { queued } from './queued.js';
-import { semaphoreAcquire, semaphoreRecheck, semaphoreRelease, semaphoreRenew } from '../src/scripts.gen.js';
 
 /** A re-check comes within 1.2 s, and a busy machine may add some. Without one, a lease of ten seconds would be waited for. */
 const RECHECK_LIMIT_MS = 8_000;
@@ -39,7 +37,7 @@ test.concurrent('grants whose messages were lost reach their waiters', async () 
   const held = await mine.acquire({ permits: 2 });
   const waits = [theirs.acquire(), theirs.acquire(), theirs.acquire()];
   await queued(mine, 3);
-  // What a release does, but for the messages: the permits change hands, and the number of used ones stays.
+  // A release without its messages: the permits change hands, and the number of used ones stays.
   const heads = await redis.zrange(queue, '0', '1');
   const end = (await redis.zscore(permits, held.holder))!;
   await redis
@@ -59,24 +57,7 @@ test.concurrent('grants whose messages were lost reach their waiters', async () 
   expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
 });
 
-test.concurrent('a waiter that does not take its grant costs one claim', async () => {
-  const { redis, mine, theirs, prefix, queue } = pool(1);
-  const deaf = connect();
-  const held = await mine.acquire();
-  const wait = theirs.acquire();
-  await queued(mine, 1);
-  // One that is subscribed, is the first in the queue, and does nothing.
-  await deaf.subscribe(`${prefix}:locks:{pool}:permits-grant:deaf`);
-  await redis.zadd(queue, 1, 'deaf.1.1000.1');
-  await held.release();
-  expect((await mine.inspect()).holders).toMatchObject([{ holder: 'deaf.1.1000.1', permits: 1 }]);
-  const startedAt = performance.now();
-  const lease = await wait;
-  expect(performance.now() - startedAt).toBeLessThan(1_000 + RECHECK_LIMIT_MS);
-  expect(await lease.release()).toBe(true);
-});
-
-test.concurrent('a waiter for more than the limit that does not look holds up nobody, and is refused', async () => {
+test.concurrent('an idle waiter for more than the limit is refused, and blocks no waiter', async () => {
   const { redis, mine, theirs, prefix, queue } = pool(2);
   const deaf = connect();
   const held = await mine.acquire({ permits: 2 });
@@ -93,7 +74,7 @@ test.concurrent('a waiter for more than the limit that does not look holds up no
   expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
 });
 
-test.concurrent('dead waiters are dropped, a hundred in one call, and those behind them go on', async () => {
+test.concurrent('a release drops dead waiters, a hundred in one call, and the next waiter gets the permit', async () => {
   const turn = async (): Promise<number> => {
     const { redis, mine, theirs, queue } = pool(1);
     const held = await mine.acquire();
@@ -121,7 +102,7 @@ test.concurrent('tryAcquire goes past more dead waiters and holders than one cal
   expect(await mine.inspect()).toMatchObject({ used: 300, queueLength: 0 });
 });
 
-test.concurrent('FLUSHALL and SCRIPT FLUSH amid 50 waiters: holders come back, all get their turn', async () => {
+test.concurrent('FLUSHALL and SCRIPT FLUSH during 50 waits: holders come back, and all waiters get permits', async () => {
   const server = await startSingle({ isCluster: true });
   try {
     const { redis, mine, theirs } = pool(3, 6_000, server.url);
@@ -169,50 +150,11 @@ test.concurrent('FLUSHALL and SCRIPT FLUSH amid 50 waiters: holders come back, a
   }
 });
 
-test.concurrent('CLIENT KILL TYPE pubsub amid 50 waiters: nobody hangs', async () => {
-  const server = await startSingle({ isCluster: true });
-  try {
-    const { redis, mine, theirs } = pool(2, 10_000, server.url);
-    const held = await mine.acquire({ permits: 2 });
-    let inside = 2;
-    let most = 0;
-    const sections = Array.from({ length: 50 }, () =>
-      theirs.using(async () => {
-        inside += 1;
-        most = Math.max(most, inside);
-        await redis.ping();
-        inside -= 1;
-      }),
-    );
-    await queued(mine, 50);
-    inside -= 2;
-    await Promise.all([redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub'), held.release()]);
-    await Promise.all(sections);
-    expect(most).toBeLessThanOrEqual(2);
-    expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
-  } finally {
-    await server.stop();
-  }
-});
-
-test.concurrent('holders that died before the keys were lost cost one lease', async () => {
-  const { redis, mine, theirs, prefix, permits, queue, state } = pool(2, 1_500);
-  const dying = new Semaphore(redis, 'pool', { prefix, permits: 2, leaseMs: 1_500, renew: false });
-  const dead = await dying.acquire({ permits: 2 });
-  const waits = [theirs.acquire(), theirs.acquire()];
-  await queued(mine, 2);
-  await redis.del(permits, queue, state);
-  const leases = (await Promise.all(waits)) as [Lease, Lease];
-  expect(performance.now()).toBeGreaterThanOrEqual(dead.expiresAt);
-  expect(await leases[0].release()).toBe(true);
-  expect(await leases[1].release()).toBe(true);
-});
-
-test.concurrent('what was granted to newcomers after a loss leaves less for the lost holders', async () => {
+test.concurrent('permits of newcomers after a loss are missing for the lost holders', async () => {
   const { redis, mine, theirs, permits, state } = pool(3, 60_000);
   const lost = [await mine.acquire(), await mine.acquire(), await mine.acquire()];
   await redis.del(permits, state);
-  // Nobody can know better: it is the first who comes to an unknown semaphore.
+  // No caller can know better: it is the first one of an unknown semaphore.
   const newcomer = await theirs.acquire({ permits: 1 });
   await lost[0]!.renew();
   expect(await mine.inspect()).toMatchObject({ used: 2 });
@@ -249,7 +191,7 @@ test.concurrent('the state may be lost without the permits: they are counted aga
   expect(await mine.available()).toBe(5);
 });
 
-test.concurrent('the permits may be lost without the state: their holders are waited for', async () => {
+test.concurrent('the permits may be lost without the state: callers wait for their holders', async () => {
   const { redis, mine, theirs, permits } = pool(2, 60_000);
   const leases = [await mine.acquire(), await mine.acquire()];
   await redis.del(permits);
@@ -266,7 +208,7 @@ test.concurrent('the permits may be lost without the state: their holders are wa
   expect(await (await theirs.acquire({ permits: 2 })).release()).toBe(true);
 });
 
-test.concurrent('the limit that comes back after a loss is that of whoever waits, not of old leases', async () => {
+test.concurrent('the limit after a loss is that of the waiters, not of old leases', async () => {
   const { redis, mine, theirs, prefix, permits, queue, state } = pool(2, 60_000);
   const old = await mine.acquire({ permits: 2 });
   const waits = [mine.acquire()];
@@ -287,78 +229,4 @@ test.concurrent('the limit that comes back after a loss is that of whoever waits
   for (const lease of [old, ...leases]) expect(await lease.release()).toBe(true);
   expect(await (await wait).release()).toBe(true);
   expect(await new Semaphore(redis, 'pool', { prefix, permits: 4 }).available()).toBe(4);
-});
-
-test.concurrent('commands that ioredis sends again, because the reply was lost, change nothing', async () => {
-  const { redis, mine, permits, queue, state } = pool(4);
-  const keys = { permits, queue, state };
-  const [holder, waiter] = ['abcdefghijklmnop.1.1000.2', 'abcdefghijklmnop.2.1000.3'];
-  const acquire = (member: string): Promise<unknown> =>
-    semaphoreAcquire.run(redis, keys, {
-      publish: 'PUBLISH',
-      callerLimit: 4,
-      requests: [member, 10_000, 'wait', 4],
-    });
-  const [, , , token] = (await acquire(holder)) as number[];
-  const again = (await acquire(holder)) as number[];
-  expect([again[2], again[3]! > token!]).toEqual([1, true]);
-  const [, , outcome, place] = (await acquire(waiter)) as number[];
-  expect(outcome).toBe(2);
-  expect((await acquire(waiter)) as number[]).toMatchObject([
-    expect.any(Number),
-    expect.any(Number),
-    2,
-    place,
-  ]);
-  // The holder asks once more, while somebody waits.
-  expect(((await acquire(holder)) as number[])[2]).toBe(1);
-  expect(await mine.inspect()).toMatchObject({ used: 2, queueLength: 1 });
-  for (let round = 0; round < 2; round += 1) {
-    const renewed = await semaphoreRenew.run(
-      redis,
-      { permits, state },
-      { renewals: [holder, 60_000, token!] },
-    );
-    expect(renewed).toEqual([1]);
-    await semaphoreRecheck.run(redis, keys, {
-      publish: 'PUBLISH',
-      callerLimit: 4,
-      quarantineMs: 10_000,
-      waiters: [place!, waiter],
-    });
-    expect(await mine.inspect()).toMatchObject({ used: 2, queueLength: 1, holders: [{ holder }] });
-  }
-  const release = (): Promise<unknown> =>
-    semaphoreRelease.run(redis, keys, {
-      publish: 'PUBLISH',
-      releases: [holder, token!, 10_000, waiter, 0, 10_000],
-    });
-  expect(await release()).toEqual([0, 1, 0]);
-  expect(await release()).toEqual([0, 0, 0]);
-  expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
-});
-
-test.concurrent('what was released or taken away does not come back', async () => {
-  const { mine, theirs } = pool(2);
-  const lease = await mine.acquire();
-  expect(await theirs.releaseFor(lease.holder)).toBe(true);
-  await expect(lease.renew()).rejects.toMatchObject({ reason: 'taken' });
-  expect(await mine.inspect()).toMatchObject({ used: 0, holders: [] });
-});
-
-test.concurrent('waiters alone send one re-check a second for each process and semaphore', async () => {
-  // Leases that seem to be near their ends, again and again.
-  const { redis, mine, theirs, permits } = pool(2, 300);
-  const held = await mine.acquire({ permits: 2 });
-  const sentAt: number[] = [];
-  const close = await monitor(redis, ({ args, at }) => {
-    if (args[0] === semaphoreRecheck.sha1 && args.includes(permits)) sentAt.push(at);
-  });
-  const waits = Array.from({ length: 50 }, () => theirs.acquire());
-  // One follows the subscription, one the first lease.
-  await until('three re-checks', () => sentAt.length >= 3);
-  close();
-  expect(sentAt[2]! - sentAt[1]!).toBeGreaterThan(700);
-  await held.release();
-  for (const wait of waits) await (await wait).release();
 });

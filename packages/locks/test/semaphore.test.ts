@@ -181,7 +181,7 @@ describe('a lease', () => {
 });
 
 describe('releaseFor and renewFor', () => {
-  test('what has expired cannot be renewed, and was not held', async () => {
+  test('an expired lease cannot be renewed, and its release resolves to false', async () => {
     const [semaphore] = fresh(2, { leaseMs: 20, renew: false });
     const leases = [await semaphore.acquire(), await semaphore.acquire()];
     await until('the end', async () => (await semaphore.available()) === 2);
@@ -209,7 +209,7 @@ describe('release', () => {
 });
 
 describe('setPermits', () => {
-  test('gives what is new to those who wait, and is followed by the object that called it', async () => {
+  test('grants new permits to waiters, and the calling object continues with the limit', async () => {
     const [semaphore, second, prefix] = fresh(1);
     const held = await semaphore.acquire();
     const waits = [second.acquire(), second.acquire()];
@@ -252,7 +252,7 @@ describe('setPermits', () => {
     expect(await (await wait).release()).toBe(true);
   });
 
-  test('who waits for more than the new limit is refused, at the head and behind it', async () => {
+  test('waiters for more than the new limit are refused, at the head and after it', async () => {
     const [semaphore, second] = fresh(5);
     const held = await semaphore.acquire({ permits: 5 });
     const waits = [second.acquire({ permits: 4 }), semaphore.acquire(), second.acquire({ permits: 3 })];

@@ -60,7 +60,7 @@ test('a refusal has a literal code and both limits', () => {
   ]);
 });
 
-test('what does not fit is refused by the compiler', () => {
+test('the compiler refuses misuse', () => {
   const refused = (semaphore: Semaphore, state: SemaphoreState): unknown[] => [
     // @ts-expect-error: the limit is required
     new Semaphore(redis, 'pool', {}),

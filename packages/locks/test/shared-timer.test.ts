@@ -40,7 +40,7 @@ test('an entry that is set again moves, and one that is deleted does not run', (
   expect(deleted).toBe(0);
 });
 
-test('what is due a little later runs along', () => {
+test('a callback that is due a little later runs at the same time', () => {
   const timer = new SharedTimer(1_000);
   const ran: string[] = [];
   const now = performance.now();

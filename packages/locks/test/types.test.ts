@@ -62,7 +62,7 @@ function fieldsOf(error: LockTimeoutError | LeaseLostError): string {
   return `${error.fencingToken} ${reason}`;
 }
 
-test('what the compiler refuses is refused at run time as well', async () => {
+test('misuse that the compiler refuses also throws at run time', async () => {
   // @ts-expect-error -- a URL is no client
   expect(() => new Mutex('redis://127.0.0.1', 'lock')).toThrow(TypeError);
   // @ts-expect-error -- the name is missing

@@ -1,7 +1,7 @@
 import { monitor } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 
-/** From now on watches for a command that has all of these arguments; `seen` resolves when the server has executed one. */
+/** Watches for a command with all of these arguments; `seen` resolves when the server has executed one. */
 export async function watchFor(redis: Redis, ...wanted: readonly string[]): Promise<{ seen: Promise<void> }> {
   let see!: () => void;
   const seen = new Promise<void>((resolve) => {

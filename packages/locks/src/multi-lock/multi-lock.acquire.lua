@@ -1,7 +1,7 @@
 #!lua
 -- Takes the locks of each request, in order, up to the first lock that is held or has waiters. A request that waits keeps
 -- the locks before it and joins the queue there; a request that does not wait takes nothing. Leases that the member holds
--- are extended, so the request may be repeated, and continues after a grant. A fair request leaves a free lock to its
+-- get more time, so the request may be repeated, and continues after a grant. A fair request leaves a free lock to its
 -- waiters: then the remaining lease is -2, and the caller must re-check. O(locks · log waiters).
 --
 -- KEYS

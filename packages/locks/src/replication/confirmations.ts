@@ -23,7 +23,7 @@ export interface Confirmation {
 export interface Acknowledgement {
   /** Number of replicas that have the lease; 0 if it could not be confirmed. */
   readonly acknowledged: number;
-  /** By `performance.now()`: before the write that extended the lease to `leaseMs`. */
+  /** By `performance.now()`: before the write that made the lease last for `leaseMs`. */
   readonly sentAt: number;
   /** Why it could not be confirmed, if known. */
   readonly cause?: unknown;
