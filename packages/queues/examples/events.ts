@@ -14,7 +14,7 @@ await worker.start();
 const { id } = await queue.enqueue('ship', { box: 7 }, { backoff: { type: 'fixed', delayMs: 10 } });
 
 let cursor: string | undefined;
-// What is kept, from the oldest on; then whatever comes.
+// The kept events from the oldest on, then new ones.
 for await (const event of queue.events({ after: 'oldest' })) {
   if (event.id !== id) continue;
   console.log(event.type, event.attempt ?? event.name, ...(event.error?.split('\n', 1) ?? []));

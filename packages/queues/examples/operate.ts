@@ -15,7 +15,7 @@ console.log('cancelled:', await queue.cancel('sold 42', { reason: 'the buyer wit
 console.log('why:', (await queue.get('sold 42'))?.error);
 console.log('promoted:', await queue.promote('sold 41'));
 
-// What there is, page by page.
+// All tasks, page by page.
 let cursor: string | null = null;
 do {
   const page = await queue.list('scheduled', { cursor, limit: 50 });

@@ -1,4 +1,4 @@
-/** What queues and workers tell of themselves. For OpenTelemetry: `otelTelemetry` of `@mortise/queues/otel`. */
+/** The telemetry of queues and workers. For OpenTelemetry: `otelTelemetry` of `@mortise/queues/otel`. */
 import { Queue, Worker } from '@mortise/queues';
 import type { Telemetry } from '@mortise/redis';
 import { Redis } from 'ioredis';

@@ -3,7 +3,7 @@ import { Discard, Queue, RetryLater } from '@mortise/queues';
 import type { BatchTask } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
 import { connect, freshPrefix, gate } from '@mortise/test-kit';
-import { heldRenewals } from './held-timers.js';
+import { heldRenewals } from './paused-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 

@@ -34,9 +34,9 @@ export class Bench {
   readonly prefix = freshPrefix();
   readonly queue: Queue<Tasks>;
   readonly keys = new QueueKeys('q', this.prefix);
-  /** What workers reported. */
+  /** Errors that workers reported. */
   readonly errors: unknown[] = [];
-  /** What handlers of `hang` were given, by id. */
+  /** Contexts of the handlers of `hang`, by id. */
   readonly hanging = new Map<string, TaskContext>();
 
   constructor(options: QueueOptions = {}, redis = connect()) {

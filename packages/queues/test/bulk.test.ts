@@ -93,7 +93,7 @@ describe('drain', () => {
     const call = (most: number): Promise<unknown> =>
       shard.call((keys, common) => operatorDrain.run(redis, keys, { ...common, most, upTo, isAll: 1 }));
     expect(await call(500)).toEqual([4, upTo, 1]);
-    // What is left is none of it, so it is over, however little a call looks at.
+    // None of the others matches, so the call ends, however few it looks at.
     expect(await call(1)).toEqual([0, upTo, 1]);
     for (const n of places.keys()) {
       expect(await bench.queue.get(`old${n}`)).toBeNull();
@@ -166,7 +166,7 @@ describe('clean', () => {
     expect((await bench.keysLeft()).filter((key) => key !== 'tombstones')).toEqual([]);
   });
 
-  test('only those that ended so long ago', async () => {
+  test('only tasks that ended before olderThanMs', async () => {
     const bench = new Bench({}, redis);
     await bench.work();
     for (const state of ['succeeded', 'dead', 'cancelled'] as const) {

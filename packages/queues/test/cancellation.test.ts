@@ -5,7 +5,7 @@ import { WaiterHub } from '@mortise/redis';
 import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { encodeTaskId } from '../src/task/task-id.js';
-import { heldRenewals } from './held-timers.js';
+import { heldRenewals } from './paused-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 
@@ -15,7 +15,7 @@ const renewals = heldRenewals();
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 type Tasks = Record<string, any>;
 
-/** What `queue.cancel` does of it to Redis. */
+/** The part of `queue.cancel` in Redis. */
 async function cancel(keys: QueueKeys['of'], id: string, isNotified = true): Promise<void> {
   const storedId = encodeTaskId(id);
   const held = (await redis.hgetBuffer(keys.attempts, storedId))!;

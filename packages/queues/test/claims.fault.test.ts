@@ -26,7 +26,7 @@ const HASTY = { maxRetriesPerRequest: 0 };
 const GONE = /max retries|closed/;
 
 /** A call that is going to be refused while nobody waits for it yet. */
-function heard<T>(call: Promise<T>): Promise<T> {
+function received<T>(call: Promise<T>): Promise<T> {
   call.catch(() => undefined);
   return call;
 }
@@ -37,12 +37,12 @@ describe('a reply that is lost', () => {
     const proxy = await proxyTo(single);
     const near = connectTo(single);
     const claims = claimsOn(connectTo(proxy, HASTY));
-    // What it sends first is the text of the script.
+    // Its first call sends the text of the script.
     expect(await claims.claim()).toEqual([]);
     await until(async () => (await near.zcard(keys.of.idle)) === 0);
     const { id } = await queueOn(near).enqueue('t', 1);
     proxy.dropReplies();
-    const claim = heard(claims.claim({ leaseMs: 1_000 }));
+    const claim = received(claims.claim({ leaseMs: 1_000 }));
     await until(async () => (await queueOn(near).get(id))?.attempt === 1);
     proxy.cut();
     await expect(claim).rejects.toThrow(GONE);
@@ -62,7 +62,7 @@ describe('a reply that is lost', () => {
     const [first, second] = await far.claim({ limit: 2, leaseMs: 3_600_000 });
     await far.complete(first!.id, first!.lease);
     proxy.dropReplies();
-    const completion = heard(far.complete(second!.id, second!.lease, 'done'));
+    const completion = received(far.complete(second!.id, second!.lease, 'done'));
     await until(async () => (await queue.get(second!.id))?.state === 'succeeded');
     proxy.cut();
     await expect(completion).rejects.toThrow(GONE);

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { QueueKeys } from '../src/keys.js';
 import { age } from './age.js';
 import { watched } from './commands-of.js';
-import { heldRechecks } from './held-timers.js';
+import { heldRechecks } from './paused-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 
@@ -22,9 +22,9 @@ let errors: unknown[] = [];
 afterEach(async () => {
   await Promise.all([...open].map((claims) => claims.stop()));
   open.clear();
-  const told = errors;
+  const reports = errors;
   errors = [];
-  expect(told).toEqual([]);
+  expect(reports).toEqual([]);
 });
 
 function newClaims(prefix: string, options: ClaimsOptions = {}, client = redis): Claims<Tasks> {
@@ -53,7 +53,7 @@ async function newClaimed(options = {}, leaseMs = 10_000) {
   return { ...bench, task: task!, lease: task!.lease };
 }
 
-/** What becomes of it, soon. */
+/** The code of an error, or `done`. */
 function code(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => 'done',

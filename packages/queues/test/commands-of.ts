@@ -22,7 +22,7 @@ afterAll(() => {
 
 export interface Watched {
   readonly client: Redis;
-  /** What the client sends, as MONITOR sees it. */
+  /** The commands of the client, as MONITOR sees them. */
   readonly sent: Sent[];
   /** Resolves when nothing is under way any more, nor follows from an answer, and `sent` has all of it. */
   readonly quiet: () => Promise<void>;

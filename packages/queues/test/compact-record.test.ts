@@ -28,7 +28,7 @@ class Bench {
   readonly queue: Queue<Tasks>;
   readonly shard = new Shard(redis, 'q', this.prefix);
   readonly keys = this.shard.keys;
-  /** What workers hold. */
+  /** Tasks that workers hold. */
   #held: FetchReply['fetched'] = [];
 
   constructor(options: QueueOptions = {}) {
@@ -102,7 +102,7 @@ async function work(bench: Bench, options: Partial<WorkerOptions> = {}): Promise
     {
       bare: () => undefined,
       full: () => ({ is: 'kept' }),
-      told: async (_, ctx) => {
+      reports: async (_, ctx) => {
         await ctx.progress({ at: 1 });
         await ctx.log('line');
       },
@@ -138,7 +138,7 @@ test('sealing changes nothing that can be seen', async () => {
   };
   for (const [id, options] of Object.entries(bare))
     await queue.enqueue('bare', { of: id }, { id, ...options });
-  await queue.enqueue('told', 1, { id: 'told' });
+  await queue.enqueue('reports', 1, { id: 'reports' });
   await queue.enqueue('late', 1, { id: 'late' });
   await queue.enqueue('full', 1, { id: 'full' });
   await queue.enqueue('bare', big, { id: 'big' });
@@ -150,7 +150,7 @@ test('sealing changes nothing that can be seen', async () => {
     children: [{ name: 'bare', payload: 1, options: { id: 'child' } }],
   });
   expect(flow.isDuplicate).toBe(false);
-  const sealable = [...Object.keys(bare), 'told', 'late'];
+  const sealable = [...Object.keys(bare), 'reports', 'late'];
   const ids = [...sealable, 'full', 'big', 'dead', 'parent', 'child', 'nobody'];
   await work(bench);
   await bench.seal();
@@ -197,7 +197,7 @@ test('a worker with a small retention compacts after the first second without wo
   const bench = new Bench();
   await launch(redis, 'q', { bare: () => undefined }, { prefix: bench.prefix, keepSucceeded: 100 });
   await bench.queue.enqueue('bare', 1, { id: 'a' });
-  await until(async () => (await bench.sealed(['a'])).length === 1);
+  expect(await until(async () => (await bench.sealed(['a'])).length === 1)).toBe(true);
 });
 
 test('one call seals the latest thousand', async () => {

@@ -187,7 +187,7 @@ describe('maxTasks', () => {
     ]);
     expect(stored[3]).toMatchObject({ reason: { code: 'ERR_QUEUE_FULL', maxTasks: 3 } });
     expect(await queue.counts()).toMatchObject({ ready: 3 });
-    // What is there already is a duplicate, not one too many.
+    // A stored task is a duplicate, not one too many.
     expect(await queue.enqueue('t', 1, { id: 't1' })).toEqual({ id: 't1', isDuplicate: true });
     await launch(redis, 'q', { t: () => 1 }, { prefix, keepSucceeded: 0 });
     await until(async () => (await queue.counts()).ready === 0);

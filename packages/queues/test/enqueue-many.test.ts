@@ -23,7 +23,7 @@ const held = async (queue: Queue<Tasks>): Promise<number> => {
   return ready + scheduled;
 };
 
-describe('what goes in one script call is stored all or nothing', () => {
+describe('tasks of one script call are stored all or none', () => {
   test.each<[string, EnqueueOptions]>([
     ['ready', {}],
     ['delayed', { delayMs: 60_000 }],
@@ -66,7 +66,7 @@ describe('what goes in one script call is stored all or nothing', () => {
     await expect(storing).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL', maxTasks: 3, stored: [] });
     await expect(storing).rejects.toBeInstanceOf(QueueFullError);
     expect(await held(queue)).toBe(1);
-    // What is there already needs none.
+    // A stored task needs none.
     await queue.enqueueMany([task(1), task(2), task(0, { id: 'there' })]);
     expect(await held(queue)).toBe(3);
   });
@@ -188,7 +188,7 @@ describe('calls of more than one script', () => {
   });
 });
 
-test('what travels behind tasks that are not plain does not change their places or times', async () => {
+test('tasks after others that are not plain do not change their places or times', async () => {
   const queue = newQueue();
   const before = await serverNow(redis);
   await queue.enqueueMany([
@@ -201,7 +201,7 @@ test('what travels behind tasks that are not plain does not change their places 
   expect(a!.runAt!).toBeGreaterThanOrEqual(before + 60_000);
 });
 
-test('what is given is taken as it is at the call, of the last task as of the first', async () => {
+test('tasks are read at the call, the last one as the first', async () => {
   const queue = newQueue();
   await queue.enqueue('t', 0);
   const payloads = Array.from({ length: 200 }, (_, index) => ({ index, text: 'given' }));

@@ -5,7 +5,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { eventsRead } from '../src/scripts.gen.js';
 import { watched } from './commands-of.js';
-import { heldRechecks } from './held-timers.js';
+import { heldRechecks } from './paused-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 

@@ -27,7 +27,7 @@ function newShares(
   const shares = new FairPicker<Shard>(queues, resolveFairness(fairness, queues));
   for (const member of members) shares.add(member);
   return {
-    /** What a worker does with a reply: the slots are taken, and what the queue had nothing for comes back. */
+    /** A worker's use of a reply: the slots are taken, and those without a task come back. */
     give(asker, free) {
       const share = shares.share(asker, free);
       shares.charge(asker, share);
@@ -94,7 +94,7 @@ describe('by turns and by weights', () => {
     expect(a.given).toBeGreaterThan(1_000 + 80);
   });
 
-  test('what a queue had no task for is not counted', () => {
+  test('slots without a task of the queue are not counted', () => {
     const [a, b] = [new Shard('a', 1), new Shard('b', 10_000)] as const;
     const { give } = newShares([a, b], { a: 100, b: 1 });
     give(a, 100);

@@ -51,7 +51,7 @@ export function queueOn(redis: Redis): Queue<Tasks> {
   return new Queue(redis, 'q', { prefix });
 }
 
-/** What workers may report while Redis or their connection is away. */
+/** Reports of workers while Redis or their connection is away. */
 export function collector(): { errors: Error[]; onError: (error: unknown) => void } {
   const errors: Error[] = [];
   return { errors, onError: (error) => void errors.push(error as Error) };

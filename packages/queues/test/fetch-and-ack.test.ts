@@ -91,7 +91,7 @@ test('small hashes are no lists, which Redis would scan for each task', async ()
   expect([await redis.hlen(tasks), await redis.hlen(attempts)]).toEqual([5, 5]);
 });
 
-test('what goes back at once keeps its order, whatever the ids are, and goes before what stands behind it', async () => {
+test('tasks that go back at once keep their order, for any ids, and go before the tasks after them', async () => {
   const { queue, shard, take } = newQueue();
   const all = Array.from({ length: 300 }, (_, index) => `task ${(7 * index) % 300}`);
   await queue.enqueueMany(all.map((id) => ({ name: 't', payload: 1, options: { id } })));
@@ -148,7 +148,7 @@ test.each([
   expect(await queue.counts()).toMatchObject({ ready: 0, active: 6 });
 });
 
-test('what falls due is asked for as long before it as the call was on its way', async () => {
+test('the call for due tasks is sent ahead by the time of its way', async () => {
   const prefix = freshPrefix();
   await new Queue(redis, 'q', { prefix }).enqueue('t', 1, { delayMs: 10_000 });
   const SLOW_MS = 50;

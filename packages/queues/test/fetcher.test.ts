@@ -6,7 +6,7 @@ import { watched } from './commands-of.js';
 import { encodeTaskId } from '../src/task/task-id.js';
 import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { launch } from './launch.js';
-import { heldRechecks } from './held-timers.js';
+import { heldRechecks } from './paused-timers.js';
 import { until } from './until.js';
 
 const redis = connect();

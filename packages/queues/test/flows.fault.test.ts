@@ -92,7 +92,7 @@ describe('a flow survives the death of', () => {
     await redis.hdel(keys.of.outbox, 'l');
     await new Relay(shard, new FlowStore(redis, new FlowQueues(redis, prefix))).run();
     expect(await redis.exists(keys.of.outbox)).toBe(0);
-    // Three have ended, told six times: the fourth is still waited for.
+    // Three have ended, reported six times: the fourth is still waited for.
     expect(await queue.counts()).toMatchObject({ waiting: 1, ready: 0, scheduled: 1 });
     await queue.promote('late');
     await launch(redis, 'q', { leaf: (payload) => payload, sum }, { prefix });

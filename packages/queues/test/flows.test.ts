@@ -71,7 +71,7 @@ describe('enqueueFlow', () => {
       })),
     );
     expect(await queue.counts()).toMatchObject({ waiting: 0, succeeded: 4, dead: 0 });
-    // What was kept for the parent is removed step by step.
+    // Entries for the parent are removed step by step.
     await until(async () => (await redis.exists(keys.of.flows, keys.of.outbox)) === 0);
   });
 
@@ -395,7 +395,7 @@ describe('cancel', () => {
     expect(all(ids)).toHaveLength(5);
     expect(await queue.cancel(ids)).toBe(false);
     door.open();
-    // What the ends of children tell their parents changes nothing any more.
+    // Reports of children change nothing any more.
     await other.resume();
     await launch(redis, 'other', { leaf: run, sum: run }, { prefix });
     await queue.enqueue('leaf', 'after');

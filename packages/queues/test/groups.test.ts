@@ -25,7 +25,7 @@ function task(
   return { name: 't', payload: { group, n }, options: { group, ...options } };
 }
 
-/** What groups have left behind, but for the counter of turns. */
+/** Keys that groups have left, except the counter of turns. */
 async function traces(prefix: string): Promise<string[]> {
   const keys = ['grouped', 'runnableGroups', 'limitedGroups'].map((part) => `${prefix}:queues:{q}:${part}`);
   const left = await Promise.all(keys.map(async (key) => ((await redis.exists(key)) === 1 ? [key] : [])));

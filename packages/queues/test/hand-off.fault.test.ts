@@ -32,17 +32,17 @@ test('a task is handed to one worker, whoever else is notified', async () => {
   const prefix = freshPrefix();
   const keys = new QueueKeys('q', prefix);
   const queue = new Queue(redis, 'q', { prefix });
-  const heard: Record<string, string[]> = { gone: [], here: [] };
+  const received: Record<string, string[]> = { gone: [], here: [] };
   for (const [name, server] of Object.entries({ gone: replica, here: master })) {
     const own = new Redis(server.url);
     clients.push(own);
-    own.on('message', (_, message) => heard[name]!.push(message));
+    own.on('message', (_, message) => received[name]!.push(message));
     await own.subscribe(keys.wakeChannel(name));
   }
   const isHandedOff = (messages: string[]): boolean =>
     messages.some(({ length }) => length > WAKE_ONLY.length);
   // The first enqueue doesn't know yet that a worker is idle.
-  for (let time = 0; time < 20 && !Object.values(heard).some(isHandedOff); time += 1) {
+  for (let time = 0; time < 20 && !Object.values(received).some(isHandedOff); time += 1) {
     await redis.del(keys.of.tasks, keys.of.active, keys.priorityKeys(3)[3]!);
     const idleUntil = Date.now() + LONG_MS;
     const handOff = { leaseMs: LONG_MS, settings: 'high,medium,low' };
@@ -54,7 +54,7 @@ test('a task is handed to one worker, whoever else is notified', async () => {
       keys.idleMember('here', handOff),
     );
     await queue.enqueue('t', 1);
-    await until(() => heard['gone']!.length > time);
+    await until(() => received['gone']!.length > time);
   }
-  expect([isHandedOff(heard['gone']!), isHandedOff(heard['here']!)]).toEqual([false, true]);
+  expect([isHandedOff(received['gone']!), isHandedOff(received['here']!)]).toEqual([false, true]);
 });

@@ -30,19 +30,19 @@ function newPlace(): Place {
 }
 
 interface Deaf {
-  readonly heard: Buffer[];
+  readonly received: Buffer[];
   readonly goIdle: (leaseMs?: number) => Promise<void>;
 }
 
 /** An idle worker that does nothing with the messages that it gets. */
 async function deaf({ keys }: Place, name = 'deaf'): Promise<Deaf> {
   const own = connect();
-  const heard: Buffer[] = [];
+  const received: Buffer[] = [];
   const channel = keys.wakeChannel(name);
-  own.on('messageBuffer', (_, message: Buffer) => heard.push(message));
+  own.on('messageBuffer', (_, message: Buffer) => received.push(message));
   await own.subscribe(channel);
   return {
-    heard,
+    received,
     goIdle: async (leaseMs = SHORT_LEASE_MS) => {
       await redis.zadd(
         keys.of.idle,
@@ -60,14 +60,14 @@ function taskOf(message: Buffer): HandOff {
 /** Enqueues until a task is handed off: the first enqueue doesn't know yet that a worker is idle. */
 async function handed(
   { queue, keys }: Place,
-  { heard, goIdle }: Deaf,
+  { received, goIdle }: Deaf,
   options: EnqueueOptions = {},
 ): Promise<{ id: string; message: Buffer }> {
   for (;;) {
     await goIdle();
     const { id } = await queue.enqueue('t', 1, options);
-    await until(() => heard.length > 0);
-    const message = heard.pop()!;
+    await until(() => received.length > 0);
+    const message = received.pop()!;
     if (message.length > 2) return { id, message };
     await redis.del(keys.of.tasks, keys.priorityKeys(3)[3]!);
   }
@@ -229,20 +229,20 @@ test('a worker of several queues takes none, since others of them may go first',
 });
 
 describe('is not handed off, but left to whoever asks', () => {
-  /** What an idle worker hears when this has happened before. */
-  async function told(
+  /** The message for an idle worker after these calls. */
+  async function handedTo(
     before: Before,
     enqueue: Before = ({ queue }) => queue.enqueue('t', 1),
     leaseMs = SHORT_LEASE_MS,
   ): Promise<boolean> {
     const place = newPlace();
     const worker = await deaf(place);
-    const { heard, goIdle } = worker;
+    const { received, goIdle } = worker;
     await handed(place, worker);
     await before(place);
     await goIdle(leaseMs);
     await enqueue(place);
-    const message = await until(() => heard[0]!);
+    const message = await until(() => received[0]!);
     return message.length > 2;
   }
 
@@ -257,7 +257,7 @@ describe('is not handed off, but left to whoever asks', () => {
     ({ keys }) =>
       redis.zadd(keys.priorityKeys(3)[place]!, Date.now() + inMs, 'other');
 
-  test.each<[string, boolean, Parameters<typeof told>]>([
+  test.each<[string, boolean, Parameters<typeof handedTo>]>([
     ['nothing before it', true, [async () => undefined]],
     ['one of a lower priority', true, [ready(2)]],
     ['one of its own priority', false, [ready(1)]],
@@ -283,7 +283,7 @@ describe('is not handed off, but left to whoever asks', () => {
       ],
     ],
   ])('%s: %s', async (_, isHanded, [before, enqueue, leaseMs]) => {
-    const once = (): Promise<boolean> => told(before, enqueue, leaseMs);
+    const once = (): Promise<boolean> => handedTo(before, enqueue, leaseMs);
     // A busy machine may hold up the one call that counts.
     expect(await (isHanded ? until(once) : once())).toBe(isHanded);
   });
@@ -297,11 +297,11 @@ describe('is not handed off, but left to whoever asks', () => {
     await redis.del(keys.priorityKeys(3)[3]!);
     await worker.goIdle();
     await queue.enqueue('t', 2);
-    await until(() => worker.heard.length === 1);
-    expect(worker.heard[0]!.toString()).toBe('w:');
+    await until(() => worker.received.length === 1);
+    expect(worker.received[0]!.toString()).toBe('w:');
     await redis.del(keys.priorityKeys(3)[3]!);
     // Now somebody was.
-    worker.heard.pop();
+    worker.received.pop();
     await handed(place, worker);
   });
 });
@@ -318,8 +318,8 @@ test('a worker that expects other settings gets no task, and fetches it', async 
   );
   await queue.enqueue('t', 2);
   expect(await queue.counts()).toMatchObject({ ready: 1, active: 1 });
-  await until(() => worker.heard.length === 1);
-  expect(worker.heard[0]!.toString()).toBe('w:');
+  await until(() => worker.received.length === 1);
+  expect(worker.received[0]!.toString()).toBe('w:');
 });
 
 test('a process that does not know yet that the queue is paused hands nothing off', async () => {

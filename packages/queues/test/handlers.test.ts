@@ -117,12 +117,12 @@ describe('the concurrency of a name', () => {
     await until(async () => (await queue.counts()).succeeded === total + 20);
     expect(most).toBe(3);
     expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, index) => index));
-    // What goes back comes again in its order, more or less.
+    // Returned tasks come again in about their order.
     const successors = order.filter((payload, index) => payload === order[index - 1]! + 1);
     expect(successors.length).toBeGreaterThan(total / 2);
   });
 
-  test('what waits for its turn does not count as an attempt, and goes back at once when the worker stops', async () => {
+  test('a waiting task does not count as an attempt, and goes back at once when the worker stops', async () => {
     const { queue, prefix } = newQueue();
     const door = gate();
     const run: unknown[] = [];

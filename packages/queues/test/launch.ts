@@ -25,7 +25,7 @@ afterEach(async () => {
 /** Longer than a busy machine holds up a renewal. */
 export const LEASE_MS = 60_000;
 
-/** Starts a worker that ends with the test. What it reports fails the test, unless that has an `onError` of its own. */
+/** Starts a worker that ends with the test. Its reports fail the test, unless that has an `onError` of its own. */
 export async function launch(
   redis: RedisClient,
   queues: string | string[],

@@ -7,7 +7,7 @@ import { launch } from './launch.js';
 const redis = connect();
 const TASKS = 200;
 
-/** What the clock of the server is ahead of `performance.now()`, at the least, in ms. */
+/** By how much the clock of the server is ahead of `performance.now()`, at least, in ms. */
 async function leastAhead(): Promise<number> {
   let least = -Infinity;
   for (let time = 0; time < 100; time += 1) {

@@ -9,7 +9,7 @@ import { Injectable } from '@nestjs/common';
 
 const redis = connect();
 
-/** What handlers of these tests have seen. */
+/** A log of the handlers of these tests. */
 class Seen extends Array<string> {}
 
 @Injectable()

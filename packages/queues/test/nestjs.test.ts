@@ -50,7 +50,7 @@ interface Mail {
   'mail.expired': { itemId: string };
 }
 
-/** What handlers of these tests have seen. */
+/** A log of the handlers of these tests. */
 class Seen extends Array<string> {}
 
 @Injectable()
@@ -201,13 +201,13 @@ describe('QueuesModule.forFeature', () => {
   });
 
   test('schemas name the tasks, and are used on both sides', async () => {
-    const told: string[] = [];
+    const reports: string[] = [];
     const schemas = { 'mail.sold': z.object({ itemId: z.string(), price: z.number().default(7) }) };
     @Injectable()
     class Sales {
       @TaskHandler('mail.sold')
       sold(payload: z.output<(typeof schemas)['mail.sold']>): void {
-        told.push(`${payload.itemId} for ${payload.price}`);
+        reports.push(`${payload.itemId} for ${payload.price}`);
       }
     }
     const prefix = freshPrefix();
@@ -222,8 +222,8 @@ describe('QueuesModule.forFeature', () => {
       code: 'ERR_INVALID_PAYLOAD',
     });
     await queue.enqueue('mail.sold', { itemId: '42' });
-    await until('the task', () => told.length === 1);
-    expect(told).toEqual(['42 for 7']);
+    await until('the task', () => reports.length === 1);
+    expect(reports).toEqual(['42 for 7']);
   });
 });
 

@@ -23,7 +23,7 @@ test('every call of an operator has its events', async () => {
   await queue.retry('b');
   await queue.remove('c');
   expect(await queue.drain()).toBe(2);
-  // What has no effect is not told.
+  // Calls without an effect have no events.
   await Promise.all(
     ['a', 'b', 'c'].flatMap((id) => [queue.cancel(id), queue.remove(id), queue.retry(id), queue.promote(id)]),
   );

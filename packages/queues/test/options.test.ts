@@ -36,7 +36,7 @@ describe('undefined is the default', () => {
   });
 
   test('of a backoff and of tasks', () => {
-    expect(resolveBackoff({ delayMs: undefined, jitter: 0 } as unknown as Backoff)).toEqual({
+    expect(resolveBackoff({ delayMs: undefined, jitter: 0 })).toEqual({
       ...DEFAULTS.backoff,
       jitter: 0,
     });

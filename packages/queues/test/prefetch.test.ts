@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Prefetch } from '../src/work/prefetch.js';
 import type { Attempt } from '../src/work/attempt.js';
-import { heldPrefetchWaits } from './held-timers.js';
+import { heldPrefetchWaits } from './paused-timers.js';
 import { until } from './until.js';
 
 /** No timer goes off meanwhile. */
@@ -84,7 +84,7 @@ test('a queue that keeps back what may not wait is asked again after forty quick
   expect(prefetch.places).toBe(1);
 });
 
-describe('what waits', () => {
+describe('a waiting task', () => {
   heldPrefetchWaits();
 
   test('is taken out in its order', () => {
@@ -123,7 +123,7 @@ describe('what waits', () => {
 });
 
 describe('how long prefetched tasks wait', () => {
-  test('ends after eight milliseconds, also for those behind the one that has waited so long', async () => {
+  test('ends after eight milliseconds, also for tasks after the first one', async () => {
     const { prefetch, given } = newQuick();
     const startedAt = performance.now();
     const [first, second] = [newAttempt(), newAttempt()];

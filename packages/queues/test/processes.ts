@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach } from '@jest/globals';
 import type { WorkerOptions } from '@mortise/queues';
 
-export interface Told {
+export interface Report {
   readonly type: 'begin' | 'error' | 'closed';
   readonly id?: string;
   readonly attempt?: number;
@@ -26,13 +26,13 @@ export function startProcess(
   queue: string,
   options: Omit<WorkerOptions, 'onError'> & { isQuiet?: boolean },
   program = 'worker-process.mjs',
-): { child: ChildProcess; told: Told[] } {
+): { child: ChildProcess; reports: Report[] } {
   const file = join(import.meta.dirname, program);
   const child = fork(file, [JSON.stringify({ url, queue, options })], { execArgv: [] });
-  const told: Told[] = [];
-  child.on('message', (message: Told) => told.push(message));
+  const reports: Report[] = [];
+  child.on('message', (message: Report) => reports.push(message));
   children.add(child);
-  return { child, told };
+  return { child, reports };
 }
 
 /** Ends it as the kernel would, and waits until it is gone. */

@@ -5,7 +5,7 @@ import type { RedisCluster, RedisServer } from '@mortise/redis-server';
 import { Cluster } from 'ioredis';
 import { gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
-import { heldOverdue, heldRechecks, heldRenewals } from './held-timers.js';
+import { heldOverdue, heldRechecks, heldRenewals } from './paused-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 

@@ -23,7 +23,7 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 import { until } from './until.js';
 
 const redis = connect();
-/** A worker that hears what it is handed, and does nothing. */
+/** A worker that receives hand-offs, and does nothing. */
 const deaf = connect();
 let handedOff = 0;
 const PRIORITIES = ['high', 'low'];
@@ -66,8 +66,8 @@ type Operation =
       readonly leaseMs: 0 | 60_000;
     }
   /**
-   * Enqueued one after the other while a worker is idle, which has taken what was there, and tells nothing of what it hears.
-   * What is handed off stays under its claim, or, when that `isOver`, has expired.
+   * Enqueued one after the other while a worker is idle, which has fetched all tasks, and does nothing with messages.
+   * Handed-off tasks stay under their lease, or, with `isOver`, their lease has ended.
    */
   | { readonly type: 'hand'; readonly tasks: readonly NewTask[]; readonly isOver: boolean }
   | { readonly type: 'maintain' }
@@ -384,7 +384,7 @@ class Subject {
     if (type === 'cancel') this.#trimCancelled();
   }
 
-  /** What falls due meanwhile leaves two answers open. */
+  /** Tasks that fall due meanwhile leave two answers open. */
   #mayAnswer(type: Single, task: ModelTask | undefined, asked: number): boolean[] {
     if (!task) return [false];
     if (type === 'remove') return [true];
@@ -548,7 +548,7 @@ const completion = fc.record({
   delayMs: fc.constantFrom(0, 1, 3),
 });
 const places = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 6 });
-/** What a queue does that uses no more than the core. */
+/** The actions of a queue without optional features. */
 const core: fc.MaybeWeightedArbitrary<Operation>[] = [
   {
     weight: 5,
@@ -582,7 +582,7 @@ const core: fc.MaybeWeightedArbitrary<Operation>[] = [
     }),
   },
 ];
-/** What happens to tasks that are handed off; the queue uses no more than the core yet. */
+/** Actions on handed-off tasks; the queue uses no optional features yet. */
 const handing: fc.MaybeWeightedArbitrary<Operation>[] = [
   ...core,
   {

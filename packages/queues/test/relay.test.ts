@@ -40,7 +40,7 @@ async function fill(name: string, prefix: string): Promise<Queue<Tasks>> {
   return queue;
 }
 
-/** What stands in an outbox, by its kind. */
+/** The entries of an outbox, by their kind. */
 async function outboxOf(keys: QueueKeys): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const field of await redis.hkeysBuffer(keys.of.outbox)) {

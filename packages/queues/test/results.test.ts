@@ -4,7 +4,7 @@ import type { QueueOptions } from '@mortise/queues';
 import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
 import { watched } from './commands-of.js';
-import { heldRechecks } from './held-timers.js';
+import { heldRechecks } from './paused-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 

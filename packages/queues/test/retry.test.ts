@@ -83,7 +83,7 @@ describe('retry', () => {
     expect(await bench.queue.retry('a')).toBe(true);
     await until(() => bench.hanging.get('a') !== first);
     expect(await bench.queue.get('a')).toMatchObject({ state: 'active', attempt: 1 });
-    // What the first one still has to say no longer counts.
+    // Later calls of the first one no longer count.
     expect(bench.hanging.get('a')!.signal.aborted).toBe(false);
   });
 

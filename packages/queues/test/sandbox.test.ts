@@ -11,7 +11,7 @@ import type { SandboxHandler, SandboxOptions } from '@mortise/queues/sandbox';
 import { sandbox } from '@mortise/queues/sandbox';
 import { Discard, Queue, RetryLater } from '@mortise/queues';
 import { connect, freshPrefix, gate, until } from '@mortise/test-kit';
-import { heldRenewals } from './held-timers.js';
+import { heldRenewals } from './paused-timers.js';
 import { launch } from './launch.js';
 
 const redis = connect();

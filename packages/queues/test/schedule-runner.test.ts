@@ -19,7 +19,7 @@ interface Bench {
   readonly queue: Queue<Tasks>;
   readonly keys: QueueKeys;
   readonly errors: unknown[];
-  /** What a worker does when the exchange script says that a schedule is due. */
+  /** The step of a worker when the fetch script reports a due schedule. */
   readonly newRunner: (client?: Redis) => ScheduleRunner;
   /** Makes a schedule fall due at this instant. */
   readonly makeDue: (key: string, dueAt: number) => Promise<void>;
@@ -54,7 +54,7 @@ function newBench(options: QueueOptions = {}): Bench {
   };
 }
 
-/** The second that began so long ago. */
+/** The second that began that time ago. */
 async function secondsAgo(seconds: number): Promise<number> {
   return (Math.floor((await serverNow(redis)) / 1_000) - seconds) * 1_000;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
-import { heldRechecks } from './held-timers.js';
+import { heldRechecks } from './paused-timers.js';
 import { launch } from './launch.js';
 import { serverNow } from './set-due.js';
 import { until } from './until.js';

@@ -23,7 +23,7 @@ const handlers = {
   },
 };
 
-const told = Object.entries(handlers).map(([name, handler]) => [
+const reporting = Object.entries(handlers).map(([name, handler]) => [
   name,
   (payload, context) => {
     process.send({ type: 'begin', id: context.id, attempt: context.attempt });
@@ -32,13 +32,18 @@ const told = Object.entries(handlers).map(([name, handler]) => [
 ]);
 
 const { isQuiet, ...workerOptions } = options;
-const worker = new Worker(redis, [queue], Object.fromEntries(isQuiet ? Object.entries(handlers) : told), {
-  ...workerOptions,
-  onError: (error) => {
-    errors += 1;
-    process.send({ type: 'error', code: error.code, message: String(error) });
+const worker = new Worker(
+  redis,
+  [queue],
+  Object.fromEntries(isQuiet ? Object.entries(handlers) : reporting),
+  {
+    ...workerOptions,
+    onError: (error) => {
+      errors += 1;
+      process.send({ type: 'error', code: error.code, message: String(error) });
+    },
   },
-});
+);
 await worker.start();
 
 // "close": the client is closed under the running worker, which is stopped later.

@@ -1,5 +1,5 @@
 /**
- * What a worker does as time goes by in its process. The clock and the timers stand still here unless a test moves them, so
+ * The actions of a worker as time goes by in its process. The clock and the timers stand still here unless a test moves them, so
  * neither a slow machine nor a long wait has a part in it; the server's clock goes on.
  */
 import { setImmediate as turn } from 'node:timers/promises';

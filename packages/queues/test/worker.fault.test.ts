@@ -5,7 +5,7 @@ import type { Queue, TaskContext } from '@mortise/queues';
 import { gate } from '@mortise/test-kit';
 import { collector, connectTo, keys, never, prefix, proxyTo, queueOn, server } from './faults.js';
 import type { ConnectionLimits, Tasks } from './faults.js';
-import { heldFarewells, heldRechecks } from './held-timers.js';
+import { heldFarewells, heldRechecks } from './paused-timers.js';
 import { launch, LEASE_MS } from './launch.js';
 import { startProcess } from './processes.js';
 import { until } from './until.js';
@@ -54,7 +54,7 @@ describe('a lease that is lost', () => {
     // at its timers. When exactly: worker.clock.test.ts.
     await until(() => reasons.length > 0);
     expect(reasons[0]).toMatchObject({ code: 'ERR_LEASE_LOST', taskId: id });
-    // The first handler ends, and its worker is heard again, before the second one has finished.
+    // The first handler ends, and its worker is connected again, before the second one has finished.
     door.open();
     await proxy.restore();
     const next = await queue.enqueue('t', 2);
@@ -277,12 +277,12 @@ describe('Redis that goes away', () => {
     await Promise.all(workers.map((worker) => worker.stop({ graceMs: 100 })));
     // Two seconds after the grace, but for what a busy machine adds.
     expect(performance.now() - at).toBeLessThan(20_000);
-    const told = errors.length;
-    // What was under way fails, or is answered after all: a stopped worker neither goes on nor complains.
+    const reports = errors.length;
+    // Calls under way fail, or are answered after all: a stopped worker neither goes on nor complains.
     await until(() => performance.now() - at > 2_800);
     await proxy.restore();
     await Promise.all(clients.map((client) => client.ping()));
-    expect(errors.length).toBe(told);
+    expect(errors.length).toBe(reports);
   });
 
   describe('for a short time', () => {
@@ -311,13 +311,13 @@ describe('Redis that goes away', () => {
   test('a client that is closed under a running worker: one report, no unhandled rejection', async () => {
     const single = await server();
     const queue = queueOn(connectTo(single));
-    const { child, told } = startProcess(single.url, 'q', { prefix, leaseMs: 60_000 });
+    const { child, reports } = startProcess(single.url, 'q', { prefix, leaseMs: 60_000 });
     await queue.enqueue('wait', 60_000);
-    await until(() => told.length === 1);
+    await until(() => reports.length === 1);
     const exit = once(child, 'exit');
     child.send('close');
-    await until(() => told.some(({ type }) => type === 'closed'));
-    expect(told.filter(({ type }) => type === 'error')).toEqual([
+    await until(() => reports.some(({ type }) => type === 'closed'));
+    expect(reports.filter(({ type }) => type === 'error')).toEqual([
       expect.objectContaining({ code: 'ERR_CLIENT_CLOSED' }),
     ]);
     // Nothing of the worker keeps the process alive, and nothing has made it fail.

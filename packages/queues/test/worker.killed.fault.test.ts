@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { collector, connectTo, keys, prefix, queueOn, server } from './faults.js';
-import { heldRechecks } from './held-timers.js';
+import { heldRechecks } from './paused-timers.js';
 import { launch } from './launch.js';
 import { kill, startProcess } from './processes.js';
 import { encodeTaskId } from '../src/task/task-id.js';
@@ -19,11 +19,11 @@ describe('a worker that is killed', () => {
       const single = await server();
       const redis = connectTo(single);
       const queue = queueOn(redis);
-      const { child, told } = startProcess(single.url, 'q', { prefix, leaseMs: 2_000, concurrency: 30 });
+      const { child, reports } = startProcess(single.url, 'q', { prefix, leaseMs: 2_000, concurrency: 30 });
       const ids = await queue.enqueueMany(
         Array.from({ length: 30 }, () => ({ name: 'wait', payload: 60_000, options: { attempts: 50 } })),
       );
-      await until(() => told.length >= 30);
+      await until(() => reports.length >= 30);
       const run: number[] = [];
       await launch(redis, 'q', { wait: (_, { attempt }) => void run.push(attempt) }, { prefix });
       await until(async () => (await redis.zcard(keys.of.idle)) > 0);
@@ -63,9 +63,9 @@ describe('a worker that is killed', () => {
     const { id } = await queue.enqueue('crash', 1, { attempts: 2 });
     const begun: unknown[] = [];
     for (let n = 0; n < 2; n += 1) {
-      const { child, told } = startProcess(single.url, 'q', { prefix });
+      const { child, reports } = startProcess(single.url, 'q', { prefix });
       await once(child, 'exit');
-      begun.push(...told.map(({ type, attempt }) => [type, attempt]));
+      begun.push(...reports.map(({ type, attempt }) => [type, attempt]));
       // As if its lease were over.
       await redis.zadd(keys.of.active, 'XX', 1, encodeTaskId(id));
     }
@@ -85,17 +85,17 @@ describe('a worker that is killed', () => {
     const single = await server();
     const redis = connectTo(single);
     const queue = queueOn(redis);
-    const { told } = startProcess(single.url, 'q', { prefix, leaseMs: 1_000 });
+    const { reports } = startProcess(single.url, 'q', { prefix, leaseMs: 1_000 });
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const file = join(tmpdir(), `mortise-${randomUUID()}`);
     const { id } = await queue.enqueue('block', file);
-    await until(() => told.length === 1);
+    await until(() => reports.length === 1);
     await launch(redis, 'q', { block: () => 'done in time' }, { prefix });
     await until(async () => (await queue.get(id))?.state === 'succeeded');
     writeFileSync(file, 'go on');
-    await until(() => told.length === 2);
+    await until(() => reports.length === 2);
     rmSync(file);
-    expect(told[1]).toMatchObject({ type: 'error', code: 'ERR_LEASE_LOST' });
+    expect(reports[1]).toMatchObject({ type: 'error', code: 'ERR_LEASE_LOST' });
     expect(await queue.get(id)).toMatchObject({ result: 'done in time', attempt: 2 });
   });
 
@@ -107,7 +107,7 @@ describe('a worker that is killed', () => {
     const total = rounds * batch;
     const options = { prefix, leaseMs: 1_000, concurrency: 100, keepSucceeded: total, isQuiet: true };
     const processes = Array.from({ length: 3 }, () => startProcess(single.url, 'q', options));
-    const told = processes.map((process) => process.told);
+    const reports = processes.map((process) => process.reports);
     await until(async () => (await redis.zcard(keys.of.idle)) === 3);
     const ids: string[] = [];
     for (let round = 0; round < rounds; round += 1) {
@@ -122,7 +122,7 @@ describe('a worker that is killed', () => {
       await until(async () => (await queue.counts()).succeeded > before + 200);
       await kill(processes[round % 3]!.child);
       processes[round % 3] = startProcess(single.url, 'q', options);
-      told.push(processes[round % 3]!.told);
+      reports.push(processes[round % 3]!.reports);
       ids.push(...(await enqueued).map(({ id }) => id));
     }
     await until(async () => (await queue.counts()).succeeded === total);
@@ -139,7 +139,7 @@ describe('a worker that is killed', () => {
       waiting: 0,
     });
     // A busy machine may hold up a process for longer than its leases.
-    const codes = new Set(told.flat().map(({ code }) => code));
+    const codes = new Set(reports.flat().map(({ code }) => code));
     codes.delete('ERR_LEASE_LOST');
     expect([...codes]).toEqual([]);
   });

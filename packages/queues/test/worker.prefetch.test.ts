@@ -8,7 +8,7 @@ import { QueueKeys } from '../src/keys.js';
 import { encodeTaskId } from '../src/task/task-id.js';
 import type { Watched } from './commands-of.js';
 import { watched } from './commands-of.js';
-import { heldPrefetchWaits, heldRechecks, heldTimeouts } from './held-timers.js';
+import { heldPrefetchWaits, heldRechecks, heldTimeouts } from './paused-timers.js';
 import { launch } from './launch.js';
 import { until } from './until.js';
 
@@ -43,7 +43,7 @@ interface WorkingWorker {
   readonly keys: QueueKeys['of'];
   readonly worker: Worker<Tasks>;
   readonly watching: Watched;
-  /** What has begun of the tasks that stand behind, in that order. */
+  /** The later tasks that have begun, in their order. */
   readonly begun: number[];
   readonly contexts: TaskContext[];
   readonly ids: readonly string[];
@@ -291,7 +291,7 @@ describe('prefetched tasks', () => {
     // Longer than the lease, whose timer goes off after this.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
     timeouts.fire();
-    // What the other one has is run again when its lease has ended, too.
+    // Tasks of the other one run again after their leases, too.
     await until(async () => (await queue.counts()).succeeded >= QUICK_ONES + MOST_PREFETCHED);
     expect(contexts.filter(({ attempt }) => attempt === 1)).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { Discard, Queue, RetryLater, Worker } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
 import { connect, freshPrefix, gate } from '@mortise/test-kit';
-import { heldRechecks, heldRenewals } from './held-timers.js';
+import { heldRechecks, heldRenewals } from './paused-timers.js';
 import { launch } from './launch.js';
 import { serverNow } from './set-due.js';
 import { until } from './until.js';
@@ -268,7 +268,7 @@ describe('failures', () => {
     expect((await queue.get(id))!.error).toMatch(/^RangeError: delayMs must be/);
   });
 
-  test('whatever is thrown, the worker goes on', async () => {
+  test('the worker goes on after any thrown value', async () => {
     const { queue, prefix } = newQueue();
     const bad = (): never => {
       throw new Error('never');
@@ -567,11 +567,11 @@ describe('the lease', () => {
   test('a completion that is refused is reported', async () => {
     const { queue, prefix } = newQueue();
     const errors: unknown[] = [];
-    const { attempts } = new QueueKeys('q', prefix).of;
+    const { active, attempts } = new QueueKeys('q', prefix).of;
     await launch(
       redis,
       'q',
-      { t: () => redis.del(attempts) },
+      { t: () => redis.del(active, attempts) },
       { prefix, onError: (error) => errors.push(error) },
     );
     const { id } = await queue.enqueue('t', 1);

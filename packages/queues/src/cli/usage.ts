@@ -159,7 +159,7 @@ Options of all commands:
   --json           prints JSON
   --help, --version
 
-What begins with "-" and is no option stands behind "--". The program ends with 0 when all was done, with 1 when something
+Names that begin with "-" stand after "--". The program ends with 0 when all was done, with 1 when something
 was refused or is not there, and with 2 for wrong arguments.
 `;
 }

@@ -16,7 +16,7 @@ export interface BatchTaskHandlerOptions extends TaskHandlerOptions {
   readonly batch: Pick<BatchHandler<unknown>, 'maxSize' | 'waitMs'>;
 }
 
-/** What `@TaskHandler` stores with a method. */
+/** The mark that `@TaskHandler` stores with a method. */
 export interface HandlerMark {
   readonly name: string;
   readonly options: TaskHandlerOptions & Partial<BatchTaskHandlerOptions>;

@@ -1,4 +1,4 @@
-/** What the tests of the sandbox run in threads, by the payload's `act`. */
+/** Handlers for the tests of the sandbox, by the payload's `act`. */
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
@@ -28,7 +28,7 @@ const acts = {
   refuse: () => {
     throw new Refusal('not today');
   },
-  // What `Discard` and `RetryLater` of the package look like from outside.
+  // `Discard` and `RetryLater` of the package, as seen from outside.
   discard: () => {
     throw coded('hopeless', 'ERR_DISCARDED');
   },
