@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
-import { WaiterHub } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { stoppedChannels } from './stopped-channels.js';
 
 const redis = connect();
 const otherClient = connect();
@@ -98,16 +98,7 @@ describe('receive with waitMs', () => {
   });
 
   test('leaves the hub, however it ends', async () => {
-    const hub = WaiterHub.of(redis);
-    const listen = hub.listen.bind(hub);
-    const stopped: string[] = [];
-    const spy = jest.spyOn(hub, 'listen').mockImplementation(async (channel, listener) => {
-      const stop = await listen(channel, listener);
-      return () => {
-        stopped.push(channel);
-        stop();
-      };
-    });
+    const stopped = stoppedChannels(redis);
     const prefix = freshPrefix();
     const mailboxes = create(prefix);
     await mailboxes.receive('jack', { waitMs: 10 });
@@ -117,7 +108,6 @@ describe('receive with waitMs', () => {
     stop.abort(new Error('enough'));
     await expect(waiting).rejects.toThrow('enough');
     expect(stopped).toEqual(['jack', 'jill'].map((name) => `${prefix}:messaging:{${name}}:mailbox-wake`));
-    spy.mockRestore();
   });
 
   test('looks again when a wake-up was lost', async () => {
