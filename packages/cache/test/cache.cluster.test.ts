@@ -3,7 +3,7 @@ import { startCluster } from '@mortise/redis-server';
 import type { RedisCluster } from '@mortise/redis-server';
 import { until } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
-import { HeldLoader, pagesOf } from './cached.js';
+import { GatedLoader, pagesOf } from './cached.js';
 
 let servers: RedisCluster;
 let cluster: Cluster;
@@ -53,7 +53,7 @@ test.each(['delete', 'invalidateTag'] as const)(
   async (change) => {
     const { cache: here, prefix } = pagesOf<string>(cluster, { shards: 4 });
     const there = pagesOf<string>(other, { prefix, shards: 4 }).cache;
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const options = { tags: ['all'] };
     const early = keys.map((key) => here.getOrLoad(key, loader.load, options));
     await loader.call(keys.length - 1);
@@ -91,7 +91,7 @@ test('the near tier learns of changes, and a number that is missing empties it',
   const changes = `${prefix}:cache:{pages}:changes`;
   await there.set('page', 'old');
   await nearby('page', 'old');
-  // What is lost with nothing behind it shows when the number is compared.
+  // A lost message that no other one follows shows when the number is compared.
   await other.incr(changes);
   await until('the comparison', () => here.peek('page') === undefined);
   await nearby('page', 'old');
@@ -120,7 +120,7 @@ test('goes on through a failover, and what it then serves is what is there', asy
     await here.get('page');
     return here.peek('page') === 'old';
   });
-  const loader = new HeldLoader<string>();
+  const loader = new GatedLoader<string>();
   const loading = here.getOrLoad('other page', loader.load);
   const call = await loader.call(0);
   const owner = await servers.ownerOf(`${prefix}:cache:{pages}:value:page`);

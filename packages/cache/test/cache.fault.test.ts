@@ -6,7 +6,7 @@ import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer } from '@mortise/redis-server';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
-import { HeldLoader, pagesOf, waiting } from './cached.js';
+import { GatedLoader, pagesOf, waiting } from './cached.js';
 
 let server: RedisServer;
 
@@ -33,7 +33,7 @@ test('a process that dies while it loads holds the others up for one lease', asy
   });
   try {
     await once(child, 'message');
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const read = pagesOf<string>(redis, { prefix }).cache.getOrLoad('tools', loader.load);
     await waiting(redis, prefix, 'tools');
     const lease = `${prefix}:cache:{pages}:lease:tools`;
@@ -62,7 +62,7 @@ describe('FLUSHALL', () => {
     const prefix = freshPrefix();
     const here = pagesOf<string>(redis, { prefix, leaseMs: 1_000 }).cache;
     const there = pagesOf<string>(other, { prefix, leaseMs: 1_000 }).cache;
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const first = here.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
     const second = there.getOrLoad('tools', () => 'planes');
@@ -324,7 +324,7 @@ describe('a Redis that answers reads and refuses writes', () => {
       const { cache } = pagesOf<string>(redis, { fallbackTtlMs: 60_000 });
       await cache.get('warm');
       await redis.replicaof('127.0.0.1', 1);
-      const loader = new HeldLoader<string>();
+      const loader = new GatedLoader<string>();
       const first = cache.getOrLoad('tools', loader.load);
       const call = await loader.call(0);
       await expect(cache.delete('tools')).rejects.toMatchObject({ code: 'ERR_CACHE_UNAVAILABLE' });
@@ -404,7 +404,7 @@ describe('a Redis that stands still', () => {
       const { cache } = pagesOf<string>(redis, { commandTimeoutMs: 1_000 });
       await cache.get('warm');
       own.pause();
-      const loader = new HeldLoader<string>();
+      const loader = new GatedLoader<string>();
       const controller = new AbortController();
       const read = cache.getOrLoad('tools', loader.load, { signal: controller.signal });
       const reason = new Error('closed the page');

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import { HeldLoader, pagesOf, waiting } from './cached.js';
+import { GatedLoader, pagesOf, waiting } from './cached.js';
 
 const redis = connect();
 const other = connect();
@@ -16,7 +16,7 @@ async function timesToLive(prefix: string): Promise<Record<string, number>> {
 test('every key is one of those in the README, and goes away when it says', async () => {
   const prefix = freshPrefix();
   const { cache } = pagesOf<string>(redis, { prefix, ttlMs: 30 * MINUTE_MS, staleMs: 10 * MINUTE_MS });
-  const loader = new HeldLoader<string>();
+  const loader = new GatedLoader<string>();
   const loading = cache.getOrLoad('}x', loader.load);
   const call = await loader.call(0);
   const waits = pagesOf<string>(other, { prefix }).cache.getOrLoad('}x', () => 'other');

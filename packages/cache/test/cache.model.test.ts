@@ -89,11 +89,11 @@ test('all at once, readers end up with the newest values, and never see one from
       ];
       const database = new Map(KEYS.map((name) => [name, 0]));
       const tooOld: string[] = [];
-      /** What a reader who begins now has to see at least. */
+      /** The oldest values that a reader may see who begins now. */
       const known = new Map(database);
       const load = (name: string) => async (): Promise<number> => {
         const value = database.get(name)!;
-        // What was read gets old before it is stored.
+        // A loaded value gets old before it is stored.
         for (let turns = 10 * (delays.next().value ?? 0); turns > 0; turns -= 1)
           await new Promise(setImmediate);
         return value;

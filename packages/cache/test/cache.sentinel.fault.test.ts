@@ -4,7 +4,7 @@ import { startSentinel } from '@mortise/redis-server';
 import type { RedisSentinel } from '@mortise/redis-server';
 import { freshPrefix, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
-import { HeldLoader, pagesOf } from './cached.js';
+import { GatedLoader, pagesOf } from './cached.js';
 
 let servers: RedisSentinel;
 const clients: Redis[] = [];
@@ -35,7 +35,7 @@ test.each(['asked to', 'the master was killed'])('a failover (%s)', async (why) 
   const options = { prefix, near: {}, leaseMs: 500, commandTimeoutMs: 500, fallbackTtlMs: 1 };
   const here = pagesOf<string>(connect(), options).cache;
   const there = pagesOf<string>(connect(), options).cache;
-  const loader = new HeldLoader<string>();
+  const loader = new GatedLoader<string>();
   const nearby = (wanted: string): Promise<true> =>
     until(`"${wanted}" in both near tiers`, async () => {
       await Promise.all([here, there].map((cache) => cache.getOrLoad('tools', () => wanted)));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Cache } from '../src/read-through/cache.js';
-import { HeldLoader, pagesOf, waiting } from './cached.js';
+import { GatedLoader, pagesOf, waiting } from './cached.js';
 
 const redis = connect();
 const other = connect();
@@ -34,7 +34,7 @@ describe('getOrLoad', () => {
     const caches = [redis, other, third].map(
       (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
     );
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const reads = caches.flatMap((cache) =>
       Array.from({ length: 20 }, () => cache.getOrLoad('tools', loader.load)),
     );
@@ -62,7 +62,7 @@ describe('getOrLoad', () => {
     const [first, second] = [redis, other].map(
       (client) => pagesOf<string>(client, { prefix, leaseMs: 600_000, loadTimeoutMs: 600_000 }).cache,
     ) as [Cache<string>, Cache<string>];
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const failing = first.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
     const read = second.getOrLoad('tools', () => 'planes');
@@ -74,7 +74,7 @@ describe('getOrLoad', () => {
 
   test('a reader that gives up leaves the load to the others', async () => {
     const { cache } = pagesOf<string>(redis);
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const controller = new AbortController();
     const impatient = cache.getOrLoad('tools', loader.load, { signal: controller.signal });
     const patient = cache.getOrLoad('tools', loader.load);
@@ -93,11 +93,11 @@ describe('getOrLoad', () => {
     const [first, second] = [redis, other].map(
       (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
     ) as [Pages, Pages];
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const failing = first.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
     const controller = new AbortController();
-    const unwanted = new HeldLoader<string>();
+    const unwanted = new GatedLoader<string>();
     const impatient = second.getOrLoad('tools', unwanted.load, { signal: controller.signal });
     await waiting(redis, prefix, 'tools');
     controller.abort(new Error('closed the page'));
@@ -130,7 +130,7 @@ describe('getOrLoad', () => {
 
   test('waits no longer than that for another process either', async () => {
     const prefix = freshPrefix();
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const first = pagesOf<string>(redis, { prefix }).cache.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
     const { cache } = pagesOf<string>(other, { prefix, loadTimeoutMs: 20 });
@@ -143,7 +143,7 @@ describe('getOrLoad', () => {
 
   test('a load that outlives its lease keeps it', async () => {
     const prefix = freshPrefix();
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const slow = pagesOf<string>(redis, { prefix, leaseMs: 100 }).cache;
     const read = slow.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
@@ -197,7 +197,7 @@ describe('a stale value', () => {
     const first = pagesOf<string>(redis, { prefix, ...old }).cache;
     const second = pagesOf<string>(other, { prefix, ...old }).cache;
     await first.set('tools', 'saws');
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     // Past its time: the server's clock is asked for by the read.
     await until('the load', async () => {
       expect(await first.getOrLoad('tools', loader.load)).toBe('saws');
@@ -255,7 +255,7 @@ describe('a stale value', () => {
       (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
     ) as [Pages, Pages];
     await first.set('tools', 'saws');
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     await until('the load', async () => {
       expect(await first.getOrLoad('tools', loader.load)).toBe('saws');
       return loader.calls.length === 1;
@@ -276,7 +276,7 @@ describe('a change', () => {
     const prefix = freshPrefix();
     const loading = pagesOf<string>(redis, { prefix }).cache;
     const changing = pagesOf<string>(other, { prefix }).cache;
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const tags = ['shop'];
     const early = loading.getOrLoad('tools', loader.load, { tags });
     const call = await loader.call(0);
@@ -301,7 +301,7 @@ describe('a change', () => {
     const prefix = freshPrefix();
     const loading = pagesOf<string>(redis, { prefix }).cache;
     const changing = pagesOf<string>(other, { prefix }).cache;
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const tags = ['shop'];
     const early = loading.getOrLoad('tools', loader.load, { tags });
     const old = await loader.call(0);
@@ -321,7 +321,7 @@ describe('a change', () => {
 
   test('by invalidateTag in the process that loads keeps nobody waiting there either', async () => {
     const { cache } = pagesOf<string>(redis);
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const options = { tags: ['shop'] };
     const early = cache.getOrLoad('tools', loader.load, options);
     const old = await loader.call(0);
@@ -337,7 +337,7 @@ describe('a change', () => {
     const [loading, changing] = [redis, other].map((client) =>
       pagesOf<string>(client, { prefix }).cache.namespace('shop'),
     );
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const early = loading!.getOrLoad('tools', loader.load);
     const old = await loader.call(0);
     await changing!.clear();
@@ -351,7 +351,7 @@ describe('a change', () => {
     const prefix = freshPrefix();
     const loading = pagesOf<string>(redis, { prefix }).cache;
     const changing = pagesOf<string>(other, { prefix }).cache;
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const early = loading.getOrLoad('tools', loader.load);
     const first = await loader.call(0);
     await changing.delete('tools');
@@ -368,7 +368,7 @@ describe('a change', () => {
   test('by set is not overwritten by a load that began before', async () => {
     const prefix = freshPrefix();
     const loading = pagesOf<string>(redis, { prefix }).cache;
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const read = loading.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
     await pagesOf<string>(other, { prefix }).cache.set('tools', 'set');
@@ -379,7 +379,7 @@ describe('a change', () => {
 
   test('by this process is seen by this process, whatever is under way', async () => {
     const { cache } = pagesOf<string>(redis);
-    const loader = new HeldLoader<string>();
+    const loader = new GatedLoader<string>();
     const early = cache.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
     expect(await cache.delete('tools')).toBe(false);

@@ -48,7 +48,7 @@ test('the compiler refuses values and options that are not those of the cache', 
   expect([options, pages.name]).toEqual([{ ttl: 50 }, 'pages']);
 });
 
-test('what the compiler refuses is refused at run time as well', async () => {
+test('misuse that the compiler refuses is refused at run time as well', async () => {
   // @ts-expect-error -- a URL is no client
   expect(() => new Cache('redis://127.0.0.1', 'pages')).toThrow(TypeError);
   // @ts-expect-error -- a name is missing

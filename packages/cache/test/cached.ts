@@ -1,7 +1,8 @@
 import { afterEach } from '@jest/globals';
 import { Cache } from '../src/read-through/cache.js';
 import type { CacheOptions } from '../src/read-through/options.js';
-import { freshPrefix, until } from '@mortise/test-kit';
+import { freshPrefix, gate, until } from '@mortise/test-kit';
+import type { Gate } from '@mortise/test-kit';
 import type { Cluster, Redis } from 'ioredis';
 
 const open = new Set<{ stop(): Promise<void> }>();
@@ -30,29 +31,14 @@ export function pagesOf<Value = unknown>(
   return { cache, prefix, errors };
 }
 
-/** A promise, and what settles it. */
-export class Gate<Value = void> {
-  readonly promise: Promise<Value>;
-  open!: (value: Value) => void;
-  fail!: (error: unknown) => void;
-
-  constructor() {
-    this.promise = new Promise((resolve, reject) => {
-      this.open = resolve;
-      this.fail = reject;
-    });
-    this.promise.catch(() => undefined);
-  }
-}
-
 /** A loader that counts its calls, and waits for each until the test lets it go. */
-export class HeldLoader<Value> {
+export class GatedLoader<Value> {
   readonly calls: Gate<Value>[] = [];
 
   readonly load = (): Promise<Value> => {
-    const call = new Gate<Value>();
+    const call = gate<Value>();
     this.calls.push(call);
-    return call.promise;
+    return call.passed;
   };
 
   /** The call of that number, from 0, once it was made. */

@@ -5,41 +5,41 @@ import { FallbackValues } from '../src/read-through/fallback-values.js';
 import { pagesOf } from './cached.js';
 
 describe('FallbackValues', () => {
-  test('counts bytes, and makes room by what came first', () => {
-    const outage = new FallbackValues<string>({ entries: 10, bytes: 1_000 });
-    for (const key of ['a', 'b', 'c']) outage.set(key, key, { bytes: 200, ms: 60_000 });
-    expect(['a', 'b', 'c'].map((key) => outage.get(key))).toEqual([undefined, 'b', 'c']);
-    expect([outage.entries, outage.bytes]).toEqual([2, 804]);
-    outage.set('b', 'again', { bytes: 0, ms: 60_000 });
-    expect([outage.get('b'), outage.entries, outage.bytes]).toEqual(['again', 2, 604]);
-    outage.set('huge', 'huge', { bytes: 1_000, ms: 60_000 });
-    expect([outage.get('huge'), outage.entries]).toEqual([undefined, 2]);
-    outage.delete('c');
-    outage.clear();
-    expect([outage.entries, outage.bytes]).toEqual([0, 0]);
+  test('counts bytes, and makes room by the oldest', () => {
+    const values = new FallbackValues<string>({ entries: 10, bytes: 1_000 });
+    for (const key of ['a', 'b', 'c']) values.set(key, key, { bytes: 200, ms: 60_000 });
+    expect(['a', 'b', 'c'].map((key) => values.get(key))).toEqual([undefined, 'b', 'c']);
+    expect([values.entries, values.bytes]).toEqual([2, 804]);
+    values.set('b', 'again', { bytes: 0, ms: 60_000 });
+    expect([values.get('b'), values.entries, values.bytes]).toEqual(['again', 2, 604]);
+    values.set('huge', 'huge', { bytes: 1_000, ms: 60_000 });
+    expect([values.get('huge'), values.entries]).toEqual([undefined, 2]);
+    values.delete('c');
+    values.clear();
+    expect([values.entries, values.bytes]).toEqual([0, 0]);
   });
 
   test('has no more entries than it may', () => {
-    const outage = new FallbackValues<string>({ entries: 2, bytes: 100_000 });
-    for (const key of ['a', 'b', 'c']) outage.set(key, key, { bytes: 1, ms: 60_000 });
-    expect(['a', 'b', 'c'].map((key) => outage.get(key))).toEqual([undefined, 'b', 'c']);
-    outage.clear();
+    const values = new FallbackValues<string>({ entries: 2, bytes: 100_000 });
+    for (const key of ['a', 'b', 'c']) values.set(key, key, { bytes: 1, ms: 60_000 });
+    expect(['a', 'b', 'c'].map((key) => values.get(key))).toEqual([undefined, 'b', 'c']);
+    values.clear();
   });
 
-  test('drops what has ended, also what nobody asks for', async () => {
-    const outage = new FallbackValues<string>({ entries: 10, bytes: 100_000 });
-    outage.set('a', 'a', { bytes: 1, ms: 20 });
-    outage.set('b', 'b', { bytes: 1, ms: 40 });
-    outage.set('none', 'none', { bytes: 1, ms: 0 });
-    expect(outage.entries).toBe(2);
-    await until('the end of all', () => outage.entries === 0);
-    expect(outage.bytes).toBe(0);
-    outage.set('c', 'c', { bytes: 1, ms: 20 });
-    await until('the end of a later one', () => outage.entries === 0);
+  test('drops values at their end, also without a reader', async () => {
+    const values = new FallbackValues<string>({ entries: 10, bytes: 100_000 });
+    values.set('a', 'a', { bytes: 1, ms: 20 });
+    values.set('b', 'b', { bytes: 1, ms: 40 });
+    values.set('none', 'none', { bytes: 1, ms: 0 });
+    expect(values.entries).toBe(2);
+    await until('the end of all', () => values.entries === 0);
+    expect(values.bytes).toBe(0);
+    values.set('c', 'c', { bytes: 1, ms: 20 });
+    await until('the end of a later one', () => values.entries === 0);
   });
 });
 
-test('what a cache keeps while Redis is away has a bound in bytes', async () => {
+test('a cache keeps a bounded number of bytes while Redis is unavailable', async () => {
   const redis = new Redis({ lazyConnect: true });
   redis.disconnect();
   const { cache, errors } = pagesOf<string>(redis, { fallbackTtlMs: 60_000, maxPayloadBytes: 30_000_000 });

@@ -53,7 +53,7 @@ export function cacheOf(
   });
 }
 
-/** A refresher that runs until the test is over. What fails in it is kept in `errors`. */
+/** A refresher that runs until the test is over. Its failures are kept in `errors`. */
 export async function refresh(
   redis: Redis | Cluster,
   rows: RowCache<Item>,

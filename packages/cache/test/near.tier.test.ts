@@ -63,7 +63,7 @@ describe('a read that is under way', () => {
   });
 });
 
-test('what was read stays when room is made, once', () => {
+test('a cell that was read stays when room is made, once', () => {
   const store = new NearStore<string>({ entries: 2, bytes: 10_000 });
   store.set('a', cell('a'));
   store.set('b', cell('b'));

@@ -146,7 +146,7 @@ describe('a pack', () => {
     expect(second.ids.toSorted()).toEqual(['row 3', 'row 4', 'row 6']);
     expect(await packed.commit(second, 'new')).toMatchObject({ held: 3 });
     expect(await rows.inspect('row 4')).toMatchObject({ row: { name: 'new' }, everyMs: 1_000 });
-    // What has left is not leased with the pack again.
+    // A row that has left is not leased with the pack again.
     expect((await packed.leaseDue()).ids).toHaveLength(16);
   });
 
@@ -460,7 +460,7 @@ test('a change feed leaves a row of a pack alone while it is loaded, then takes 
   expect(await mark('row 6')).toEqual([0]);
 });
 
-describe('what an evicted key leaves of a pack', () => {
+describe('a pack with an evicted key', () => {
   test('is not loaded any more without the states of its rows', async () => {
     const packed = await Packed.make();
     await redis.del(packed.keys.rows);

@@ -174,7 +174,7 @@ describe('a row whose query hangs', () => {
     expect(isAborted).toBe(false);
     expect(errors).toEqual([]);
     expect(await rows.stats()).toMatchObject({ loaded: 40, failing: 0, shardsDown: 0 });
-    // What was read later counts.
+    // The later read counts.
     expect([...(await rows.getMany(ids)).values()].filter(({ name }) => name === 'beside')).toHaveLength(1);
   });
 
@@ -253,7 +253,7 @@ describe('a row whose query hangs', () => {
     expect(await rows.stats()).toMatchObject({ failing: 2, shardsDown: 0 });
   });
 
-  test('is not told from a source that hangs, which is asked for a single row', async () => {
+  test('looks like a source that hangs, which is then queried for a single row', async () => {
     const ids = idsUpTo(60);
     const database = new Locked().put(...ids);
     for (const id of ids) database.hanging.add(id);
@@ -340,7 +340,7 @@ describe('a source that is down', () => {
     for (const database of databases) database.failure = new Error('unavailable');
     queries.length = 0;
     await Promise.all(ids.map((id) => rows.refresh(id)));
-    // What was under way when it went down is 7 queries for each; then there are probes.
+    // Each refresher ends its bisection after 7 queries; then there are probes.
     await until('probes', () => queries.length >= 20);
     expect(queries.slice(14).map(({ length }) => length)).toEqual(queries.slice(14).map(() => 1));
     expect(await rows.stats()).toMatchObject({ shardsDown: 1, scheduled: 40 });

@@ -62,7 +62,7 @@ test('readers end up with the newest rows of what is scheduled, and nothing else
           throw new Error(`cannot read ${bad}`);
         }
         const rows = new Map(ids.filter((key) => database.has(key)).map((key) => [key, database.get(key)!]));
-        // What was read gets old before it is stored.
+        // A loaded row gets old before it is stored.
         for (let turns = 10 * (delays.next().value ?? 0); turns > 0; turns -= 1)
           await new Promise(setImmediate);
         return rows;
@@ -125,7 +125,7 @@ test('readers end up with the newest rows of what is scheduled, and nothing else
           const found = await rows.getMany(IDS);
           const { due, failing, loaded } = await rows.stats();
           if (failing > 0 || (!isOften && (due > 0 || (await isAnyLeased(rows))))) return false;
-          // What was under a lease at first has failed since, or not.
+          // Rows that were leased at first may have failed since.
           const { failing: failed } = await rows.stats();
           return (
             failed === 0 &&

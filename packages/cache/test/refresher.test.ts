@@ -38,7 +38,7 @@ class Gate {
   }
 }
 
-describe('what is due', () => {
+describe('a due row', () => {
   test('is loaded in batches, one query for each', async () => {
     const ids = idsUpTo(600);
     const database = new Database().put(...ids);
@@ -180,7 +180,7 @@ describe('a load that fails', () => {
       number,
       number,
     ];
-    // What has gone by since it was planned may be some seconds.
+    // Some seconds may have passed since it was planned.
     expect([first >= 180, first <= 400, second >= 380, second <= 800]).not.toContain(false);
     expect([third >= 480, third <= 1_000, fourth >= 480, fourth <= 1_000]).not.toContain(false);
   });

@@ -356,7 +356,7 @@ describe('a commit', () => {
     expect(kept).toBeGreaterThan(19_000_000);
     await confirmedEarlier(rows, '42', 18_000_000);
     expect(await store('c')).toBeGreaterThan(35_000_000);
-    // What is lost has no expiry to keep.
+    // A lost value has no expiry to keep.
     await rows.refresh('42');
     const leased = await leases.lease();
     await redis.del(key);
@@ -410,7 +410,7 @@ describe('a commit', () => {
   });
 });
 
-describe('what an evicted key leaves behind', () => {
+describe('a row without an evicted key', () => {
   test('is taken out by a commit, or mended by schedule', async () => {
     const rows = cacheOf(redis, new Database());
     const { due, rows: states } = keysOf(rows);

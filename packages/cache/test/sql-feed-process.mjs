@@ -1,4 +1,4 @@
-// A process with a change feed, which says when it reads. What changes, it doesn't load.
+// A process with a change feed, which says when it reads. It doesn't load the changed rows.
 import { ChangeFeed, RowCache } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';

@@ -173,8 +173,8 @@ describe('a feed', () => {
     const { url } = await freshItems();
     const pool = poolOf(url, 2);
     const { has, feed } = await watch(redis, closed(new PostgresSource({ pool, table: 'items' })), DEAF);
-    await poolOf(url).query(`update items set name = 'told' where id = 1`);
-    await has('1', 'told');
+    await poolOf(url).query(`update items set name = 'changed' where id = 1`);
+    await has('1', 'changed');
     await feed.stop();
     expect(pool.waitingCount).toBe(0);
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);

@@ -26,7 +26,7 @@ const step = fc.oneof(
   },
 );
 
-test('whatever transactions do and whoever reads, the cache becomes what the database is', async () => {
+test('the cache becomes equal to the database after any transactions, with any readers', async () => {
   const { url, pool } = await freshDatabase(server());
   await pool.query(`create table items (id int primary key, name text not null);
     insert into items select n, 'item ' || n from generate_series(1, ${MANY_ITEMS}) as n`);

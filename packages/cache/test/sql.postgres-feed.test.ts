@@ -119,7 +119,7 @@ describe('an outbox', () => {
     const twoPhases = `begin; update items set name = 'two phases' where id = 1; prepare transaction 'sale'`;
     await pool.query(`select setval('items_mortise_outbox_idle', 1)`);
     const client = await pool.connect();
-    // What the README warns of, and this option is for.
+    // The README warns of this, and the option `notify` avoids it.
     await expect(client.query(twoPhases)).rejects.toMatchObject({ code: '0A000' });
     await client.query('rollback');
     const silent = closed(new PostgresSource({ url, table: 'items', notify: false }));
@@ -169,19 +169,19 @@ describe('an outbox', () => {
     expect(await waiting()).toEqual(['1']);
   });
 
-  test('rings once for any number of transactions while nobody listens', async () => {
+  test('notifies once for any number of transactions while no feed listens', async () => {
     const { pool } = await fresh();
     const client = await pool.connect();
-    const heard: unknown[] = [];
-    client.on('notification', (message) => heard.push(message));
+    const notifications: unknown[] = [];
+    client.on('notification', (message) => notifications.push(message));
     const { rows } = await client.query(`select 'items_mortise_outbox'::regclass::oid::text as oid`);
     await client.query(`listen mortise_${rows[0].oid}; listen last`);
     for (let round = 0; round < 50; round += 1) await pool.query(`update items set name = 'n ${round}'`);
     await pool.query('notify last');
     await until('the last notification', () =>
-      heard.some((message) => (message as { channel: string }).channel === 'last'),
+      notifications.some((message) => (message as { channel: string }).channel === 'last'),
     );
-    expect(heard).toHaveLength(2);
+    expect(notifications).toHaveLength(2);
     client.release(true);
   });
 });

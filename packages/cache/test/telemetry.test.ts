@@ -85,7 +85,7 @@ test('changes that a feed reads are counted, and rows that it makes due', async 
   expect(telemetry.counts).toEqual({ 'feed.changes rows items': 3, 'feed.rows rows items': 1 });
 });
 
-test('what telemetry throws harms nobody, and is printed once', async () => {
+test('a telemetry that throws fails no read, and is printed once', async () => {
   const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
   try {
     const fail = (): never => {

@@ -30,7 +30,7 @@ test('tables of different rows go into one refresher', async () => {
   await expect(refresher.stop()).resolves.toBeUndefined();
 });
 
-test('what the compiler refuses is refused at run time as well', async () => {
+test('misuse that the compiler refuses is refused at run time as well', async () => {
   const rows = new RowCache<Item>(redis, 'items', { prefix: freshPrefix(), load });
   // @ts-expect-error -- a URL is no client
   expect(() => new RowCache('redis://127.0.0.1', 'items', { load })).toThrow(TypeError);
