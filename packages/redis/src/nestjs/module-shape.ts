@@ -70,15 +70,6 @@ export interface FeatureShape<Feature, Root> {
   };
 }
 
-/** A provider of `forFeature`, made from other providers. */
-export interface FeatureProvider {
-  readonly token: InjectionToken;
-  readonly inject: readonly InjectionToken[];
-  // oxlint-disable-next-line typescript/no-explicit-any -- the injected providers, in their order
-  readonly make: (...injected: any[]) => unknown;
-  readonly isInternal?: boolean;
-}
-
 export interface ModuleShape<Options, Shape extends string> {
   /** The name of the class without `Module`. A factory of `forRootAsync` has the method `create<Name>Options`. */
   readonly name: Shape;
@@ -144,28 +135,25 @@ export function featureModule<Feature extends object, Root>(
   shape: FeatureShape<Feature, Root>,
   feature: Feature,
   module?: string,
-): DynamicModule;
-/** @deprecated Pass a FeatureShape. */
-export function featureModule(
-  type: Type,
-  shape: string,
-  provided: readonly FeatureProvider[],
-  module?: string,
-): DynamicModule;
-export function featureModule(
-  type: Type,
-  shape: FeatureShape<Named, unknown> | string,
-  feature: object,
-  module?: string,
 ): DynamicModule {
-  const label = `${moduleText(typeof shape === 'string' ? shape : shape.name, module)}.forFeature`;
-  const provided =
-    typeof shape === 'string'
-      ? (feature as readonly FeatureProvider[])
-      : providersOf(shape, label, feature as Named, module);
+  const { name: shapeName, root, kinds } = shape as unknown as FeatureShape<Named, unknown>;
+  const label = `${moduleText(shapeName, module)}.forFeature`;
+  requireKnown(label, requireObject(`${label}: feature`, feature), new Set(Object.keys(kinds)));
+  const provided = Object.entries(kinds).flatMap(([field, kind]) => {
+    const { [field]: named = {} } = feature as Named;
+    return Object.entries(requireObject(`${label}: ${field}`, named)).flatMap(([name, options]) => {
+      requireObject(`${label}: ${field}[${JSON.stringify(name)}]`, options);
+      return [kind].flat().map(({ token, inject, make, isInternal = false }) => ({
+        token: token(name, module),
+        isInternal,
+        inject: [root(module), ...(inject?.(options, module) ?? [])],
+        make: (owner: unknown, ...injected: unknown[]) => make(owner, name, options, ...injected),
+      }));
+    });
+  });
   const providers = provided.map(({ token, inject, make }): FactoryProvider => ({
     provide: token,
-    inject: [...inject],
+    inject,
     useFactory: naming(label, make),
   }));
   return { module: type, providers, exports: exportsOf(provided) };
@@ -174,30 +162,7 @@ export function featureModule(
 /** Any feature. */
 type Named = Readonly<Record<string, Readonly<Record<string, object>>>>;
 
-function providersOf(
-  { root, kinds }: Pick<FeatureShape<Named, unknown>, 'root' | 'kinds'>,
-  label: string,
-  feature: Named,
-  module: string | undefined,
-): FeatureProvider[] {
-  const byField = Object.entries(kinds);
-  const known = new Set(byField.map(([field]) => field));
-  requireKnown(label, requireObject(`${label}: feature`, feature), known);
-  return byField.flatMap(([field, kind]) => {
-    const { [field]: named = {} } = feature;
-    return Object.entries(requireObject(`${label}: ${field}`, named)).flatMap(([name, options]) => {
-      requireObject(`${label}: ${field}[${JSON.stringify(name)}]`, options);
-      return [kind].flat().map(({ token, inject, make, isInternal = false }): FeatureProvider => ({
-        token: token(name, module),
-        inject: [root(module), ...(inject?.(options, module) ?? [])],
-        make: (owner, ...injected) => make(owner, name, options, ...injected),
-        isInternal,
-      }));
-    });
-  });
-}
-
-function exportsOf(provided: readonly (RootProvider<never> | FeatureProvider)[]): InjectionToken[] {
+function exportsOf(provided: readonly Pick<RootProvider<never>, 'token' | 'isInternal'>[]): InjectionToken[] {
   return provided.filter(({ isInternal }) => isInternal !== true).map(({ token }) => token);
 }
 

@@ -3,35 +3,21 @@ import type { InjectionToken, Type } from '@nestjs/common';
 import { Inject } from '@nestjs/common';
 
 /**
- * The token of a class of `forRoot`: the class itself, so its type is enough to inject it; a text for a module with a name.
+ * Makes the `get…Token` of a class of `forRoot`: the class itself, so its type is enough to inject it; a text for a module with
+ * a name.
  *
  * @param shape The name of the module's class without `Module`: `Locks`.
- * @param module The name that `forRoot` was given.
  */
-export function rootToken<Provided>(
-  shape: string,
-  type: Type<Provided>,
-  module?: string,
-): InjectionToken<Provided> {
-  return module === undefined ? type : `${type.name} of ${moduleText(shape, module)}`;
-}
-
-/** The token of an item of `forFeature`, such as `mutex "invoices" of LocksModule`. */
-export function featureToken(shape: string, kind: string, name: string, module?: string): string {
-  return `${kind} ${JSON.stringify(name)} of ${moduleText(shape, module)}`;
-}
-
-/** Makes the `get…Token` of a class of `forRoot`, see `rootToken`. */
 export function rootTokenOf<Provided>(
   shape: string,
   type: Type<Provided>,
 ): (module?: string) => InjectionToken<Provided> {
-  return (module) => rootToken(shape, type, module);
+  return (module) => (module === undefined ? type : `${type.name} of ${moduleText(shape, module)}`);
 }
 
 /** Makes the `get…Token` of a kind of things of `forFeature`: `mutex "invoices" of LocksModule`. */
 export function featureTokenOf(shape: string, kind: string): (name: string, module?: string) => string {
-  return (name, module) => featureToken(shape, kind, name, module);
+  return (name, module) => `${kind} ${JSON.stringify(name)} of ${moduleText(shape, module)}`;
 }
 
 /** Makes the `Inject…` decorator of a `get…Token`; it takes the same arguments. */
