@@ -45,7 +45,11 @@ export class WaitingClaims implements Demand<ClaimRoom> {
   readonly heartbeats: ClaimHeartbeats;
   readonly #reporter: ErrorReporter;
   readonly #telemetry: ClaimTelemetry | undefined;
-  readonly #completer = new Completer(() => undefined, true);
+  readonly #completer = new Completer(
+    () => this.#fetcher.schedule(),
+    () => undefined,
+    true,
+  );
   readonly #maintainer: Maintainer;
   readonly #fetcher: Fetcher<ClaimRoom>;
   readonly #wakeUps: WakeUps;
@@ -73,7 +77,6 @@ export class WaitingClaims implements Demand<ClaimRoom> {
       recheckMs: RECHECK_MS,
       maxInFlight: 1,
       handOffMs: 0,
-      mayHandOff: () => false,
       demand: this,
       completer: this.#completer,
       maintainer: this.#maintainer,

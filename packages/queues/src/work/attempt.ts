@@ -67,8 +67,6 @@ export class Attempt implements TaskContext, Leased {
   /** Not started after this, by `performance.now()`. */
   expiresAt = Infinity;
   timeout: NodeJS.Timeout | undefined;
-  /** Called once when the attempt releases its slot. */
-  onEnded: (() => void) | undefined;
   /** The call that telemetry measures, until its end. */
   call: Call | undefined;
   #controller: AbortController | undefined;

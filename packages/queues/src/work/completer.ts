@@ -33,17 +33,18 @@ export interface PendingAck {
 export type AttemptToken = Pick<FetchedTask, 'storedId' | 'token'> & Partial<Pick<FetchedTask, 'attempt'>>;
 
 export class Completer {
-  /** Called when there is something to take. */
-  onAdded: () => void = () => undefined;
+  readonly #onAdded: () => void;
   readonly #onRefused: (storedId: Buffer) => void;
   readonly #isShared: boolean;
   #waiting: PendingAck[] = [];
 
   /**
+   * @param onAdded Called when there is something to take.
    * @param onRefused Called when the lease of a task was lost and nothing else has reported it.
    * @param isShared Several callers may complete the same task, so no call has two acks of one id.
    */
-  constructor(onRefused: (storedId: Buffer) => void, isShared = false) {
+  constructor(onAdded: () => void, onRefused: (storedId: Buffer) => void, isShared = false) {
+    this.#onAdded = onAdded;
     this.#onRefused = onRefused;
     this.#isShared = isShared;
   }
@@ -64,7 +65,7 @@ export class Completer {
       ...callbacks,
       reportsLoss: completion.verdict !== 'B',
     });
-    this.onAdded();
+    this.#onAdded();
   }
 
   /**

@@ -20,14 +20,17 @@ import { AttemptError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Source } from './attempt.js';
 import { Attempt } from './attempt.js';
+import type { Completion } from './completion.js';
 import { died, GIVEN_BACK } from './completion.js';
 import { FairPicker } from './fair-picker.js';
 import type { FetchedTask } from './fetch-and-ack.js';
 import type { Demand, FetchedBatch, Fetcher, Room } from './fetcher.js';
+import type { BatchAttempt, CallOptions } from './handler-call.js';
+import { callBatchHandler, callHandler, failed, validated } from './handler-call.js';
 import { HandlerQueue } from './handler-queue.js';
 import type { ResolvedHandler } from './handlers.js';
 import { Prefetch } from './prefetch.js';
-import { Runner } from './runner.js';
+import type { Service } from './service.js';
 import type { Schemas } from '../task/schemas.js';
 import type { Shard } from '../shard/shard.js';
 import type { WorkerTelemetry } from './worker-telemetry.js';
@@ -46,52 +49,43 @@ export interface ExecutorOptions {
   readonly schemas: Schemas | undefined;
   readonly telemetry: WorkerTelemetry | undefined;
   readonly reporter: ErrorReporter;
-  /** Called when there is room again. */
-  readonly onRoom: () => void;
-  /** Called when the settings of a shard have changed. */
-  readonly onSettings: (fetcher: Fetcher<SlotRoom>) => void;
+}
+
+/** A call of a handler with a queue of its own, until all of its attempts have ended. */
+interface QueuedCall {
+  readonly queue: HandlerQueue;
+  left: number;
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export class Executor implements Demand<SlotRoom> {
+export class Executor implements Demand<SlotRoom>, Service {
   readonly #options: ResolvedWorkerOptions;
   readonly #handlers: ReadonlyMap<string, ResolvedHandler>;
   readonly #handlerQueues = new Map<ResolvedHandler, HandlerQueue>();
   readonly #telemetry: WorkerTelemetry | undefined;
   readonly #reporter: ErrorReporter;
-  readonly #onRoom: () => void;
-  readonly #onSettings: (fetcher: Fetcher<SlotRoom>) => void;
-  readonly #runner: Runner;
+  readonly #callOptions: CallOptions;
   readonly #prefetch: Prefetch;
   readonly #picker: FairPicker<Fetcher<SlotRoom>>;
   readonly #sources = new Map<Fetcher<SlotRoom>, Source>();
+  /** Attempts that take a slot. */
+  readonly #running = new Set<Attempt>();
+  readonly #queuedCalls = new Map<Attempt, QueuedCall>();
   /** The room that the calls under way have reserved. */
   readonly #reserved = new Set<SlotRoom>();
   #reservedSlots = 0;
   #state: 'new' | 'open' | 'paused' | 'draining' | 'closed' = 'new';
   #onIdle: (() => void) | undefined;
 
-  constructor({ options, handlers, queues, weights, schemas, telemetry, reporter, ...on }: ExecutorOptions) {
+  constructor({ options, handlers, queues, weights, schemas, telemetry, reporter }: ExecutorOptions) {
     this.#options = options;
     this.#handlers = handlers;
     this.#telemetry = telemetry;
     this.#reporter = reporter;
-    this.#onRoom = on.onRoom;
-    this.#onSettings = on.onSettings;
-    this.#runner = new Runner({
-      backoff: options.backoff,
-      maxPayloadBytes: options.maxPayloadBytes,
-      reporter,
-      schemas,
-      telemetry,
-      onRan: (ms) => this.#prefetch.ran(ms),
-      onEnded: () => {
-        this.#beginPrefetched();
-        this.#offer();
-      },
-    });
-    this.#prefetch = new Prefetch(options.prefetch, (attempt) => this.#runner.giveBack(attempt));
+    const { backoff, maxPayloadBytes } = options;
+    this.#callOptions = { backoff, maxPayloadBytes, reporter, schemas };
+    this.#prefetch = new Prefetch(options.prefetch, (attempt) => this.#giveBack(attempt));
     this.#picker = new FairPicker(queues, weights);
     for (const handler of handlers.values()) {
       if (handler.maxCalls === Infinity && !handler.handleMany) continue;
@@ -102,7 +96,7 @@ export class Executor implements Demand<SlotRoom> {
 
   /** Attempts whose handlers run now. */
   get running(): number {
-    return this.#runner.size;
+    return this.#running.size;
   }
 
   /** Accepts the tasks of a fetcher; `source` renews and completes their attempts. */
@@ -131,11 +125,11 @@ export class Executor implements Demand<SlotRoom> {
     this.#state = 'draining';
     this.#prefetch.giveBack();
     for (const queue of this.#handlerQueues.values()) {
-      for (const attempt of queue.clear()) this.#runner.giveBack(attempt);
+      for (const attempt of queue.clear()) this.#giveBack(attempt);
     }
     await this.#idle(graceMs);
     this.#state = 'closed';
-    this.#runner.giveBackAll();
+    for (const attempt of this.#running) this.#giveBack(attempt);
   }
 
   reserve(fetcher: Fetcher<SlotRoom>, most: number, isHandOff: boolean): SlotRoom {
@@ -145,7 +139,7 @@ export class Executor implements Demand<SlotRoom> {
     if (this.#state !== 'open' || most === 0) return none;
     // A call from before the last give-back may bring tasks that go back too; later tasks must not overtake them.
     if (!isHandOff) for (const room of this.#reserved) if (room.round !== round) return none;
-    let free = concurrency - this.#runner.size - this.#reservedSlots;
+    let free = concurrency - this.#running.size - this.#reservedSlots;
     for (const queue of this.#handlerQueues.values()) free -= queue.slots;
     const places = !isHandOff && this.#mayPrefetch(fetcher) ? this.#prefetch.places : 0;
     // Prefetched tasks, and room for them, make this negative.
@@ -185,7 +179,6 @@ export class Executor implements Demand<SlotRoom> {
 
   adapt(fetcher: Fetcher<SlotRoom>): void {
     if (!this.#mayPrefetch(fetcher)) this.#prefetch.giveBack();
-    this.#onSettings(fetcher);
   }
 
   /**
@@ -218,8 +211,8 @@ export class Executor implements Demand<SlotRoom> {
     const queue = handler && this.#handlerQueues.size > 0 ? this.#handlerQueues.get(handler) : undefined;
     if (!queue) {
       source.heartbeater.hold(attempt);
-      if (this.#hasSlot) void this.#runner.run(attempt, handler);
-      else if (!this.#mayPrefetch(source) || !this.#prefetch.add(attempt)) this.#runner.giveBack(attempt);
+      if (this.#hasSlot) void this.#run(attempt, handler);
+      else if (!this.#mayPrefetch(source) || !this.#prefetch.add(attempt)) this.#giveBack(attempt);
     } else if (this.#state === 'draining') {
       source.completer.add(task, GIVEN_BACK);
     } else if (queue.add(attempt)) {
@@ -244,7 +237,7 @@ export class Executor implements Demand<SlotRoom> {
   }
 
   get #hasSlot(): boolean {
-    return this.#runner.size < this.#options.concurrency;
+    return this.#running.size < this.#options.concurrency;
   }
 
   /** Moves prefetched tasks into free slots, except those with a lost lease. */
@@ -253,34 +246,119 @@ export class Executor implements Demand<SlotRoom> {
       const attempt = this.#prefetch.next()!;
       if (attempt.isOver || this.#isExpired(attempt)) continue;
       // A handler that blocked the thread has also blocked the timers.
-      if (performance.now() >= attempt.leaseEndsAt) this.#runner.giveBack(attempt);
-      else void this.#runner.run(attempt, this.#handlers.get(attempt.name));
+      if (performance.now() >= attempt.leaseEndsAt) this.#giveBack(attempt);
+      else void this.#run(attempt, this.#handlers.get(attempt.name));
     }
   }
 
   /** Starts a call for tasks of a handler's queue. */
   #beginCall(handler: ResolvedHandler, waiting: readonly Attempt[]): void {
     const attempts = waiting.filter((attempt) => !attempt.isOver && !this.#isExpired(attempt));
-    let left = attempts.length;
-    const onEnded = (): void => {
-      left -= 1;
-      if (left <= 0) this.#handlerQueues.get(handler)!.ended();
-    };
-    for (const attempt of attempts) attempt.onEnded = onEnded;
-    if (left === 0) onEnded();
-    else if (handler.handleMany) void this.#runner.runMany(attempts, handler);
-    else void this.#runner.run(attempts[0]!, handler);
+    const queue = this.#handlerQueues.get(handler)!;
+    const call = { queue, left: attempts.length };
+    for (const attempt of attempts) this.#queuedCalls.set(attempt, call);
+    if (attempts.length === 0) queue.ended();
+    else if (handler.handleMany) void this.#runMany(attempts, handler);
+    else void this.#run(attempts[0]!, handler);
     // The other attempts had slots, which are free now.
     if (attempts.length < waiting.length) this.#offer();
   }
 
+  async #run(attempt: Attempt, handler: ResolvedHandler | undefined): Promise<void> {
+    this.#begin(attempt, handler);
+    attempt.call = this.#telemetry?.begin([attempt], handler !== undefined);
+    const startedAt = performance.now();
+    const completion = await callHandler(attempt, handler, this.#callOptions);
+    this.#prefetch.ran(performance.now() - startedAt);
+    this.#finish(attempt, completion);
+  }
+
+  /** As `#run`, in one call of a batch handler. */
+  async #runMany(attempts: readonly Attempt[], handler: ResolvedHandler): Promise<void> {
+    const { schemas } = this.#callOptions;
+    const call = this.#telemetry?.begin(attempts, true);
+    for (const attempt of attempts) {
+      this.#begin(attempt, handler);
+      attempt.call = call;
+    }
+    const batch: BatchAttempt[] = [];
+    for (const ctx of attempts) {
+      try {
+        const payload: unknown = schemas ? await validated(ctx, schemas) : JSON.parse(ctx.record.payload);
+        batch.push({ payload, ctx });
+      } catch (error) {
+        this.#finish(ctx, failed(ctx, handler, error, this.#callOptions));
+      }
+    }
+    const completions = batch.every(({ ctx }) => ctx.isOver)
+      ? []
+      : await callBatchHandler(batch, handler, call, this.#callOptions);
+    for (const [index, { ctx }] of batch.entries()) this.#finish(ctx, completions[index] ?? GIVEN_BACK);
+  }
+
+  #begin(attempt: Attempt, handler: ResolvedHandler | undefined): void {
+    this.#running.add(attempt);
+    const timeoutMs = attempt.record.extras.timeoutMs ?? handler?.timeoutMs;
+    if (timeoutMs === undefined) return;
+    attempt.timeout = setTimeout(() => this.#timeOut(attempt, handler, timeoutMs), timeoutMs);
+  }
+
+  #timeOut(attempt: Attempt, handler: ResolvedHandler | undefined, timeoutMs: number): void {
+    if (attempt.isOver) return;
+    const error = new AttemptError('ERR_TASK_TIMEOUT', attempt.queue, attempt.id, timeoutMs);
+    const completion = failed(attempt, handler, error, this.#callOptions);
+    attempt.call?.settled(attempt, completion);
+    // Set before listeners of the signal can call anything.
+    attempt.isOver = true;
+    this.#release(attempt);
+    attempt.source.completer.add(attempt.fetched, completion);
+    attempt.abandon(error);
+    this.#next();
+  }
+
+  #finish(attempt: Attempt, completion: Completion): void {
+    const { isOver } = attempt;
+    if (!isOver) attempt.call?.settled(attempt, completion);
+    attempt.isOver = true;
+    this.#release(attempt);
+    if (!isOver) attempt.source.completer.add(attempt.fetched, completion);
+    this.#next();
+  }
+
+  /** Ends an attempt, running or not; other workers can have the task at once. */
+  #giveBack(attempt: Attempt): void {
+    const { source, fetched, isOver } = attempt;
+    if (!isOver) attempt.abandon(new AttemptError('ERR_WORKER_STOPPED', attempt.queue, attempt.id));
+    this.#release(attempt);
+    if (!isOver) source.completer.add(fetched, GIVEN_BACK);
+  }
+
+  /** Releases the lease and the slot of an attempt. */
+  #release(attempt: Attempt): void {
+    attempt.source.heartbeater.drop(attempt);
+    if (!this.#running.delete(attempt)) return;
+    if (attempt.timeout) clearTimeout(attempt.timeout);
+    const call = this.#queuedCalls.get(attempt);
+    if (!call) return;
+    this.#queuedCalls.delete(attempt);
+    call.left -= 1;
+    if (call.left === 0) call.queue.ended();
+  }
+
+  /** An attempt has ended. */
+  #next(): void {
+    this.#beginPrefetched();
+    this.#offer();
+  }
+
+  /** Offers the free room to the fetchers. */
   #offer(): void {
-    this.#onRoom();
-    if (this.#runner.size === 0 && this.#reservedSlots === 0) this.#onIdle?.();
+    for (const fetcher of this.#sources.keys()) fetcher.offer();
+    if (this.#running.size === 0 && this.#reservedSlots === 0) this.#onIdle?.();
   }
 
   #idle(withinMs: number): Promise<void> {
-    if (this.#runner.size === 0 && this.#reservedSlots === 0) return Promise.resolve();
+    if (this.#running.size === 0 && this.#reservedSlots === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#onIdle?.(), Math.min(withinMs, MAX_TIMER_MS));
       this.#onIdle = () => {

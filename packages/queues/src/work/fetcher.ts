@@ -5,7 +5,8 @@
  *                   │    │ a reply brought fewer tasks than free slots    │ a message, the recheck, something
  *                   │    └──────────────────────────────────────► idle ───┤ falls due
  *                   └ a call failed ────────────────────────────► failing ┘ after a backoff
- *   these ──pause──► paused ──resume──► fetching          all ──stop──► leaving ──all is acked, or no time left──► stopped
+ *   these ──pause──► paused ──resume──► fetching, or failing during a backoff
+ *   all ──stop──► leaving ──all is acked, or no time left──► stopped
  *
  *   fetching   The shard may hold tasks: calls are made while there is room for them.
  *   idle       The worker is registered at the server, and sends nothing.
@@ -28,6 +29,7 @@ import type { HandOff } from './hand-off.js';
 import { decodeHandOff } from './hand-off.js';
 import { leaseEnd } from './lease-end.js';
 import type { Maintainer } from './maintainer.js';
+import type { Service } from './service.js';
 
 /** Reserved room for the tasks of a call. */
 export interface Room {
@@ -55,7 +57,7 @@ export interface Demand<Reserved extends Room = Room> {
   reserve(fetcher: Fetcher<Reserved>, most: number, isHandOff: boolean): Reserved;
   /** Takes the fetched tasks. Called once for each reservation. */
   receive(fetcher: Fetcher<Reserved>, batch: FetchedBatch<Reserved>): void;
-  /** Called when the settings of the shard have changed. */
+  /** The settings of the shard have changed. */
   adapt?(fetcher: Fetcher<Reserved>): void;
   /** Called when a call has failed; it is repeated where that is safe. */
   failed?(error: unknown): void;
@@ -69,11 +71,12 @@ export interface FetcherOptions<Reserved extends Room> {
   readonly maxInFlight: number;
   /** The lease of a task that an enqueue hands off to this worker; 0: none. */
   readonly handOffMs: number;
-  readonly mayHandOff: () => boolean;
   readonly demand: Demand<Reserved>;
   readonly completer: Completer;
   readonly maintainer: Maintainer;
   readonly reporter: ErrorReporter;
+  /** Called when the settings of the shard have changed. */
+  readonly onSettings?: (() => void) | undefined;
 }
 
 /** Tasks in one call: limits the time of the call in the server to about 3 ms. */
@@ -89,7 +92,7 @@ const NOT_LOOKED = -2;
 
 type State = 'new' | 'fetching' | 'idle' | 'failing' | 'paused' | 'leaving' | 'stopped';
 
-export class Fetcher<Reserved extends Room = Room> {
+export class Fetcher<Reserved extends Room = Room> implements Service {
   readonly queue: string;
   readonly shard: Shard;
   readonly #options: FetcherOptions<Reserved>;
@@ -122,7 +125,6 @@ export class Fetcher<Reserved extends Room = Room> {
     this.shard = options.shard;
     this.queue = options.shard.queue;
     this.#redis = options.shard.redis;
-    options.completer.onAdded = () => this.schedule();
   }
 
   /** Whether the shard may hold tasks and answers; if so, later queues wait. */
@@ -302,9 +304,10 @@ export class Fetcher<Reserved extends Room = Room> {
     const now = performance.now();
     const keepsTime = now - this.#lookedAt >= LOOK_MS;
     if (keepsTime) this.#lookedAt = now;
-    const { shard, workerId, handOffMs, mayHandOff, retention } = this.#options;
-    const { text: settings, usesOptional } = shard.settings;
-    const takesHandOffs = !usesOptional && mayHandOff();
+    const { shard, workerId, handOffMs, retention } = this.#options;
+    const { text: settings, usesOptional, values } = shard.settings;
+    // With shards, a task of another one may have to go first.
+    const takesHandOffs = handOffMs > 0 && values.shards === 1 && !usesOptional;
     const member = shard.keys.idleMember(
       workerId,
       takesHandOffs ? { leaseMs: handOffMs, settings } : undefined,
@@ -327,6 +330,7 @@ export class Fetcher<Reserved extends Room = Room> {
     if (this.shard.settings.text !== this.#settings) {
       this.#settings = this.shard.settings.text;
       demand.adapt?.(this);
+      this.#options.onSettings?.();
     }
   }
 

@@ -21,6 +21,7 @@ import { decodeTaskId } from '../task/task-id.js';
 import type { AttemptToken } from './completer.js';
 import type { LeaseAnswer, Report } from './leases.js';
 import { Leases } from './leases.js';
+import type { Service } from './service.js';
 import { WakeUps } from './wake-ups.js';
 
 /** The lease of an attempt. */
@@ -35,7 +36,7 @@ export interface Leased {
 
 const CANCEL = /^cancel ((?:[0-9a-f]{2})+)$/;
 
-export class Heartbeater {
+export class Heartbeater implements Service {
   readonly #shard: Shard;
   readonly #leaseMs: number;
   readonly #reporter: ErrorReporter;
@@ -43,6 +44,7 @@ export class Heartbeater {
   readonly #leases: Leases;
   readonly #beat: Loop;
   readonly #cancellations: WakeUps;
+  #state: 'stopped' | 'beating' = 'stopped';
   #expiry: NodeJS.Timeout | undefined;
   #expiryAt = Infinity;
 
@@ -66,11 +68,14 @@ export class Heartbeater {
   }
 
   start(): void {
+    if (this.#state === 'beating') return;
+    this.#state = 'beating';
     this.#beat.start();
     this.#cancellations.start();
   }
 
   async stop(): Promise<void> {
+    this.#state = 'stopped';
     clearTimeout(this.#expiry);
     await Promise.all([this.#beat.stop(), this.#cancellations.stop()]);
   }

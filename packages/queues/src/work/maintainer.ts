@@ -15,6 +15,7 @@ import { Relay } from '../flow/relay.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import { ScheduleRunner } from '../schedule/schedule-runner.js';
 import { maintainerMaintain } from '../scripts.gen.js';
+import type { Service } from './service.js';
 import type { Shard } from '../shard/shard.js';
 import { Shards } from '../shard/shards.js';
 
@@ -41,7 +42,7 @@ interface Maintained {
   readonly maintenance: number;
 }
 
-export class Maintainer {
+export class Maintainer implements Service {
   readonly #shard: Shard;
   readonly #retention: Retention;
   readonly #reporter: ErrorReporter;

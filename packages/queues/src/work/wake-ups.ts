@@ -1,8 +1,9 @@
 /** Receives the messages of one channel, and subscribes again after an interruption. */
 import type { ErrorReporter, RedisClient, Wake } from '@mortise/redis';
+import type { Service } from './service.js';
 import { Loop, waitFor, WaiterHub } from '@mortise/redis';
 
-export class WakeUps {
+export class WakeUps implements Service {
   readonly #loop: Loop;
 
   /**

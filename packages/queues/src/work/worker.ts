@@ -8,6 +8,10 @@
  *
  *   Redis ──► fetcher ──fetched tasks──► executor ──completions──► completer ──► the fetcher's next call
  *
+ *   stopped ──start──► running ──stop──► stopping ──all is acked, or no time left──► stopped
+ *
+ * `pause` and `resume` say whether a running worker fetches tasks; before `start` they are for the next run.
+ *
  * Leases are renewed by the thread that runs the handlers. If a handler blocks it for longer than the lease, other workers
  * get the tasks of this one; this is reported, and its completions no longer count.
  */
@@ -21,40 +25,19 @@ import {
   requireOptions,
 } from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
-import { taskLeaseLost } from '../errors.js';
 import type { ResolvedWorkerOptions, WorkerOptions } from '../options.js';
 import { DEFAULTS, resolveFairness, resolveWorkerOptions } from '../options.js';
-import { Shard } from '../shard/shard.js';
 import { Schemas } from '../task/schemas.js';
-import { decodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';
-import type { Source } from './attempt.js';
-import { Completer } from './completer.js';
-import type { SlotRoom } from './executor.js';
 import { Executor } from './executor.js';
-import { Fetcher } from './fetcher.js';
 import type { Handlers, ResolvedHandler } from './handlers.js';
 import { resolveHandlers } from './handlers.js';
-import { Heartbeater } from './heartbeater.js';
-import { Maintainer } from './maintainer.js';
-import { WakeUps } from './wake-ups.js';
+import { ServedShards } from './served-shards.js';
 import { WorkerTelemetry } from './worker-telemetry.js';
 
 /** How long `stop` waits for Redis to accept the last completions. */
 const LAST_ACKS_MS = 2_000;
-/** Calls of one fetcher under way at the same time. */
-const MAX_IN_FLIGHT = 2;
-/** An idle worker rechecks after this time or 0.4 leases, before the errors that the recheck repairs take effect. */
-const MAX_RECHECK_MS = 4_000;
-const WAKE_ID = 'w';
 const STOP_OPTIONS = new Set(['graceMs']);
-
-/** The services of a worker for one shard. */
-interface ShardServices extends Source {
-  readonly fetcher: Fetcher<SlotRoom>;
-  readonly maintainer: Maintainer;
-  readonly wakeUps: WakeUps;
-}
 
 export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly id = uuidv7();
@@ -68,8 +51,9 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #telemetry: WorkerTelemetry | undefined;
   /** Each `start` creates both. */
   #executor: Executor | undefined;
-  #shards: ShardServices[] = [];
-  #isRunning = false;
+  #shards: ServedShards | undefined;
+  #state: 'stopped' | 'running' | 'stopping' = 'stopped';
+  /** Of a running worker, or of the next start. */
   #isPaused = false;
   #stopping: Promise<void> | undefined;
 
@@ -101,7 +85,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /** True from `start` to `stop`, also while paused. */
   get isRunning(): boolean {
-    return this.#isRunning;
+    return this.#state === 'running';
   }
 
   get isPaused(): boolean {
@@ -119,8 +103,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   async start(): Promise<void> {
     while (this.#stopping) await this.#stopping;
-    if (this.#isRunning) return;
-    this.#isRunning = true;
+    if (this.#state === 'running') return;
+    this.#state = 'running';
     const executor = new Executor({
       options: this.#options,
       handlers: this.#handlers,
@@ -129,33 +113,34 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
       schemas: this.#schemas,
       telemetry: this.#telemetry,
       reporter: this.#reporter,
-      onRoom: () => {
-        for (const { fetcher } of this.#shards) fetcher.offer();
-      },
-      onSettings: ({ shard }) => this.#addShards(shard),
     });
     this.#executor = executor;
+    this.#shards = new ServedShards(this.#redis, this.#queues, {
+      workerId: this.id,
+      options: this.#options,
+      executor,
+      reporter: this.#reporter,
+    });
     executor.start();
-    if (this.#isPaused) executor.pause();
-    for (const queue of this.#queues) this.#addShard(executor, queue, 0);
-    for (const services of this.#shards) this.#startShard(services);
+    this.#shards.start();
+    if (this.#isPaused) this.pause();
   }
 
   /**
-   * Fetches no tasks until `resume`; running tasks, and those under way to this worker, still run. Other workers go on (see
-   * `Queue.pause`). Idempotent, legal before `start`.
+   * Fetches no tasks until `resume`. Running tasks and those of a call under way still run; a task that is handed off to this
+   * worker meanwhile goes back. Other workers go on (see `Queue.pause`). Idempotent, legal before `start`.
    */
   pause(): void {
     this.#isPaused = true;
     this.#executor?.pause();
-    for (const { fetcher } of this.#shards) fetcher.pause();
+    this.#shards?.pause();
   }
 
   /** Fetches tasks again. Idempotent. */
   resume(): void {
     this.#isPaused = false;
     this.#executor?.resume();
-    for (const { fetcher } of this.#shards) fetcher.resume();
+    this.#shards?.resume();
   }
 
   /**
@@ -168,8 +153,10 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     requireOptions('stop', options, STOP_OPTIONS);
     const { graceMs = DEFAULTS.graceMs } = options;
     requireDuration('graceMs', graceMs, { min: 0, max: Infinity });
-    if (this.#isRunning && !this.#stopping) {
+    if (this.#state === 'running') {
+      this.#state = 'stopping';
       this.#stopping = this.#stop(graceMs).finally(() => {
+        this.#state = 'stopped';
         this.#stopping = undefined;
       });
     }
@@ -181,66 +168,9 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   async #stop(graceMs: number): Promise<void> {
-    this.#isRunning = false;
-    for (const { fetcher } of this.#shards) fetcher.leave();
+    this.#shards!.leave();
     await this.#executor!.stop(graceMs);
-    await Promise.all(this.#shards.map((services) => this.#stopShard(services)));
-    this.#shards = [];
-  }
-
-  #addShard(executor: Executor, queue: string, index: number): ShardServices {
-    const { leaseMs, prefix } = this.#options;
-    const shard = new Shard(this.#redis, queue, prefix, index);
-    const reporter = this.#reporter;
-    const completer = new Completer((id) => reporter.report(taskLeaseLost(queue, decodeTaskId(id))));
-    const heartbeater = new Heartbeater(shard, this.id, leaseMs, reporter);
-    const maintainer = new Maintainer(shard, this.#options, reporter, () => fetcher.wake());
-    const fetcher = new Fetcher<SlotRoom>({
-      shard,
-      workerId: this.id,
-      retention: this.#options,
-      recheckMs: Math.min(MAX_RECHECK_MS, Math.max(1_000, Math.round(0.4 * leaseMs))),
-      maxInFlight: MAX_IN_FLIGHT,
-      handOffMs: leaseMs,
-      // Otherwise a task of another queue or shard may have to go first.
-      mayHandOff: () => this.#queues.length === 1 && shard.settings.values.shards === 1,
-      demand: executor,
-      completer,
-      maintainer,
-      reporter,
-    });
-    const wakeUps = new WakeUps(this.#redis, shard.keys.wakeChannel(this.id), WAKE_ID, reporter, (wake) => {
-      fetcher.wake();
-      if (wake?.type === 'message' && wake.body.length > 0) fetcher.handOff(wake.body);
-    });
-    const services = { shard, completer, heartbeater, maintainer, fetcher, wakeUps };
-    this.#shards.push(services);
-    executor.add(fetcher, services);
-    return services;
-  }
-
-  /** The number of shards is known from the first reply, or when the queue is created. */
-  #addShards({ queue, index, settings }: Shard): void {
-    if (index !== 0 || !this.#isRunning) return;
-    const known = this.#shards.filter(({ shard }) => shard.queue === queue).length;
-    for (let next = known; next < settings.values.shards; next += 1) {
-      this.#startShard(this.#addShard(this.#executor!, queue, next));
-    }
-  }
-
-  #startShard({ heartbeater, maintainer, wakeUps, fetcher }: ShardServices): void {
-    heartbeater.start();
-    wakeUps.start();
-    // Before the fetcher, since tasks of a dead worker come before ready ones.
-    maintainer.start();
-    fetcher.start();
-    if (this.#isPaused) fetcher.pause();
-  }
-
-  async #stopShard({ heartbeater, maintainer, wakeUps, fetcher }: ShardServices): Promise<void> {
-    const deadline = performance.now() + LAST_ACKS_MS;
-    await fetcher.stop(LAST_ACKS_MS);
-    await maintainer.stop(Math.max(0, deadline - performance.now()));
-    await Promise.all([wakeUps.stop(), heartbeater.stop()]);
+    await this.#shards!.stop(LAST_ACKS_MS);
+    this.#shards = undefined;
   }
 }

@@ -1,0 +1,74 @@
+/**
+ * The shards that a worker serves: shard 0 of each queue, and the others as soon as their number is known, from the first
+ * reply or when the queue is created.
+ */
+import type { RedisClient } from '@mortise/redis';
+import { Shard } from '../shard/shard.js';
+import type { Service } from './service.js';
+import type { ShardOptions } from './shard-services.js';
+import { ShardServices } from './shard-services.js';
+
+type Options = Omit<ShardOptions, 'isOnlyQueue' | 'onSettings'>;
+
+export class ServedShards implements Service {
+  readonly #redis: RedisClient;
+  readonly #queues: readonly string[];
+  readonly #options: Options;
+  readonly #served: ShardServices[] = [];
+  #state: 'new' | 'fetching' | 'paused' | 'leaving' = 'new';
+
+  constructor(redis: RedisClient, queues: readonly string[], options: Options) {
+    this.#redis = redis;
+    this.#queues = queues;
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#state !== 'new') return;
+    this.#state = 'fetching';
+    for (const queue of this.#queues) this.#add(queue, 0);
+    for (const services of this.#served) services.start();
+  }
+
+  pause(): void {
+    if (this.#state === 'fetching') this.#state = 'paused';
+    for (const { fetcher } of this.#served) fetcher.pause();
+  }
+
+  resume(): void {
+    if (this.#state === 'paused') this.#state = 'fetching';
+    for (const { fetcher } of this.#served) fetcher.resume();
+  }
+
+  /** Fetches no tasks from now on; completions are still acked. */
+  leave(): void {
+    this.#state = 'leaving';
+    for (const { fetcher } of this.#served) fetcher.leave();
+  }
+
+  async stop(withinMs: number): Promise<void> {
+    this.leave();
+    await Promise.all(this.#served.map((services) => services.stop(withinMs)));
+  }
+
+  #add(queue: string, index: number): ShardServices {
+    const shard = new Shard(this.#redis, queue, this.#options.options.prefix, index);
+    const services = new ShardServices(shard, {
+      ...this.#options,
+      isOnlyQueue: this.#queues.length === 1,
+      onSettings: () => this.#addOthers(shard),
+    });
+    this.#served.push(services);
+    return services;
+  }
+
+  #addOthers({ queue, index, settings }: Shard): void {
+    if (index !== 0 || this.#state === 'leaving') return;
+    const known = this.#served.filter(({ shard }) => shard.queue === queue).length;
+    for (let next = known; next < settings.values.shards; next += 1) {
+      const services = this.#add(queue, next);
+      services.start();
+      if (this.#state === 'paused') services.fetcher.pause();
+    }
+  }
+}
