@@ -100,7 +100,9 @@ export class Bench {
   async keysLeft(): Promise<string[]> {
     const keys = await this.redis.keys(`${this.prefix.replaceAll(/[[\]*?]/g, '\\$&')}:*`);
     const parts = keys.map((key) => key.slice(key.indexOf('}:') + 2));
-    return parts.filter((part) => !['settings', 'idle', 'timekeeper', 'names'].includes(part)).toSorted();
+    return parts
+      .filter((part) => !['settings', 'features', 'idle', 'timekeeper', 'names'].includes(part))
+      .toSorted();
   }
 
   async #hang(context: TaskContext): Promise<void> {
