@@ -12,7 +12,7 @@ import type { Telemetry } from '@mortise/redis';
 
 const DAY_MS = 86_400_000;
 
-export const DEFAULTS = {
+const DEFAULTS = {
   leaseMs: 10_000,
   fair: true,
   renew: true,
@@ -26,7 +26,7 @@ export const DEFAULTS = {
 };
 
 /** Options of all classes of this package. */
-export interface CommonOptions {
+interface CommonOptions {
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Counts and measures calls. Default: none. */
@@ -148,24 +148,30 @@ export interface CountDownOptions {
   readonly by?: number | undefined;
 }
 
-const COMMON = ['prefix', 'telemetry'] as const;
-const LEASE_OPTIONS = [...COMMON, 'leaseMs', 'renew', 'maxHoldMs'] as const;
-const MULTI_LOCK_OPTIONS = [...LEASE_OPTIONS, 'fair', 'fencing'] as const;
-const MUTEX_OPTIONS = [...MULTI_LOCK_OPTIONS, 'minReplicas', 'replicasWaitMs'] as const;
+/** A set of names. Bundlers drop the calls that are not needed, as for a RateLimiter alone, which they don't for spreads. */
+function setOf(...parts: (string | ReadonlySet<string>)[]): ReadonlySet<string> {
+  return new Set(parts.flatMap((part) => (typeof part === 'string' ? part : [...part])));
+}
+
+const COMMON = /* @__PURE__ */ setOf('prefix', 'telemetry');
+const LEASE_OPTIONS = /* @__PURE__ */ setOf(COMMON, 'leaseMs', 'renew', 'maxHoldMs');
+const MULTI_LOCK_OPTIONS = /* @__PURE__ */ setOf(LEASE_OPTIONS, 'fair', 'fencing');
+const MUTEX_OPTIONS = /* @__PURE__ */ setOf(MULTI_LOCK_OPTIONS, 'minReplicas', 'replicasWaitMs');
+const RATE_LIMITER_OPTIONS = /* @__PURE__ */ setOf(COMMON, 'limit', 'periodMs', 'burst');
 export const KNOWN = {
-  Mutex: new Set(MUTEX_OPTIONS),
-  MultiLock: new Set(MULTI_LOCK_OPTIONS),
-  ReadWriteLock: new Set(LEASE_OPTIONS),
-  Semaphore: new Set([...LEASE_OPTIONS, 'permits']),
-  RateLimiter: new Set([...COMMON, 'limit', 'periodMs', 'burst']),
-  CountDownLatch: new Set([...COMMON, 'count', 'keepMs']),
-  QuorumMutex: new Set([...LEASE_OPTIONS, 'nodeTimeoutMs', 'driftFactor']),
-  '@Locked': new Set([...MUTEX_OPTIONS, 'waitMs', 'module']),
-  acquire: new Set(['waitMs', 'signal']),
-  'acquire of a semaphore': new Set(['waitMs', 'signal', 'permits']),
-  'tryAcquire of a semaphore': new Set(['permits']),
-  wait: new Set(['waitMs', 'signal']),
-  countDown: new Set(['id', 'by']),
+  Mutex: MUTEX_OPTIONS,
+  MultiLock: MULTI_LOCK_OPTIONS,
+  ReadWriteLock: LEASE_OPTIONS,
+  Semaphore: /* @__PURE__ */ setOf(LEASE_OPTIONS, 'permits'),
+  RateLimiter: RATE_LIMITER_OPTIONS,
+  CountDownLatch: /* @__PURE__ */ setOf(COMMON, 'count', 'keepMs'),
+  QuorumMutex: /* @__PURE__ */ setOf(LEASE_OPTIONS, 'nodeTimeoutMs', 'driftFactor'),
+  '@Locked': /* @__PURE__ */ setOf(MUTEX_OPTIONS, 'waitMs', 'module'),
+  acquire: /* @__PURE__ */ setOf('waitMs', 'signal'),
+  'acquire of a semaphore': /* @__PURE__ */ setOf('waitMs', 'signal', 'permits'),
+  'tryAcquire of a semaphore': /* @__PURE__ */ setOf('permits'),
+  wait: /* @__PURE__ */ setOf('waitMs', 'signal'),
+  countDown: /* @__PURE__ */ setOf('id', 'by'),
 } satisfies Record<string, ReadonlySet<string>>;
 
 /** An object with known options only. Throws TypeError otherwise. */
@@ -178,10 +184,10 @@ export function known<Options extends object>(what: keyof typeof KNOWN, options:
  * callers would rely on replicas in vain.
  */
 export function defaultsOf(kind: keyof typeof KNOWN, defaults: MutexOptions): object {
-  const names: ReadonlySet<string> = KNOWN[kind];
+  const known = KNOWN[kind];
   const { minReplicas } = defaults;
   return {
-    ...Object.fromEntries(Object.entries(defaults).filter(([name]) => names.has(name))),
+    ...Object.fromEntries(Object.entries(defaults).filter(([name]) => known.has(name))),
     ...(kind === 'MultiLock' && minReplicas && { minReplicas }),
   };
 }
@@ -248,7 +254,7 @@ const MAX_PERMITS = 10_000_000;
 export function resolveRateLimiterOptions(
   options: RateLimiterOptions,
 ): Readonly<Record<'limit' | 'periodMs' | 'burst', number>> {
-  const { limit, periodMs, burst = limit } = known('RateLimiter', options);
+  const { limit, periodMs, burst = limit } = requireOptions('RateLimiter', options, RATE_LIMITER_OPTIONS);
   requireInteger('limit', limit, { min: 1, max: MAX_PERMITS });
   requireInteger('periodMs', periodMs, { min: 1, max: 31 * DAY_MS });
   const max = Math.min(MAX_PERMITS, Math.floor((366 * DAY_MS * limit) / periodMs));

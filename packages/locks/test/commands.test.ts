@@ -11,9 +11,12 @@ import { watchFor } from './watch-for.js';
 
 const prefix = freshPrefix();
 const options = { prefix };
+/** Without renewals, which come with time. */
+const calm = { prefix, renew: false };
 const enforcing = await runServer({ isCluster: true });
 const plain = await runServer();
 const { redis, server } = enforcing;
+const { redis: plainRedis } = plain;
 const clients = Array.from({ length: 10 }, () => enforcing.connect());
 /** On a node that enforces its slots, a MultiLock sends one command for each slot. */
 const SINGLE = KINDS.filter(({ kind }) => kind !== 'MultiLock');
@@ -75,8 +78,8 @@ beforeAll(async () => {
 
 describe('free locks', () => {
   test('Mutex', async () => {
-    const mutex = new Mutex(redis, 'free', options);
-    const unfenced = new Mutex(redis, 'plain', { prefix, fencing: false });
+    const mutex = new Mutex(redis, 'free', calm);
+    const unfenced = new Mutex(redis, 'plain', { ...calm, fencing: false });
     let lease: Lease | null = null;
     const table = commandTable(redis, scope, {
       acquire: async () => (lease = await mutex.acquire()),
@@ -103,7 +106,7 @@ without fencing → mutex.acquire:  exists queue · set lease | mutex.release:  
   });
 
   test('ReadWriteLock', async () => {
-    const { read, write } = new ReadWriteLock(redis, 'free', options);
+    const { read, write } = new ReadWriteLock(redis, 'free', calm);
     let lease: Lease | null = null;
     let reader: Lease | undefined;
     const table = commandTable(redis, scope, {
@@ -137,7 +140,7 @@ release after it → read-write-lock.release:  zrem readers · exists rw-queue"
   });
 
   test('Semaphore', async () => {
-    const semaphore = new Semaphore(redis, 'free', { prefix, permits: 2 });
+    const semaphore = new Semaphore(redis, 'free', { ...calm, permits: 2 });
     const leases: Lease[] = [];
     const take = async () => leases.push(await semaphore.acquire());
     await take();
@@ -169,10 +172,10 @@ setPermits → semaphore.set-permits:  get permits-state · time · zrange permi
   });
 
   test('MultiLock of two slots on a node without slots', async () => {
-    const lock = new MultiLock(plain.redis, ['a', 'b'], options);
+    const lock = new MultiLock(plainRedis, ['a', 'b'], calm);
     await lock.using(() => 1);
     let lease: MultiLease | null = null;
-    const table = commandTable(plain.redis, scope, {
+    const table = commandTable(plainRedis, scope, {
       acquire: async () => (lease = await lock.acquire()),
       renew: () => lease!.renew(),
       'tryAcquire of a held one': () => lock.tryAcquire(),
@@ -206,7 +209,7 @@ describe('locks with waiters', () => {
       const edit = (lines: readonly string[]): string[] =>
         without(scope.edit(lines), (command) => {
           if (command.endsWith('.recheck')) rechecks += 1;
-          return command.endsWith('.inspect') || (command.endsWith('.recheck') && rechecks > 1);
+          return /\.(?:inspect|renew)$/.test(command) || (command.endsWith('.recheck') && rechecks > 1);
         });
       const sent = commands(clients[0]!, { ...scope, edit }, async () => {
         const { seen } = await watchFor(redis, recheck.sha1, `${prefix}:locks:{first}:${queue}`);
@@ -372,13 +375,13 @@ describe('calls of one tick', () => {
     { kind: 'Semaphore', locks: [new Semaphore(redis, 'many', { prefix, permits: 30 })], client: redis },
     {
       kind: 'Mutex',
-      locks: [1, 2, 3].map((n) => new Mutex(plain.redis, `lock ${n}`, options)),
-      client: plain.redis,
+      locks: [1, 2, 3].map((n) => new Mutex(plainRedis, `lock ${n}`, options)),
+      client: plainRedis,
     },
     {
       kind: 'MultiLock',
-      locks: [1, 2, 3].map((n) => new MultiLock(plain.redis, [`x${n}`, `y${n}`], options)),
-      client: plain.redis,
+      locks: [1, 2, 3].map((n) => new MultiLock(plainRedis, [`x${n}`, `y${n}`], options)),
+      client: plainRedis,
     },
   ])('of $kind are one command each to acquire, renew and release', async ({ kind, locks, client }) => {
     let leases: (Lease | MultiLease)[] = [];
@@ -399,15 +402,15 @@ describe('calls of one tick', () => {
   });
 
   test('fail alone if one key has a foreign type', async () => {
-    const mutexes = ['a', 'foreign', 'b'].map((name) => new Mutex(plain.redis, name, options));
-    await plain.redis.lpush(`${prefix}:locks:{foreign}:lease`, 'x');
+    const mutexes = ['a', 'foreign', 'b'].map((name) => new Mutex(plainRedis, name, options));
+    await plainRedis.lpush(`${prefix}:locks:{foreign}:lease`, 'x');
     const outcomes = await Promise.allSettled(mutexes.map((mutex) => mutex.acquire()));
     const wrongType = { reason: { message: expect.stringContaining('WRONGTYPE') } };
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(outcomes[1]).toMatchObject(wrongType);
     const leases = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     // The queue of one of them gets a foreign type while they are held.
-    await plain.redis.set(`${prefix}:locks:{b}:queue`, 'x');
+    await plainRedis.set(`${prefix}:locks:{b}:queue`, 'x');
     const releases = await Promise.allSettled(leases.map((lease) => lease.release()));
     expect(releases).toMatchObject([{ value: true }, wrongType]);
   });

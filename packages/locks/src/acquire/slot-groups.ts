@@ -76,7 +76,7 @@ export async function sendEach<R, Reply>(
 }
 
 /** The error of a script call whose keys lie in several slots. */
-export function isCrossSlot(error: unknown): boolean {
+function isCrossSlot(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('CROSSSLOT');
 }
 

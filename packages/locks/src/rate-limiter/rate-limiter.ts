@@ -6,11 +6,11 @@
  * `rate-limiter.take.lua` describes what happens when the server's clock is set.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireInteger, requireName } from '@mortise/redis';
+import { requireInteger, requireName, SafeTelemetry } from '@mortise/redis';
 import { RateLimiterKeys } from '../keys.js';
 import { resolveRateLimiterOptions } from '../options.js';
 import type { RateLimiterOptions } from '../options.js';
-import { LockTelemetry } from '../telemetry/lock-telemetry.js';
+import { KIND, OUTCOME, TAKES } from '../telemetry/metrics.js';
 import type { RateLimiterTerms } from './takes.js';
 import { Takes } from './takes.js';
 
@@ -38,7 +38,7 @@ export class RateLimiter {
   readonly periodMs: number;
   readonly burst: number;
   readonly #takes: Takes;
-  readonly #telemetry: LockTelemetry | undefined;
+  readonly #telemetry: SafeTelemetry | undefined;
   readonly #terms: RateLimiterTerms;
 
   /** Throws TypeError or RangeError for a wrong client, name or option. Sends nothing. */
@@ -49,7 +49,7 @@ export class RateLimiter {
     this.periodMs = periodMs;
     this.burst = burst;
     this.#takes = Takes.of(redis);
-    this.#telemetry = LockTelemetry.of(options.telemetry, 'rate-limiter');
+    this.#telemetry = SafeTelemetry.of(options.telemetry, { [KIND]: 'rate-limiter' });
     this.#terms = { keys: new RateLimiterKeys(name, options.prefix), limit, periodMs, burst };
   }
 
@@ -64,7 +64,7 @@ export class RateLimiter {
   async take(cost = 1): Promise<TakeResult> {
     requireInteger('cost', cost, { min: 0, max: this.burst });
     const { isAllowed, remaining, waitUs, refillUs } = await this.#takes.submit(this.#terms, cost);
-    if (cost > 0) this.#telemetry?.took(isAllowed);
+    if (cost > 0) this.#telemetry?.count(TAKES, 1, { [OUTCOME]: isAllowed ? 'allowed' : 'refused' });
     return {
       isAllowed,
       remaining,

@@ -32,7 +32,7 @@ export interface SemaphoreIdentity {
   readonly leaseMs: number;
 }
 
-export interface PermitHolderReply {
+interface PermitHolderReply {
   readonly holder: string;
   readonly remainingMs: number;
 }

@@ -1,20 +1,10 @@
 import { SafeTelemetry } from '@mortise/redis';
 import type { LeaseEnd, Telemetry, TelemetryAttributes } from '@mortise/redis';
 import { LatchTimeoutError, LockTimeoutError } from '../errors.js';
-import { HOLD, LOST, TAKES, WAIT } from './metrics.js';
+import { HOLD, KIND, LOST, OUTCOME, WAIT } from './metrics.js';
 
 /** Labels of metrics: kinds only, since there are too many lock names. */
-export type LockKind =
-  | 'mutex'
-  | 'read'
-  | 'write'
-  | 'multi-lock'
-  | 'semaphore'
-  | 'quorum-mutex'
-  | 'rate-limiter'
-  | 'latch';
-
-const OUTCOME = 'mortise.locks.outcome';
+export type LockKind = 'mutex' | 'read' | 'write' | 'multi-lock' | 'semaphore' | 'quorum-mutex' | 'latch';
 
 /** The metrics of one kind of lock. */
 export class LockTelemetry {
@@ -22,7 +12,7 @@ export class LockTelemetry {
 
   /** Undefined without a telemetry. Throws TypeError for an invalid one. */
   static of(telemetry: Telemetry | undefined, kind: LockKind): LockTelemetry | undefined {
-    const safe = SafeTelemetry.of(telemetry, { 'mortise.locks.kind': kind });
+    const safe = SafeTelemetry.of(telemetry, { [KIND]: kind });
     return safe && new LockTelemetry(safe);
   }
 
@@ -49,10 +39,6 @@ export class LockTelemetry {
   held(grantedAt: number, lost: LeaseEnd | undefined): void {
     this.#record(HOLD, grantedAt);
     if (lost) this.#telemetry.count(LOST, 1, { 'mortise.locks.reason': lost });
-  }
-
-  took(isAllowed: boolean): void {
-    this.#telemetry.count(TAKES, 1, { [OUTCOME]: isAllowed ? 'allowed' : 'refused' });
   }
 
   #record(histogram: typeof WAIT, startsAt: number, more?: TelemetryAttributes): void {

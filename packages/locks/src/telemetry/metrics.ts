@@ -2,6 +2,10 @@
 import type { Metric } from '@mortise/redis';
 import { metricsOf } from '@mortise/redis';
 
+/** Attributes. */
+export const KIND = 'mortise.locks.kind';
+export const OUTCOME = 'mortise.locks.outcome';
+
 const metric = /* @__PURE__ */ metricsOf('locks');
 
 /** A histogram, with `mortise.locks.outcome`. */
