@@ -143,21 +143,6 @@ describe('the life of a value', () => {
 });
 
 describe('options', () => {
-  test.each([
-    [{ ttlMs: 0 }, 'ttlMs must be from 1 to 31536000000 ms, got 0'],
-    [{ staleMs: Number.NaN }, 'staleMs must be from 0 to 31536000000 ms, got NaN'],
-    [{ negativeTtlMs: -1 }, 'negativeTtlMs must be from 0 to 31536000000 ms, got -1'],
-    [{ jitter: 0.6 }, 'jitter must be from 0 to 0.5, got 0.6'],
-    [{ earlyRefresh: 11 }, 'earlyRefresh must be from 0 to 10, got 11'],
-    [{ leaseMs: 99 }, 'leaseMs must be from 100 to 600000 ms, got 99'],
-    [{ shards: 65 }, 'shards must be a whole number from 1 to 64, got 65'],
-    [{ version: 0.5 }, 'version must be a whole number from 0 to 65535, got 0.5'],
-    [{ near: { entries: 0 } }, 'near.entries must be a whole number from 1 to 10000000, got 0'],
-    [{ near: { bytes: 1 } }, 'near.bytes must be a whole number from 1024 to 17179869184, got 1'],
-  ])('%o is refused', (options, message) => {
-    expect(() => pagesOf(redis, options)).toThrow(new RangeError(message));
-  });
-
   test('of a call are refused whether or not the value is there', async () => {
     const { cache } = pagesOf<string>(redis);
     await cache.set('a', 'a');
@@ -165,7 +150,7 @@ describe('options', () => {
     await expect(cache.getOrLoad('a', () => 'b', { tags: [''] })).rejects.toThrow(RangeError);
     await expect(
       cache.getOrLoad('a', () => 'b', { tags: Array.from({ length: 17 }, (_, index) => `${index}`) }),
-    ).rejects.toThrow('tags must be at most 16, got 17');
+    ).rejects.toThrow('tags must have 0 to 16 items, got 17');
     await expect(cache.get('')).rejects.toThrow(RangeError);
     await expect(cache.invalidateTag('\0x')).rejects.toThrow(RangeError);
   });

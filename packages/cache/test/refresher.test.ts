@@ -1,6 +1,6 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache/rows';
-import type { LoadRows, RefresherOptions, RowLoadError } from '@mortise/cache/rows';
+import type { LoadRows, RowLoadError } from '@mortise/cache/rows';
 import { Waiter } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { cacheOf, Database, refresh } from './fixture.js';
@@ -428,29 +428,5 @@ describe('start and stop', () => {
     await until('the row', async () => (await rows.get('2')) !== null);
     await refresher.stop();
     expect(database.loads).toEqual(['1', '2']);
-  });
-});
-
-describe('options', () => {
-  const rows = cacheOf(redis, new Database());
-
-  test.each([
-    [{ concurrency: 0 }],
-    [{ concurrency: 101 }],
-    [{ batch: 0 }],
-    [{ batch: 501 }],
-    [{ batch: Number.NaN }],
-    [{ leaseMs: 99 }],
-    [{ leaseMs: Number.POSITIVE_INFINITY }],
-    [{ backoff: { delayMs: -1 } }],
-    [{ backoff: { delayMs: 100, maxDelayMs: 99 } }],
-  ] as [RefresherOptions][])('%j is refused', (options) => {
-    expect(() => new Refresher(redis, [rows], options)).toThrow(RangeError);
-  });
-
-  test('a table that is named twice is refused, and what is no table', () => {
-    expect(() => new Refresher(redis, [rows, rows])).toThrow(TypeError);
-    expect(() => new Refresher(redis, [{} as RowCache])).toThrow(TypeError);
-    expect(() => new Refresher({} as typeof redis, [rows])).toThrow(TypeError);
   });
 });

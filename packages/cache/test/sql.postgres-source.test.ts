@@ -250,24 +250,3 @@ describe('load', () => {
     await expect(source.load(['1'])).rejects.toMatchObject({ code: 'ERR_SQL_CLOSED' });
   });
 });
-
-test('options are checked where they are given', () => {
-  const url = 'postgres://127.0.0.1:1/none';
-  const table = 'items';
-  const build = (options: object) => () => new PostgresSource(options as never);
-  for (const options of [
-    undefined,
-    {},
-    { table: 7, url },
-    { table },
-    { table, url, pool: {} },
-    { table, pool: {} },
-  ]) {
-    expect(build(options as object)).toThrow(TypeError);
-  }
-  expect(build({ table, url: 'http://127.0.0.1' })).toThrow(TypeError);
-  expect(build({ table, url, notify: 'no' })).toThrow(TypeError);
-  expect(build({ table, url, queryTimeoutMs: Number.NaN })).toThrow(RangeError);
-  expect(build({ table, url, maxConnections: 0 })).toThrow(RangeError);
-  expect(build({ table, url, connectTimeoutMs: 0 })).toThrow(RangeError);
-});

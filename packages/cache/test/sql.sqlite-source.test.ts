@@ -166,27 +166,6 @@ describe('load', () => {
   });
 });
 
-test('options are checked where they are given', () => {
-  const path = '/nowhere';
-  const table = 'items';
-  const build = (options: object) => () => new SqliteSource(options as never);
-  for (const options of [
-    undefined,
-    {},
-    { table: 7, path },
-    { table },
-    { table, path, database: {} },
-    { table, database: {} },
-  ]) {
-    expect(build(options as object)).toThrow(TypeError);
-  }
-  expect(build({ table, path: ':memory:' })).toThrow(RangeError);
-  expect(build({ table, path, queryTimeoutMs: 0 })).toThrow(RangeError);
-  expect(build({ table, path, busyTimeoutMs: Infinity })).toThrow(RangeError);
-  expect(build({ table, path, columns: [] })).toThrow(TypeError);
-  expect(build({ table, path, where: ' ' })).toThrow(TypeError);
-});
-
 test('fills a RowCache', async () => {
   const redis = connect();
   const { path, database } = freshFile(ITEMS);

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { expect, jest, test } from '@jest/globals';
-import { Cache } from '@mortise/cache';
-import { ChangeFeed, RowCache } from '@mortise/cache/rows';
+import { ChangeFeed } from '@mortise/cache/rows';
 import { waitFor } from '@mortise/redis';
-import type { Telemetry } from '@mortise/redis';
-import { connect, freshPrefix, listedMetrics, namesAndUnits, Recording, until } from '@mortise/test-kit';
+import { connect, listedMetrics, namesAndUnits, Recording, until } from '@mortise/test-kit';
 import { pagesOf } from './cached.js';
 import { cacheOf, Database, refresh } from './fixture.js';
 import { setOutbox } from '../src/outbox.js';
@@ -98,12 +96,6 @@ test('a telemetry that throws fails no read, and is printed once', async () => {
   } finally {
     printed.mockRestore();
   }
-});
-
-test.each([null, 'console', 1])('%j is refused', (telemetry) => {
-  const options = { prefix: freshPrefix(), telemetry: telemetry as unknown as Telemetry };
-  expect(() => new Cache(redis, 'pages', options)).toThrow(TypeError);
-  expect(() => new RowCache(redis, 'items', { ...options, load: async () => new Map() })).toThrow(TypeError);
 });
 
 test('the README lists the metrics that exist', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { RowCache } from '@mortise/cache/rows';
-import type { Codec, RowCacheOptions } from '@mortise/cache/rows';
+import type { Codec } from '@mortise/cache/rows';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { tableOf } from '../src/rows/refreshed-table.js';
 import { cacheOf, Database, refresh } from './fixture.js';
@@ -190,27 +189,5 @@ describe('shards', () => {
     await rows.unschedule('row 7');
     expect(await rows.get('row 7')).toBeNull();
     expect(await rows.stats()).toMatchObject({ scheduled: 199, loaded: 199, due: 0 });
-  });
-});
-
-describe('options', () => {
-  const { load } = new Database();
-
-  test.each([
-    [{ load, keepMs: 59_999 }],
-    [{ load, keepMs: Number.POSITIVE_INFINITY }],
-    [{ load, tombstoneMs: -1 }],
-    [{ load, missing: 'forget' as 'remove' }],
-    [{ load, version: 65_536 }],
-    [{ load, version: 1.5 }],
-    [{ load, shards: 0 }],
-    [{ load, shards: 65 }],
-  ] as [RowCacheOptions<Item>][])('%j is refused', (options) => {
-    expect(() => new RowCache(redis, 'items', options)).toThrow(RangeError);
-  });
-
-  test('a codec that is none is refused', () => {
-    const codec = { encode: String } as unknown as Codec<Item>;
-    expect(() => new RowCache(redis, 'items', { load, codec })).toThrow(TypeError);
   });
 });
