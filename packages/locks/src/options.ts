@@ -184,10 +184,10 @@ export function known<Options extends object>(what: keyof typeof KNOWN, options:
  * callers would rely on replicas in vain.
  */
 export function defaultsOf(kind: keyof typeof KNOWN, defaults: MutexOptions): object {
-  const known = KNOWN[kind];
+  const ofKind = KNOWN[kind];
   const { minReplicas } = defaults;
   return {
-    ...Object.fromEntries(Object.entries(defaults).filter(([name]) => known.has(name))),
+    ...Object.fromEntries(Object.entries(defaults).filter(([name]) => ofKind.has(name))),
     ...(kind === 'MultiLock' && minReplicas && { minReplicas }),
   };
 }
