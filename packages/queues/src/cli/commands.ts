@@ -8,7 +8,7 @@ import { fields, firstLine, instant, plain, table } from './text.js';
 import type { Arguments, Command } from './usage.js';
 import { countOf, durationOf, stateOf, singleName, UsageError, USAGES } from './usage.js';
 
-export interface Context extends Arguments {
+interface Context extends Arguments {
   readonly command: Command;
   readonly redis: RedisClient;
   /** Options for `Queue`. */

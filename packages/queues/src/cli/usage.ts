@@ -27,7 +27,7 @@ type Option = keyof typeof OPTIONS;
 /** Options of every command. */
 const COMMON: readonly Option[] = ['redis', 'cluster', 'prefix', 'json', 'help', 'version'];
 
-export type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
 
 export interface Usage {
   /** Arguments after the name of the command. */

@@ -20,7 +20,7 @@ export interface EventsOptions {
 }
 
 /** Default number of events that each shard keeps after the first read. */
-export const DEFAULT_KEEP_EVENTS = 10_000;
+const DEFAULT_KEEP_EVENTS = 10_000;
 const OLDEST = 'oldest';
 const OPTIONS = new Set(['after', 'signal']);
 /** A time in 2001, in µs. */

@@ -41,7 +41,7 @@ export function encodeChild(identity: ChildIdentity, end: Buffer): Buffer {
   return Buffer.concat([head, json, end]);
 }
 
-export function decodeChild(kept: Buffer): Child {
+function decodeChild(kept: Buffer): Child {
   const endAt = JSON_AT + kept.readUInt16BE(8);
   const identity = JSON.parse(kept.toString('utf8', JSON_AT, endAt)) as ChildIdentity;
   const state = STATES[String.fromCharCode(kept[endAt]!) as keyof typeof STATES];

@@ -27,7 +27,7 @@ export interface Page<Item> {
 }
 
 /** A task of a page, and its position. */
-export interface Listed<Item> {
+interface Listed<Item> {
   readonly shard: Shard;
   readonly storedId: Buffer;
   readonly task: Item;

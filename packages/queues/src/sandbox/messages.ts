@@ -3,7 +3,7 @@ import type { TaskContext } from '../work/attempt.js';
 import type { ThrownFields } from './thrown.js';
 
 /** Fields of the task that are sent with it. */
-export type TaskFields = Pick<TaskContext, 'id' | 'queue' | 'name' | 'attempt' | 'attempts' | 'headers'>;
+type TaskFields = Pick<TaskContext, 'id' | 'queue' | 'name' | 'attempt' | 'attempts' | 'headers'>;
 
 /** Methods of the context that a thread calls by a message. */
 export type ContextMethod = {
