@@ -24,7 +24,7 @@ const problemSchema: SchemaObject = {
   },
 };
 
-export function createDocument(app: NestFastifyApplication): OpenAPIObject {
+function createDocument(app: NestFastifyApplication): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Mortise API')

@@ -10,7 +10,7 @@ import type { CachedTable } from '@mortise/api/row-cache';
 import { parseCachedTables } from '@mortise/api/row-cache';
 import type { Sender } from './mail/compose.js';
 
-export interface Node {
+interface Node {
   readonly host: string;
   readonly port: number;
 }
@@ -47,14 +47,14 @@ export type Database =
   | { readonly type: 'sqlite'; readonly path: string };
 
 /** The cached tables, and whether their changes are read from an outbox. */
-export interface CachedRows {
+interface CachedRows {
   readonly database: Database;
   readonly tables: readonly CachedTable[];
   readonly isOutboxRead: boolean;
 }
 
 /** The source of access logs, and the database of addresses. */
-export interface AccessLogs {
+interface AccessLogs {
   readonly channel: string;
   readonly receiver: string;
   readonly share: { readonly index: number; readonly of: number };

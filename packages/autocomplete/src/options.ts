@@ -130,7 +130,7 @@ const MAX_CAPACITY = 1_000;
 const MAX_RANKED_CAPACITY = 128;
 const DAY_MS = 86_400_000;
 
-export const DEFAULTS = { capacity: 100, keepMs: 90 * DAY_MS, limit: 10 };
+const DEFAULTS = { capacity: 100, keepMs: 90 * DAY_MS, limit: 10 };
 
 type Known = ReadonlySet<string>;
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 import { idSchema, limitUpTo, prefix, textSchema } from './schemas.js';
 
-export const MAX_BATCH = 1_000;
+const MAX_BATCH = 1_000;
 const MAX_COMPLETIONS = 100;
 const USUAL_COMPLETIONS = 10;
 const MAX_ALIASES = 16;

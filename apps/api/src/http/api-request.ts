@@ -5,7 +5,7 @@
  */
 import { IncomingMessage } from 'node:http';
 
-export const SOCKET_PATH = '/v1/ws';
+const SOCKET_PATH = '/v1/ws';
 
 /** Node sets it on every request, in the constructor before private members exist. */
 const offers = new WeakSet<IncomingMessage>();

@@ -131,7 +131,7 @@ export const historyQuery = z
     error: 'excludes before',
   });
 
-export const chatMessageSchema = z
+const chatMessageSchema = z
   .object({
     id: messageId,
     kind: z.enum(['message', 'edit', 'delete']),

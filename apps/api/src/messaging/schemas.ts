@@ -48,7 +48,7 @@ export const senderId = nameSchema
   .meta({ description: 'sent twice under one id by one sender, a message is stored once' });
 
 export const range = z.object({ fromId: messageId, toId: messageId });
-export const dropped = range
+const dropped = range
   .optional()
   .meta({ description: 'messages that were dropped for this one, to stay within the limits' });
 

@@ -29,7 +29,7 @@ export interface ContactChange {
 }
 
 /** The changes of one script call, in three lists of one length. */
-export interface ContactBatch {
+interface ContactBatch {
   readonly keys: readonly string[];
   readonly signs: string;
   readonly entries: readonly string[];

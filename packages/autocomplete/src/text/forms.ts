@@ -11,9 +11,9 @@
 import { normalize } from './normalize.js';
 
 /** Maximum of words of a name or typed text. A name of n words has n (n + 1) / 2 forms: 21 at most. */
-export const MAX_WORDS = 6;
+const MAX_WORDS = 6;
 /** Maximum of code points of a word; further ones are ignored. */
-export const MAX_WORD_POINTS = 64;
+const MAX_WORD_POINTS = 64;
 /** Maximum of UTF-16 units of a typed text; further ones are ignored. */
 const MAX_TEXT_UNITS = 1_024;
 /** Minimum of code points of a token with an edit, as in `book.edits.part.lua`. */

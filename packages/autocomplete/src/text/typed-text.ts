@@ -1,7 +1,7 @@
 import { ArgumentTypeError } from '@mortise/redis';
 
 /** Maximum length of a searched text, longer than any name: folding more would block the process. */
-export const MAX_TYPED_UNITS = 16_384;
+const MAX_TYPED_UNITS = 16_384;
 
 /** Checks that it is a string. Throws TypeError for other values. */
 export function requireTyped(text: unknown): string {

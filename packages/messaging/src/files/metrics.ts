@@ -12,5 +12,3 @@ export const FILE_CHUNKS = metric(
 );
 /** A histogram, with `mortise.messaging.room`: `window` of a file, or `budget` of a channel. */
 export const FILE_WAITS = metric('file_waits', 's', 'Waits of senders of files for room');
-
-export const FILE_METRICS = [FILE_BYTES, FILE_CHUNKS, FILE_WAITS];

@@ -147,7 +147,7 @@ const MIB = 1_024 * KIB;
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-export const FILE_DEFAULTS = {
+const FILE_DEFAULTS = {
   windowBytes: 32 * MIB,
   budgetBytes: 128 * MIB,
   chunkBytes: MIB,
