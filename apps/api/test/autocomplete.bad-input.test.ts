@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Sent } from './fixture/api.js';
-import { openShopForFile, refused, text } from './fixture/refusals.js';
+import { HOSTILE, openShopForFile, refused, text } from './fixture/refusals.js';
 
 const shop = openShopForFile();
 let before: boolean;
@@ -27,33 +27,10 @@ const ROUTES: Record<string, Sent> = {
 
 test('the shop is as it was opened', () => expect(before).toBe(false));
 
-describe.each(Object.entries(ROUTES))('the body of %s', (_, { body, ...sent }) => {
-  const whole = body as Record<string, unknown>;
-
-  test.each<[string, string]>([
-    ['nothing', ''],
-    ['no JSON', '{'],
-    ['another type', '"text"'],
-    ['a list', '[]'],
-    ['null', 'null'],
-  ])('that is %s', async (__, given) => {
-    const slug = given === '' || given === '{' ? 'malformed-json' : 'invalid-body';
-    expect(await shop.ask({ ...sent, body: given })).toEqual(refused(slug));
-  });
-
-  test('with a member that is unknown, or called __proto__', async () => {
-    expect(await shop.ask({ ...sent, body: { ...whole, extra: 1 } })).toEqual(refused('invalid-body'));
-    const hostile = JSON.stringify(whole).replace('{', '{"__proto__":{},');
-    expect(await shop.ask({ ...sent, body: hostile })).toEqual(refused('invalid-body'));
-  });
-
-  test('larger than it may be', async () => {
-    const large = JSON.stringify({
-      ...whole,
-      extra: 'x'.repeat(sent.path.includes('batch') ? 1_048_576 : 65_536),
-    });
-    expect(await shop.ask({ ...sent, body: large })).toEqual(refused('body-too-large'));
-  });
+test.each(Object.entries(ROUTES))('the body of %s that is too large', async (_, { body, ...sent }) => {
+  const extra = 'x'.repeat(sent.path.includes('batch') ? 1_048_576 : 65_536);
+  const large = JSON.stringify({ ...(body as object), extra });
+  expect(await shop.ask({ ...sent, body: large })).toEqual(refused('body-too-large'));
 });
 
 const NO_NUMBERS = ['null', '"1"', '1e999', '-1e999', '1000000000001', '-1000000000001', '[0]', '{}', 'true'];
@@ -118,54 +95,15 @@ test('too much of anything', async () => {
     expect(await shop.ask({ ...sent, body })).toEqual(refused('invalid-body'));
 });
 
-const HOSTILE = [
-  'a b',
-  '}x',
-  '{}',
-  '%',
-  'a/b',
-  '😀',
-  'a\nb',
-  'a\u0000b',
-  '..',
-  '.',
-  'x'.repeat(129),
-  'a*',
-  'a[b',
-];
-
 describe.each(HOSTILE)('the name %j', (name) => {
   const coded = encodeURIComponent(name).replaceAll('.', '%2e');
 
-  test.each([
-    ['GET', `/v1/contacts/${coded}`],
-    ['PUT', `/v1/contacts/${coded}/bill`],
-    ['DELETE', `/v1/contacts/${coded}/bill`],
-    ['GET', `/v1/address-books/${coded}?by=frank`],
-    ['GET', `/v1/address-books/${coded}/completions?by=frank`],
-    ['GET', `/v1/address-books/${coded}/names/ann?by=frank`],
-    ['GET', `/v1/address-books/elves/names/${coded}?by=frank`],
-    ['DELETE', `/v1/address-books/elves/names/${coded}?by=frank`],
-  ])('in %s %s', async (method, path) => {
-    expect(await shop.ask({ method, path })).toEqual(refused('invalid-id'));
+  test('in a body', async () => {
+    const sent = { ...ROUTES['batch']!, body: { names: [{ name }] } };
+    expect(await shop.ask(sent)).toEqual(refused('invalid-body'));
   });
 
-  test('in addresses with a body, and in a body', async () => {
-    const put = { ...ROUTES['put']!, body: {} };
-    const boost = ROUTES['boost']!;
-    const batch = ROUTES['batch']!;
-    for (const sent of [
-      { ...put, path: `/v1/address-books/${coded}/names/ann?by=frank` },
-      { ...put, path: `/v1/address-books/elves/names/${coded}?by=frank` },
-      { ...boost, path: `/v1/address-books/elves/names/${coded}/boost?by=frank` },
-      { ...batch, path: `/v1/address-books/${coded}/name-batches?by=frank` },
-    ]) {
-      expect(await shop.ask(sent)).toEqual(refused('invalid-id'));
-    }
-    expect(await shop.ask({ ...batch, body: { names: [{ name }] } })).toEqual(refused('invalid-body'));
-  });
-
-  test('as the one who asks', async () => {
+  test('in the query `by`', async () => {
     for (const path of ['elves', 'elves/completions', 'elves/names/ann']) {
       const sent = { path: `/v1/address-books/${path}?by=${coded}` };
       expect(await shop.ask(sent)).toEqual(refused('invalid-query'));
@@ -224,7 +162,7 @@ test.each([
   expect(await shop.ask({ path })).toEqual(refused('invalid-query'));
 });
 
-test('DELETE without anybody who asks', async () => {
+test('DELETE without `by`', async () => {
   const sent = { method: 'DELETE', path: '/v1/address-books/elves/names/ann' };
   expect(await shop.ask(sent)).toEqual(refused('invalid-query'));
 });

@@ -60,11 +60,6 @@ describe('an option of a task', () => {
   test('no payload', async () => {
     expect(await shop.ask({ ...enqueue, body: { name: 't' } })).toEqual(refused('invalid-body'));
   });
-
-  test.each(['a b', '', 'x'.repeat(129)])('the key %j', async (key) => {
-    const headers = { 'idempotency-key': key };
-    expect(await shop.ask({ ...enqueue, headers, body: task })).toEqual(refused('invalid-idempotency-key'));
-  });
 });
 
 test.each(['abc', '"a', 'W/a', '"a" "b"', '', '*, "a"'])('the header If-Match %j', async (value) => {
@@ -87,10 +82,6 @@ describe('a body', () => {
   );
 
   test.each<[string, ProblemSlug, Sent['body']]>([
-    ['that is missing', 'malformed-json', undefined],
-    ['that is cut off', 'malformed-json', '{"name":'],
-    ['that is null', 'invalid-body', 'null'],
-    ['that is a list', 'invalid-body', '[1]'],
     ['with __proto__ in the payload', 'invalid-body', '{"name":"t","payload":{"__proto__":{"x":1}}}'],
     ['with half of a surrogate pair', 'invalid-body', '{"name":"t","payload":"\\ud800"}'],
     ['of depth 30,000', 'invalid-body', `{"name":"t","payload":${deep}}`],
@@ -108,13 +99,6 @@ describe('a body', () => {
     for (const sent of [claim, configure, verb('fail'), verb('log'), verb('progress')]) {
       expect(await shop.ask({ ...sent, body: Buffer.alloc(70_000, ' ') })).toEqual(refused('body-too-large'));
     }
-  });
-
-  test('as text/plain', async () => {
-    const headers = { 'content-type': 'text/plain' };
-    expect(await shop.ask({ ...enqueue, headers, body: JSON.stringify(task) })).toEqual(
-      refused('unsupported-media-type'),
-    );
   });
 
   test.each([
@@ -147,10 +131,6 @@ describe('a claim', () => {
     expect(await shop.ask({ ...claim, body: text(wish, '10000', value) })).toEqual(refused('invalid-body'));
     const body = text({ lease: LEASE, leaseMs: 10_000 }, '10000', value);
     expect(await shop.ask({ ...verb('heartbeat'), body })).toEqual(refused('invalid-body'));
-  });
-
-  test('with an unknown member', async () => {
-    expect(await shop.ask({ ...claim, body: { ...wish, names: [] } })).toEqual(refused('invalid-body'));
   });
 });
 
