@@ -1,5 +1,5 @@
 /**
- * What several scripts do alike stands once, in `<class>.<what>.part.lua`, and is put in where a script has the line
+ * Lua that several scripts share stands once, in `<class>.<what>.part.lua`. It replaces this line of a script:
  *
  *   -- include <class>.<what>.part.lua
  *
