@@ -1,13 +1,14 @@
 /** Calls of handlers. Each resolves with the completions of its attempts, and never rejects. */
 import type { ErrorReporter } from '@mortise/redis';
-import { WorkerError } from '../errors.js';
+import { describeError } from '@mortise/redis';
+import { Discard, InvalidPayloadError, RetryLater, WorkerError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Schemas } from '../task/schemas.js';
 import type { Attempt } from './attempt.js';
 import type { Completion } from './completion.js';
-import { GIVEN_BACK } from './completion.js';
+import { died, GIVEN_BACK, SUCCEEDED } from './completion.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
-import { failure, isA, success } from './outcome.js';
+import { retryDelayMs } from './retry-delay.js';
 
 export interface CallOptions {
   /** For tasks and handlers without a backoff of their own. */
@@ -36,7 +37,7 @@ export async function callHandler(
     const result: unknown = await (call
       ? call.run(() => handler.handle!(payload, attempt))
       : handler.handle!(payload, attempt));
-    return success(attempt, result, options.maxPayloadBytes, options.reporter);
+    return success(attempt, result, options);
   } catch (error) {
     return failed(attempt, handler, error, options);
   }
@@ -64,9 +65,7 @@ export async function callBatchHandler(
       // An attempt that ended earlier already has its completion.
       if (ctx.isOver) return GIVEN_BACK;
       const result: unknown = results?.[index];
-      return isA(Error, result)
-        ? failed(ctx, handler, result, options)
-        : success(ctx, result, options.maxPayloadBytes, options.reporter);
+      return isA(Error, result) ? failed(ctx, handler, result, options) : success(ctx, result, options);
     });
   } catch (error) {
     return failAll(error);
@@ -81,6 +80,7 @@ export async function validated(attempt: Attempt, schemas: Schemas): Promise<unk
   return payload;
 }
 
+/** The completion of an attempt whose handler threw; an attempt that ended earlier already has one. */
 export function failed(
   attempt: Attempt,
   handler: ResolvedHandler | undefined,
@@ -89,5 +89,39 @@ export function failed(
 ): Completion {
   if (attempt.isOver) return GIVEN_BACK;
   attempt.call?.failed(error);
-  return failure(attempt, error, handler?.backoff ?? backoff, reporter);
+  if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
+  const isHopeless =
+    isA(WorkerError, error) || (isA(InvalidPayloadError, error) && error.taskId === attempt.id);
+  if (isHopeless) reporter.report(error);
+  if (isHopeless || isA(Discard, error) || attempt.attempt >= attempt.attempts) return died(error);
+  const policy = handler?.backoff ?? backoff;
+  const delayMs = retryDelayMs(attempt, error, policy, (reported) => reporter.report(reported));
+  return { verdict: 'R', delayMs, data: describeError(error) };
+}
+
+/** The task is done, so a result that cannot be stored is reported and dropped; it is not a failure. */
+function success(
+  attempt: Attempt,
+  result: unknown,
+  { maxPayloadBytes: maxBytes, reporter }: CallOptions,
+): Completion {
+  if (result === undefined) return SUCCEEDED;
+  try {
+    const json = JSON.stringify(result) ?? '';
+    const bytes = Buffer.byteLength(json);
+    if (bytes <= maxBytes) return { ...SUCCEEDED, data: json };
+    throw new RangeError(`it has ${bytes} bytes, the limit is ${maxBytes}`);
+  } catch (error) {
+    reporter.report(new WorkerError('ERR_RESULT_NOT_KEPT', attempt.queue, attempt.id, attempt.name, error));
+    return SUCCEEDED;
+  }
+}
+
+/** `instanceof` for thrown values, which may be a Proxy that throws. */
+function isA<Type>(constructor: abstract new (...args: never[]) => Type, error: unknown): error is Type {
+  try {
+    return error instanceof constructor;
+  } catch {
+    return false;
+  }
 }
