@@ -106,7 +106,7 @@ export function refusedWords(folders = ['.']) {
 
 function inName(file) {
   // `queue.place.part.lua`: a file that several scripts include.
-  const name = wordsOf(basename(file).replace(/(\.part\.lua|\.[a-z]+)$/, '')).split('.');
+  const name = wordsOf(basename(file).replace(/(\.(part|section)\.lua|\.[a-z]+)$/, '')).split('.');
   return name.flatMap((words) => namesIn(words).map((problem) => `${file}: ${problem}`));
 }
 

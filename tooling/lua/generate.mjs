@@ -31,15 +31,17 @@ function allFolders() {
   );
 }
 
+function isIncluded(file) {
+  return /\.(part|section)\.lua$/.test(file);
+}
+
 function generate(source) {
   const all = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.lua'),
   );
-  const parts = new Map(
-    all.filter((file) => file.endsWith('.part.lua')).map((file) => [basename(file), file]),
-  );
+  const parts = new Map(all.filter(isIncluded).map((file) => [basename(file), file]));
   const files = all
-    .filter((file) => !file.endsWith('.part.lua'))
+    .filter((file) => !isIncluded(file))
     .toSorted((a, b) => (basename(a) < basename(b) ? -1 : 1));
   const target = join(source, 'scripts.gen.ts');
   const wanted = files.length > 0 ? render(source, files, parts) : undefined;

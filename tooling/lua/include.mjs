@@ -1,5 +1,6 @@
 /**
- * Lua that several scripts share stands once, in `<class>.<what>.part.lua`. It replaces this line of a script:
+ * Lua that several scripts share stands once, in `<class>.<what>.part.lua`. A script of more than 400 lines keeps sections in
+ * `<class>.<what>.section.lua`. Each replaces this line:
  *
  *   -- include <class>.<what>.part.lua
  *
@@ -7,7 +8,7 @@
  * ARGV stay in the prologue of the script.
  */
 
-const INCLUDE = /^-- include ([a-z][A-Za-z0-9.-]*\.part\.lua)$/gm;
+const INCLUDE = /^-- include ([a-z][A-Za-z0-9.-]*\.(?:part|section)\.lua)$/gm;
 
 /**
  * @param {string} name stands in refusals

@@ -103,6 +103,6 @@ test('that fail reject each of their callers', async () => {
 });
 
 test('are for as many entries as a top set has at least', () => {
-  const tops = readFileSync(join(import.meta.dirname, '../src/book/change/book.tops.part.lua'), 'utf8');
+  const tops = readFileSync(join(import.meta.dirname, '../src/book/change/book.tops.section.lua'), 'utf8');
   expect(/^local LEAST_TOP, .* = (\d+),/m.exec(tops)?.[1]).toBe(String(MAX_QUICK));
 });

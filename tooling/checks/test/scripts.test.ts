@@ -5,18 +5,18 @@ import { files, read } from '../src/repository.js';
 
 const lua = files('packages/*/src/**/*.lua', 'apps/*/src/**/*.lua');
 
-/** Held back until they are clean. */
-const LATER = /fetcher\.(fetch|idle|optional)|book\.(tops|edits)/;
+/** How many scripts and parts include each file. */
+const users = new Map(lua.map((file) => [basename(file), 0]));
+for (const file of lua) {
+  for (const [, name] of read(file).matchAll(/^-- include (\S+)$/gm)) users.set(name!, users.get(name!)! + 1);
+}
 
-test('each file to include is included by two scripts or more', () => {
-  const users = new Map(lua.filter((file) => file.endsWith('.part.lua')).map((file) => [basename(file), 0]));
-  for (const file of lua) {
-    for (const [, name] of read(file).matchAll(/^-- include (\S+)$/gm)) {
-      users.set(name!, (users.get(name!) ?? 0) + 1);
-    }
-  }
-  const once = [...users].filter(([name, count]) => count < 2 && !LATER.test(name));
-  expect(once).toEqual([]);
+test.each([
+  ['part', 'two scripts or more', (count: number) => count >= 2],
+  ['section', 'one script', (count: number) => count === 1],
+])('each .%s.lua is included by %s', (kind, _, isRight) => {
+  const wrong = [...users].filter(([name, count]) => name.endsWith(`.${kind}.lua`) && !isRight(count));
+  expect(wrong).toEqual([]);
 });
 
 test('lint waits for the scripts of all packages that have some', () => {

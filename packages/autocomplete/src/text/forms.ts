@@ -16,7 +16,7 @@ const MAX_WORDS = 6;
 const MAX_WORD_POINTS = 64;
 /** Maximum of UTF-16 units of a typed text; further ones are ignored. */
 const MAX_TEXT_UNITS = 1_024;
-/** Minimum of code points of a token with an edit, as in `book.edits.part.lua`. */
+/** Minimum of code points of a token with an edit, as in `book.edits.section.lua`. */
 export const LEAST_FUZZY_POINTS = 3;
 
 /** The common case: one word, whose form differs only in case. */

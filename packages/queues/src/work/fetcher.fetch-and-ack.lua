@@ -127,7 +127,7 @@ if usesOptional then
 -- include flow.delete.part.lua
 -- include flow.due.part.lua
 -- include task.delete.part.lua
--- include fetcher.optional.part.lua
+-- include fetcher.optional.section.lua
 end
 
 -- ---- Ack ---------------------------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ if hasDelayed and #changed > 0 then
 end
 
 if hasDelayed or usesOptional then
--- include fetcher.fetch.part.lua
+-- include fetcher.fetch.section.lua
 elseif hasWork then
   -- The short path, without delayed tasks and optional features: ready tasks by priority.
   local priority, headBefore, mark, isOnly = 1, nil, nil, false
@@ -324,7 +324,7 @@ if isIdle and not (keepsTime or hasDelayed or usesOptional) then
 elseif isIdle or redis.call('EXISTS', idle) == 1 then
   -- A full worker notifies nobody while no worker is idle; the next idle worker replaces a timekeeper that is not idle.
 -- include task.wake.part.lua
--- include fetcher.idle.part.lua
+-- include fetcher.idle.section.lua
 end
 if bytes >= MOST_BYTES then
   reply[2] = 0

@@ -33,7 +33,7 @@ local REQUEST_MS = '3600000'
 -- include book.ranked.part.lua
 -- include book.forms.part.lua
 -- include book.score.part.lua
--- include book.tops.part.lua
+-- include book.tops.section.lua
 -- include book.marks.part.lua
 -- Marks (see book.marks.part.lua) are set for each new member. When the number of blocks has doubled since the last rebuild, all marks
 -- are built again, a few blocks at a time. So the book has as many bits as it needs, and few for removed members.

@@ -143,7 +143,7 @@ local function newStream(most, after, without)
   }
 end
 
--- include book.edits.part.lua
+-- include book.edits.section.lua
 
 local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank), text = afterRank } or nil
 

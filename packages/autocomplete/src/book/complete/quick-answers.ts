@@ -11,7 +11,7 @@ import { whileSlotMoves } from '../slot-moves.js';
 import type { FoundMember, Suggestion } from '../suggestion.js';
 import { suggestionOf } from '../suggestion.js';
 
-/** The minimum size of a top set of a prefix with enough names; see `book.tops.part.lua`. */
+/** The minimum size of a top set of a prefix with enough names; see `book.tops.section.lua`. */
 export const MAX_QUICK = 12;
 
 /** Maximum of completions in one script call, which block the server for about 0.3 ms. */
