@@ -50,7 +50,7 @@ export async function run(data, release) {
     await api.untilAnswers(`${address}/health/ready`);
     const sale = await seed(address);
     if (hasOwnShop) await scheduleStock(address);
-    // Nobody waits for it.
+    // Nothing waits for it.
     void seedGuild(address).catch((error) => {
       if (!isStopping) console.error(`\n✗ ${error.message}`);
     });

@@ -1,6 +1,7 @@
 /**
  * Example data: the players of Fake Game, what they own, one item for sale, and a guild of 10,000. Each start offers an item that is
- * still to be had, so the printed line works every time; what earlier starts left is kept.
+ * still to be had, so the printed line works every time; what earlier starts left is kept. `MORTISE_GUILD_SIZE` sets another size of
+ * the guild; 0 leaves it out.
  */
 import { guildPlayers } from './guild-players.mjs';
 
@@ -25,7 +26,7 @@ const BUYER = 'frank';
 const SELLER = 'bill';
 const PRICE = 97;
 const GUILD = 'dragons';
-const GUILD_SIZE = 10_000;
+const GUILD_SIZE = Number(process.env.MORTISE_GUILD_SIZE ?? 10_000);
 const BATCH = 1_000;
 /** How often a busy machine is asked for the same again. */
 const TRIES = 20;
@@ -54,6 +55,7 @@ export async function seed(address) {
  * own name says when all are in. So the next start completes one that was cut off, and later changes of the guild stay.
  */
 export async function seedGuild(address) {
+  if (GUILD_SIZE === 0) return;
   const [creator, ...others] = PLAYERS;
   const book = `${address}/v1/address-books/${GUILD}`;
   const own = `${book}/names/${creator.id}?by=${creator.id}`;

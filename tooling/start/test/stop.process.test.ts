@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 
 const RUN = new URL('../run.mjs', import.meta.url).href;
@@ -21,6 +21,10 @@ const BOOT_MS = 60_000;
 /** Redis, the API, the worker and what kills them when all else fails, under the program under npm. */
 const LEAST_PROCESSES = 6;
 
+const FIRST_PORT = 3900;
+/** Each looks for a free port from its own on. */
+const PORTS_APART = 10;
+
 interface Started {
   readonly npm: ChildProcess;
   /** Of npm and all that descend from it, by command line. */
@@ -30,21 +34,25 @@ interface Started {
   readonly closed: Promise<unknown>;
 }
 
-let directory: string;
-let started: Started | undefined;
+interface Listed {
+  readonly id: number;
+  readonly parent: number;
+  readonly args: string;
+}
+
+/** Each process of the machine that has not ended. */
+function processes(): Listed[] {
+  const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,stat=,args='], { encoding: 'utf8' });
+  return Array.from(lines.matchAll(/^ *(\d+) +(\d+) +([^Z\s]\S*) +(.*)$/gm), ([, id, parent, , args]) => ({
+    id: Number(id),
+    parent: Number(parent),
+    args: args!,
+  }));
+}
 
 /** The command line of each process that descends from `pid`, and of itself. */
 function descendants(pid: number): Map<number, string> {
-  const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,stat=,args='], { encoding: 'utf8' });
-  const all = Array.from(
-    lines.matchAll(/^ *(\d+) +(\d+) +(\S+) +(.*)$/gm),
-    ([, id, parent, state, args]) => ({
-      id: Number(id),
-      parent: Number(parent),
-      isZombie: state!.startsWith('Z'),
-      args: args!,
-    }),
-  ).filter(({ isZombie }) => !isZombie);
+  const all = processes();
   const found = new Map(all.filter(({ id }) => id === pid).map(({ id, args }) => [id, args]));
   for (let size = 0; size !== found.size;) {
     size = found.size;
@@ -53,14 +61,13 @@ function descendants(pid: number): Map<number, string> {
   return found;
 }
 
-async function start(): Promise<Started> {
-  directory = mkdtempSync(join(tmpdir(), 'mortise-start-'));
+async function start(directory: string, port: number): Promise<Started> {
   writeFileSync(join(directory, 'program.mjs'), PROGRAM);
   writeFileSync(join(directory, 'package.json'), '{ "scripts": { "start": "node program.mjs" } }');
   const { REDIS_URL: _, MORTISE_TEST_REDIS: __, NODE_OPTIONS: ___, ...env } = process.env;
   const npm = spawn('npm', ['start'], {
     cwd: directory,
-    env: { ...env, MORTISE_DATA: join(directory, 'data'), PORT: '3900' },
+    env: { ...env, MORTISE_DATA: join(directory, 'data'), MORTISE_GUILD_SIZE: '0', PORT: String(port) },
     // As in a terminal: npm leads the processes that get its signals.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -72,23 +79,23 @@ async function start(): Promise<Started> {
     });
   }
   const closed = once(npm, 'close');
-  started = { npm, commands: new Map(), output: () => output, closed };
-  await until('npm start to be up', () => output.includes('Mortise is running.'), BOOT_MS);
-  started = { npm, commands: descendants(npm.pid!), output: () => output, closed };
-  return started;
-}
-
-function left({ commands }: Started): string[] {
-  return [...commands].flatMap(([pid, args]) => (descendants(pid).get(pid) === args ? [args] : []));
-}
-
-afterEach(() => {
-  for (const [pid, args] of started?.commands ?? []) {
-    if (descendants(pid).get(pid) === args) process.kill(pid, 'SIGKILL');
+  try {
+    await until('npm start to be up', () => output.includes('Mortise is running.'), BOOT_MS);
+  } catch (error) {
+    killAll(descendants(npm.pid!));
+    throw new Error(`npm start printed:\n${output}`, { cause: error });
   }
-  started = undefined;
-  rmSync(directory, { recursive: true, force: true });
-});
+  return { npm, commands: descendants(npm.pid!), output: () => output, closed };
+}
+
+/** The processes that still run. */
+function left(commands: ReadonlyMap<number, string>): Listed[] {
+  return processes().filter(({ id, args }) => commands.get(id) === args);
+}
+
+function killAll(commands: ReadonlyMap<number, string>): void {
+  for (const { id } of left(commands)) process.kill(id, 'SIGKILL');
+}
 
 /** Each end, and whether everything is stopped in order: Redis last, after what uses it. */
 const ENDS: Record<string, [isOrderly: boolean, end: (started: Started) => void]> = {
@@ -112,16 +119,26 @@ const ENDS: Record<string, [isOrderly: boolean, end: (started: Started) => void]
 };
 
 describe('nothing is left of npm start when', () => {
-  test.each(Object.keys(ENDS))(
+  test.concurrent.each(Object.keys(ENDS))(
     '%s',
     async (name) => {
       const [isOrderly, end] = ENDS[name]!;
-      const running = await start();
-      expect(running.commands.size).toBeGreaterThanOrEqual(LEAST_PROCESSES);
-      end(running);
-      await until('all processes to end', () => left(running).length === 0, BOOT_MS);
-      await running.closed;
-      expect(running.output().includes('Stopped.')).toBe(isOrderly);
+      const directory = mkdtempSync(join(tmpdir(), 'mortise-start-'));
+      const port = FIRST_PORT + PORTS_APART * Object.keys(ENDS).indexOf(name);
+      try {
+        const running = await start(directory, port);
+        try {
+          expect(running.commands.size).toBeGreaterThanOrEqual(LEAST_PROCESSES);
+          end(running);
+          await until('all processes to end', () => left(running.commands).length === 0, BOOT_MS);
+          await running.closed;
+          expect(running.output().includes('Stopped.')).toBe(isOrderly);
+        } finally {
+          killAll(running.commands);
+        }
+      } finally {
+        rmSync(directory, { recursive: true, force: true });
+      }
     },
     2 * BOOT_MS,
   );
