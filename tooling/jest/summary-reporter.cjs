@@ -2,13 +2,14 @@ const { mkdirSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 
 /**
- * Writes .jest/summary.json: counts, so that a run from turbo's cache still counts its tests; the time of each file; and the
- * failures, which `npm test` repeats at its end, where a log that kept only its tail still has them.
+ * Writes .jest/summary.json, or another `file` there: counts, so that a run from turbo's cache still counts its tests; the time
+ * of each file; and the failures, which `npm test` repeats at its end, where a log that kept only its tail still has them.
  */
 module.exports = class SummaryReporter {
-  constructor(globalConfig) {
+  constructor(globalConfig, { file = 'summary.json' } = {}) {
     this.root = globalConfig.rootDir;
     this.directory = path.join(this.root, '.jest');
+    this.file = file;
   }
 
   onRunComplete(_contexts, results) {
@@ -25,7 +26,7 @@ module.exports = class SummaryReporter {
       })),
       failures: results.testResults.flatMap((suite) => this.failuresOf(suite)),
     };
-    writeFileSync(path.join(this.directory, 'summary.json'), `${JSON.stringify(summary)}\n`);
+    writeFileSync(path.join(this.directory, this.file), `${JSON.stringify(summary)}\n`);
   }
 
   failuresOf(suite) {

@@ -1,6 +1,6 @@
 /** `npm test`: install, lint, types, build, all tests against real Redis servers, and one line that counts them. */
 import { connect } from 'node:net';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { pnpm, requireNode, root, step } from './pnpm.mjs';
 
@@ -37,8 +37,11 @@ console.log(`  ${postgres.version}`);
 console.log('\n▸ lint, types, build, tests');
 for (const directory of members()) rmSync(join(directory, '.jest'), { recursive: true, force: true });
 // Lint checks types too: it has loaded every project for its own rules.
-const code = pnpm(['exec', 'turbo', 'run', '//#lint', 'build', 'test', '--continue'], LIMIT_MS);
-const summaries = members().flatMap(readSummary);
+const code = pnpm(
+  ['exec', 'turbo', 'run', '//#lint', 'build', 'test', 'test:packages', '--continue'],
+  LIMIT_MS,
+);
+const summaries = members().flatMap(readSummaries);
 const total = sumOf(summaries);
 reportTimes(summaries);
 for (const { directory, failures } of summaries) for (const failure of failures) report(directory, failure);
@@ -68,13 +71,14 @@ function members() {
   );
 }
 
-/** Each test run writes its summary to .jest/summary.json; turbo restores the file of a cached run. */
-function readSummary(directory) {
-  try {
-    return [{ directory, ...JSON.parse(readFileSync(join(directory, '.jest/summary.json'), 'utf8')) }];
-  } catch {
-    return [];
-  }
+/** Each test run writes its summary under .jest; turbo restores the file of a cached run. */
+function readSummaries(directory) {
+  const reports = join(directory, '.jest');
+  if (!existsSync(reports)) return [];
+  return readdirSync(reports).map((file) => ({
+    directory,
+    ...JSON.parse(readFileSync(join(reports, file), 'utf8')),
+  }));
 }
 
 function sumOf(all) {

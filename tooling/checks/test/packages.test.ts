@@ -12,18 +12,20 @@ const tarballs = new Map<string, string>();
 
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'mortise-packages-'));
+  // All by one process.
+  execFileSync(
+    process.execPath,
+    [
+      join(root, 'tooling/start/pnpm.mjs'),
+      '--recursive',
+      ...PACKAGES.map((name) => `--filter=@mortise/${name}`),
+      'pack',
+      '--pack-destination',
+      directory,
+    ],
+    { stdio: 'pipe' },
+  );
   for (const name of PACKAGES) {
-    execFileSync(
-      process.execPath,
-      [
-        join(root, 'tooling/start/pnpm.mjs'),
-        `--filter=@mortise/${name}`,
-        'pack',
-        '--pack-destination',
-        directory,
-      ],
-      { stdio: 'pipe' },
-    );
     const file = readdirSync(directory).find((entry) => entry.startsWith(`mortise-${name}-`));
     tarballs.set(name, join(directory, file!));
   }
@@ -67,6 +69,7 @@ test('all packages install into an empty project and load by import and by requi
       'install',
       '--no-audit',
       '--no-fund',
+      '--prefer-offline',
       '--loglevel=error',
       '--ignore-scripts',
       'ioredis@6.0.0',
