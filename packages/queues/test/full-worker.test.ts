@@ -24,7 +24,7 @@ test('schedules fire all the same, also those that come while it is full', async
   await launch(redis, 'q', handlers(), { prefix, concurrency: 1 });
   await queue.enqueue('slow', 1);
   await until(async () => (await queue.counts()).active === 1);
-  await queue.schedule('tick', { everyMs: 1_000 }, 'quick', 1);
+  await queue.schedule('tick', { everyMs: 3_000 }, 'quick', 1);
   await until(async () => (await queue.counts()).ready >= 2);
   expect(await queue.counts()).toMatchObject({ active: 1 });
   held.open();

@@ -69,7 +69,9 @@ export class WaitingClaims implements Demand<ClaimRoom> {
     this.#telemetry = telemetry;
     this.heartbeats = new ClaimHeartbeats(shard);
     this.#reporter = reporter;
-    this.#maintainer = new Maintainer(shard, options, reporter, () => this.#fetcher.wake());
+    this.#maintainer = new Maintainer(shard, options, reporter, (hasMore) =>
+      this.#fetcher.maintained(hasMore),
+    );
     this.#fetcher = new Fetcher({
       shard,
       workerId,

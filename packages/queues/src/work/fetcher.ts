@@ -194,6 +194,12 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     if (this.#state === 'fetching') this.schedule();
   }
 
+  /** After maintenance. A full worker, which makes no call, then asks for the next one. */
+  maintained(hasMore: boolean): void {
+    if (hasMore) this.wake();
+    else this.offer();
+  }
+
   /**
    * Receives a task from a message. Without a free slot the task goes back, and the attempt does not count. A message that
    * comes twice is dropped.

@@ -46,7 +46,7 @@ export class Maintainer implements Service {
   readonly #shard: Shard;
   readonly #retention: Retention;
   readonly #reporter: ErrorReporter;
-  readonly #onDone: () => void;
+  readonly #onDone: (hasMore: boolean) => void;
   #state: 'stopped' | 'waiting' | 'running' = 'stopped';
   #running: Promise<void> | undefined;
   /** Bits of the running maintenance, and of the next one. */
@@ -60,8 +60,13 @@ export class Maintainer implements Service {
   #runner: ScheduleRunner | undefined;
   #relay: Relay | undefined;
 
-  /** @param onDone Called when there may be something to fetch. */
-  constructor(shard: Shard, retention: Retention, reporter: ErrorReporter, onDone: () => void) {
+  /** @param onDone Called after maintenance, with whether there may be something to fetch. */
+  constructor(
+    shard: Shard,
+    retention: Retention,
+    reporter: ErrorReporter,
+    onDone: (hasMore: boolean) => void,
+  ) {
     this.#shard = shard;
     this.#retention = retention;
     this.#reporter = reporter;
@@ -91,9 +96,9 @@ export class Maintainer implements Service {
     if (this.#hasWork && !isClosed(this.#shard.redis)) await this.#maintain(true).catch(() => undefined);
   }
 
-  /** The shard has work: tasks come and go, or the worker is full. */
+  /** Tasks come and go, or, with `isFull`, a full worker fetches none, and no reply tells it when maintenance is due. */
   noteWork(isFull = false): void {
-    this.#hasWork = true;
+    if (!isFull) this.#hasWork = true;
     const isQuiet = isFull && !this.#shard.settings.usesOptional;
     const dueAt = this.#calledAt + (isQuiet ? PLAIN_PERIOD_MS : BUSY_PERIOD_MS);
     this.#callIn(dueAt - performance.now());
@@ -139,7 +144,7 @@ export class Maintainer implements Service {
       const hasMore = await this.#run().catch((error: unknown) => this.#fail(error));
       this.#current = 0;
       this.#callIn(this.#idlePeriodMs);
-      if (hasMore !== false && this.#state === 'running') this.#onDone();
+      if (this.#state === 'running') this.#onDone(hasMore !== false);
     }
   }
 

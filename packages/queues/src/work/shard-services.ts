@@ -49,7 +49,9 @@ export class ShardServices implements Source, Service {
       (id) => reporter.report(taskLeaseLost(shard.queue, decodeTaskId(id))),
     );
     this.heartbeater = new Heartbeater(shard, workerId, leaseMs, reporter);
-    this.#maintainer = new Maintainer(shard, options, reporter, () => this.fetcher.wake());
+    this.#maintainer = new Maintainer(shard, options, reporter, (hasMore) =>
+      this.fetcher.maintained(hasMore),
+    );
     this.fetcher = new Fetcher<SlotRoom>({
       shard,
       workerId,
