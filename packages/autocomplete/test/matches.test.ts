@@ -4,7 +4,9 @@ import * as fc from 'fast-check';
 import { wordsOf } from '../src/text/forms.js';
 import { foldText } from '../src/text/folded-text.js';
 import { matchesOf, prefixMatchOf } from '../src/text/matches.js';
-import { nameIn, SCRIPTS, wordIn } from './scripts-of-the-world.js';
+import { codePoint, nameIn, SCRIPTS, wordIn } from './scripts-of-the-world.js';
+
+const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 100);
 
 /** The name with its marked ranges in brackets. */
 function marked(display: string, ranges: readonly { start: number; end: number }[]): string {
@@ -131,7 +133,7 @@ describe.each(SCRIPTS)('in %s', (script) => {
         for (const { start, end } of ranges) expect(cutsNothing(display, start, end)).toBe(true);
       },
     );
-    fc.assert(property, { numRuns: 300 });
+    fc.assert(property, { numRuns: RUNS });
   });
 
   test('a typing error marks the beginning of a word, one edit away', () => {
@@ -150,7 +152,7 @@ describe.each(SCRIPTS)('in %s', (script) => {
         for (const { start, end } of ranges) expect(cutsNothing(display, start, end)).toBe(true);
       },
     );
-    fc.assert(property, { numRuns: 300 });
+    fc.assert(property, { numRuns: RUNS });
   });
 
   test('a prefix of the form marks the beginning of the name', () => {
@@ -162,7 +164,7 @@ describe.each(SCRIPTS)('in %s', (script) => {
       expect(normalize(display.slice(start, end)).startsWith(form.trimEnd())).toBe(true);
       expect(cutsNothing(display, start, end)).toBe(true);
     });
-    fc.assert(property, { numRuns: 300 });
+    fc.assert(property, { numRuns: RUNS });
   });
 });
 
@@ -185,7 +187,7 @@ describe('foldText', () => {
 
   test('has the form of normalize and an origin for each unit, for any text', () => {
     const text = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: codePoint }),
       fc.string({ unit: 'grapheme' }),
       ...SCRIPTS.map((script) => nameIn(script)),
       fc
@@ -207,7 +209,7 @@ describe('foldText', () => {
           expect(normalize(`x${display.slice(start, end)}`)).toContain(form[unit]);
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: 7 * RUNS },
     );
   });
 });

@@ -7,6 +7,7 @@ import { codePoint } from './code-points.js';
 import { CHILD, decodeRecord, PARENT, RecordDraft } from '../src/task/record.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 
+const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 67);
 const text = fc.string({ minLength: 1, maxLength: 40, unit: codePoint });
 const treeOf = (levels: number): fc.Arbitrary<FlowTask> =>
   fc.record({
@@ -66,6 +67,6 @@ test('the children are stored as they were given, at any depth', () => {
       // With the same id of the root, all tasks have the same ids again.
       expect(make({ ...root, options: { ...root.options, id: 'root' } }).ids).toEqual(first.ids);
     }),
-    { numRuns: 200 },
+    { numRuns: RUNS },
   );
 });
