@@ -2,10 +2,18 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { MultiLock, Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
 import type { Lease, MultiLease } from '@mortise/locks';
-import { commands, commandTable, freshPrefix, monitor, runServer, until } from '@mortise/test-kit';
+import {
+  commands,
+  commandTable,
+  freshPrefix,
+  monitor,
+  runServer,
+  transcript,
+  until,
+} from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
 import type { Kind, Subject } from './lock-kinds.js';
-import { KINDS } from './lock-kinds.js';
+import { KINDS, semaphoreOf } from './lock-kinds.js';
 import { queued } from './queued.js';
 import { watchFor } from './watch-for.js';
 
@@ -20,6 +28,20 @@ const { redis: plainRedis } = plain;
 const clients = Array.from({ length: 10 }, () => enforcing.connect());
 /** On a node that enforces its slots, a MultiLock sends one command for each slot. */
 const SINGLE = KINDS.filter(({ kind }) => kind !== 'MultiLock');
+
+/** Five of the ten processes take one permit, and five take both. */
+const POOL: Kind = {
+  kind: 'Semaphore of two permits',
+  make: (client, name, given) => {
+    const pool = semaphoreOf(2)(client, `${name} of two`, given);
+    const permits = 1 + (clients.indexOf(client) % 2);
+    return {
+      ...pool,
+      acquire: () => pool.acquire({ permits: 2 }),
+      using: (section) => pool.using(section, { permits }),
+    };
+  },
+};
 
 /** Leaves out commands, and the commands inside their scripts. */
 function without(lines: readonly string[], isLeftOut: (command: string) => boolean): string[] {
@@ -45,6 +67,14 @@ const untimed = {
 /** The scripts that the calls of an action send. */
 async function sentBy(action: () => Promise<unknown>, client = redis): Promise<string> {
   return commands(client, { ...scope, show: 'outside' }, action);
+}
+
+/** The names of the locks of a MultiLock in each call, in their order. */
+async function namesIn(client: typeof redis, action: () => Promise<unknown>): Promise<string[]> {
+  const lines = await transcript(client, scope, action);
+  return lines
+    .filter((line) => /^evalsha \S+\.(?:acquire|release) /.test(line))
+    .map((line) => Array.from(line.matchAll(/\{(\w+)\}:lease/g), ([, name]) => name).join(' '));
 }
 
 async function statsOf(section: string, target = server): Promise<Map<string, number>> {
@@ -173,6 +203,7 @@ setPermits → semaphore.set-permits:  get permits-state · time · zrange permi
 
   test('MultiLock of two slots on a node without slots', async () => {
     const lock = new MultiLock(plainRedis, ['a', 'b'], calm);
+    expect(lock.names).toEqual(['b', 'a']);
     await lock.using(() => 1);
     let lease: MultiLease | null = null;
     const table = commandTable(plainRedis, scope, {
@@ -191,6 +222,7 @@ release → mutex.release:  (get lease · zcard queue · del lease) ×2
 tryAcquire → multi-lock.acquire:  time · exists lease queue lease queue · (set lease · get token · setrange token) ×2
 release after it → mutex.release:  (get lease · zcard queue · del lease) ×2"
 `);
+    expect(await namesIn(plainRedis, () => lock.using(() => 1))).toEqual(['b a', 'a b']);
   });
 });
 
@@ -267,17 +299,20 @@ semaphore.release:  get permits-state · zrem permits · exists permits-queue ·
     const [client, other] = [plain.connect(), plain.connect()];
     const lock = new MultiLock(client, ['a', 'b'], options);
     const mutex = new Mutex(other, 'a', options);
-    const handOff = async (): Promise<string> => {
+    const handOff = async (): Promise<void> => {
       const holder = await mutex.acquire();
-      return commands(client, { ...untimed, show: 'outside' }, async () => {
-        const wait = lock.acquire();
-        await queued(mutex, 1);
-        await holder.release();
-        await (await wait).release();
-      });
+      const wait = lock.acquire();
+      await queued(mutex, 1);
+      await holder.release();
+      await (await wait).release();
     };
     await handOff();
-    expect(await handOff()).toMatchInlineSnapshot(`"(multi-lock.acquire · mutex.release) ×2"`);
+    const sent = commands(client, { ...untimed, show: 'outside' }, handOff);
+    expect(await sent).toMatchInlineSnapshot(`
+"mutex.acquire
+(multi-lock.acquire · mutex.release) ×2"
+`);
+    expect(await namesIn(client, handOff)).toEqual(['a', 'b a', 'a', 'b a', 'a b']);
   });
 
   test('one command grants a read lock to fifty readers, and looks at them once', async () => {
@@ -319,7 +354,7 @@ semaphore.release:  get permits-state · zrem permits · exists permits-queue ·
     expect(await held.release()).toBe(true);
   });
 
-  test.each(SINGLE)(
+  test.each([...SINGLE, POOL])(
     'ten processes that share a $kind send two commands for each acquisition',
     async (kind) => {
       await warmUp(kind, enforcing);
@@ -439,6 +474,8 @@ describe('a node that enforces its slots', () => {
     expect(acquired).toBe('multi-lock.acquire ×3');
     expect(await sentBy(() => lease!.renew(), client)).toBe('mutex.renew ×3');
     expect(await sentBy(() => lease!.release(), client)).toBe('mutex.release ×3');
+    const order = await namesIn(client, () => lock.using(() => 1));
+    expect(order).toEqual([...lock.names, ...lock.names.toReversed()]);
     await new MultiLock(client, ['d', 'e'], options).using(() => undefined);
     expect(await refusals()).toBe(before + 1);
   });

@@ -1,4 +1,7 @@
-/** The contract of every kind of lock; `<kind>.test.ts` tests the rest of a kind. */
+/**
+ * The contract of every kind of lock; `<kind>.test.ts` tests the rest of a kind. Those that wait stand at the end: there the kinds run at
+ * the same time.
+ */
 import { describe, expect, test } from '@jest/globals';
 import { LeaseLostError, LockTimeoutError } from '@mortise/locks';
 import type { LeaseOptions } from '@mortise/locks';
@@ -6,7 +9,7 @@ import { ClientClosedError } from '@mortise/redis';
 import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
 import { abortOf } from './abort-of.js';
 import { fastestOf } from './fastest-of.js';
-import type { AnyLease, Subject } from './lock-kinds.js';
+import type { AnyLease, Kind, Subject } from './lock-kinds.js';
 import { KINDS, tokenOf } from './lock-kinds.js';
 import { queued } from './queued.js';
 
@@ -40,13 +43,15 @@ async function deleteKeys(prefix: string): Promise<void> {
   for (const key of await redis.keys(`${prefix}:*`)) await redis.del(key);
 }
 
+/** The same lock, as each of three processes sees it. */
+function sharedBy(make: Kind['make'], options: LeaseOptions = {}): [Subject, Subject, Subject, string] {
+  const prefix = freshPrefix();
+  const of = (client: typeof redis): Subject => make(client, 'lock', { prefix, ...options });
+  return [of(redis), of(other), of(third), prefix];
+}
+
 describe.each(KINDS)('$kind', ({ make }) => {
-  /** The same lock, as each of three processes sees it. */
-  function shared(options: LeaseOptions = {}): [Subject, Subject, Subject, string] {
-    const prefix = freshPrefix();
-    const of = (client: typeof redis): Subject => make(client, 'lock', { prefix, ...options });
-    return [of(redis), of(other), of(third), prefix];
-  }
+  const shared = (options?: LeaseOptions): ReturnType<typeof sharedBy> => sharedBy(make, options);
 
   describe('acquire', () => {
     test('takes a free lock, and a released one again with a greater token', async () => {
@@ -223,22 +228,6 @@ describe.each(KINDS)('$kind', ({ make }) => {
       expect(await Promise.all(granted.map((lease) => lease.release()))).toEqual(names.map(() => true));
     });
 
-    test('the end of a dead holder is noticed by a waiter', async () => {
-      const lateBy = async (): Promise<number> => {
-        const [, second, , prefix] = shared();
-        const dead = await make(redis, 'lock', { prefix, leaseMs: 300, renew: false }).acquire();
-        const lease = await second.acquire();
-        const lateMs = performance.now() - dead.expiresAt;
-        expect(lateMs).toBeGreaterThan(-5);
-        expect(tokenOf(lease)).toBeGreaterThan(tokenOf(dead));
-        expect(await dead.release()).toBe(false);
-        expect(await lease.release()).toBe(true);
-        return lateMs;
-      };
-      // The first re-check comes with the end of the lease.
-      expect(await fastestOf(5, lateBy)).toBeLessThan(500);
-    });
-
     test('a closed client rejects its waiters, and later calls', async () => {
       const prefix = freshPrefix();
       const client = connect();
@@ -398,21 +387,6 @@ describe.each(KINDS)('$kind', ({ make }) => {
       expect(signal.aborted).toBe(false);
     });
 
-    test('is renewed in the background, but not beyond maxHoldMs', async () => {
-      const [lock] = shared({ leaseMs: 3_000, maxHoldMs: 3_500 });
-      const before = performance.now();
-      const lease = await lock.acquire();
-      const after = performance.now();
-      const { expiresAt } = lease;
-      const abortedAt = await abortOf(lease.signal);
-      expect(lease.expiresAt).toBeGreaterThan(expiresAt);
-      expect(lease.expiresAt).toBeGreaterThanOrEqual(before + 3_498);
-      expect(lease.expiresAt).toBeLessThanOrEqual(after + 3_501);
-      expect(abortedAt).toBeGreaterThanOrEqual(lease.expiresAt);
-      await until('the end on the server', async () => (await lock.inspect()).holder === null);
-      expect(await lease.release()).toBe(false);
-    });
-
     test('renew extends it to leaseMs from now, and never shortens it', async () => {
       const [lock, second] = shared({ leaseMs: 30_000, renew: false });
       const lease = await lock.acquire();
@@ -499,22 +473,6 @@ describe.each(KINDS)('$kind', ({ make }) => {
       expect(await lease.release()).toBe(true);
       expect((await make(redis, 'lock', { prefix }).inspect()).holder).toBeNull();
     });
-
-    test('a forced release grants the lock to the first waiter, and the former holder learns it', async () => {
-      const [lock, second] = shared({ leaseMs: 4_000 });
-      expect(await second.force()).toBe(false);
-      const former = await lock.acquire();
-      const isLost = until('the signal', () => former.signal.aborted);
-      const wait = second.acquire();
-      await queued(lock, 1);
-      expect(await second.force()).toBe(true);
-      const lease = await wait;
-      expect(tokenOf(lease)).toBeGreaterThan(tokenOf(former));
-      expect(await lease.release()).toBe(true);
-      await isLost;
-      expect(former.signal.reason).toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
-      expect(await former.release()).toBe(false);
-    });
   });
 
   describe('renewFor and releaseFor', () => {
@@ -560,3 +518,56 @@ test('locks of one name are independent, but for a Mutex and a MultiLock', async
   expect(leases.map((lease) => lease?.isValid)).toEqual([true, undefined, true, true]);
   for (const lease of leases) await lease?.release();
 });
+
+test.concurrent.each(KINDS)('$kind: the end of a dead holder is noticed by a waiter', async ({ make }) => {
+  const lateBy = async (): Promise<number> => {
+    const [, second, , prefix] = sharedBy(make);
+    const dead = await make(redis, 'lock', { prefix, leaseMs: 300, renew: false }).acquire();
+    const lease = await second.acquire();
+    const lateMs = performance.now() - dead.expiresAt;
+    expect(lateMs).toBeGreaterThan(-5);
+    expect(tokenOf(lease)).toBeGreaterThan(tokenOf(dead));
+    expect(await dead.release()).toBe(false);
+    expect(await lease.release()).toBe(true);
+    return lateMs;
+  };
+  // The first re-check comes with the end of the lease.
+  expect(await fastestOf(5, lateBy)).toBeLessThan(500);
+});
+
+test.concurrent.each(KINDS)(
+  '$kind: a lease is renewed in the background, but not beyond maxHoldMs',
+  async ({ make }) => {
+    const [lock] = sharedBy(make, { leaseMs: 3_000, maxHoldMs: 3_500 });
+    const before = performance.now();
+    const lease = await lock.acquire();
+    const after = performance.now();
+    const { expiresAt } = lease;
+    const abortedAt = await abortOf(lease.signal);
+    expect(lease.expiresAt).toBeGreaterThan(expiresAt);
+    expect(lease.expiresAt).toBeGreaterThanOrEqual(before + 3_498);
+    expect(lease.expiresAt).toBeLessThanOrEqual(after + 3_501);
+    expect(abortedAt).toBeGreaterThanOrEqual(lease.expiresAt);
+    await until('the end on the server', async () => (await lock.inspect()).holder === null);
+    expect(await lease.release()).toBe(false);
+  },
+);
+
+test.concurrent.each(KINDS)(
+  '$kind: a forced release grants the lock to the first waiter, and the former holder learns it',
+  async ({ make }) => {
+    const [lock, second] = sharedBy(make, { leaseMs: 4_000 });
+    expect(await second.force()).toBe(false);
+    const former = await lock.acquire();
+    const isLost = until('the signal', () => former.signal.aborted);
+    const wait = second.acquire();
+    await queued(lock, 1);
+    expect(await second.force()).toBe(true);
+    const lease = await wait;
+    expect(tokenOf(lease)).toBeGreaterThan(tokenOf(former));
+    expect(await lease.release()).toBe(true);
+    await isLost;
+    expect(former.signal.reason).toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
+    expect(await former.release()).toBe(false);
+  },
+);

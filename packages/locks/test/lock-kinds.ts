@@ -5,12 +5,15 @@ import type { Redis } from 'ioredis';
 
 export type AnyLease = Lease | MultiLease;
 
+/** `permits` is for a Semaphore only. */
+type Options = AcquireOptions & { readonly permits?: number };
+
 interface Lock {
-  acquire(options?: AcquireOptions): Promise<AnyLease>;
+  acquire(options?: Options): Promise<AnyLease>;
   tryAcquire(): Promise<AnyLease | null>;
   using<Result>(
     section: (signal: AbortSignal, lease: AnyLease) => Promise<Result> | Result,
-    options?: AcquireOptions,
+    options?: Options,
   ): Promise<Result>;
   renewFor(holder: string, leaseMs?: number): Promise<boolean>;
   releaseFor(holder: string): Promise<boolean>;
@@ -74,23 +77,25 @@ function writeSide(client: Redis, name: string, options: LeaseOptions): Subject 
   return subject(write, { inspect, force: () => write.forceRelease() });
 }
 
-function semaphoreOfOne(client: Redis, name: string, options: LeaseOptions): Subject {
-  const lock = new Semaphore(client, name, { ...options, permits: 1 });
-  const inspect = async (): Promise<State> => {
-    const { holders, queueLength, position } = await lock.inspect();
-    const { holder = null, remainingMs = 0 } = holders[0] ?? {};
-    return { holder, remainingMs, queueLength, position };
+export function semaphoreOf(permits: number): Kind['make'] {
+  return (client, name, options) => {
+    const lock = new Semaphore(client, name, { ...options, permits });
+    const inspect = async (): Promise<State> => {
+      const { holders, queueLength, position } = await lock.inspect();
+      const { holder = null, remainingMs = 0 } = holders[0] ?? {};
+      return { holder, remainingMs, queueLength, position };
+    };
+    const force = async (): Promise<boolean> => {
+      const { holder } = await inspect();
+      return holder !== null && lock.releaseFor(holder);
+    };
+    return subject(lock, { inspect, force });
   };
-  const force = async (): Promise<boolean> => {
-    const { holder } = await inspect();
-    return holder !== null && lock.releaseFor(holder);
-  };
-  return subject(lock, { inspect, force });
 }
 
 export const KINDS: readonly Kind[] = [
   { kind: 'Mutex', make: mutex },
   { kind: 'MultiLock', make: multiLock },
   { kind: 'ReadWriteLock.write', make: writeSide },
-  { kind: 'Semaphore of one permit', make: semaphoreOfOne },
+  { kind: 'Semaphore of one permit', make: semaphoreOf(1) },
 ];

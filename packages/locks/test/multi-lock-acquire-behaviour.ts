@@ -7,7 +7,7 @@ import { MultiLockBench } from './multi-lock-bench.js';
 import { queued } from './queued.js';
 
 /**
- * `acquire` of a MultiLock on any kind of server.
+ * `acquire` of a MultiLock on any kind of server. Neighbours that wait do so at the same time.
  *
  * @param start Resolves to the URL of the server.
  */
@@ -102,7 +102,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(order).toEqual([0, 1, 2, 3, 4]);
     });
 
-    test('keeps what it has while it waits for longer than a lease', async () => {
+    test.concurrent('keeps what it has while it waits for longer than a lease', async () => {
       const { multi, mutex } = bench.fresh();
       const lock = multi(['a', 'b'], { leaseMs: 3_000 });
       const [first, second] = lock.names as [string, string];
@@ -121,7 +121,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(await lease.release()).toBe(true);
     });
 
-    test('without background renewals it keeps what it has while it waits, too, and gives nearly a whole lease', async () => {
+    test.concurrent('without background renewals it keeps what it has while it waits, too, and gives nearly a whole lease', async () => {
       const { multi, mutex } = bench.fresh();
       const lock = multi(['a', 'b'], { leaseMs: 2_400, renew: false });
       const holder = await mutex(lock.names[1]!).acquire();
@@ -141,7 +141,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       await lease.release();
     });
 
-    test('renews what it took first before it gives a lease that nobody renews', async () => {
+    test.concurrent('renews what it took first before it gives a lease that nobody renews', async () => {
       const { multi, mutex } = bench.fresh();
       const lock = multi(['a', 'b'], { leaseMs: 6_000, renew: false });
       const holder = await mutex(lock.names[1]!).acquire();
@@ -157,7 +157,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(await lease.release()).toBe(true);
     });
 
-    test('gives all back when its time is up, and names the lock that it waited for', async () => {
+    test.concurrent('gives all back when its time is up, and names the lock that it waited for', async () => {
       const { prefix, multi, mutex } = bench.fresh();
       const lock = multi(['a', 'b', 'c']);
       const holder = await mutex(lock.names[2]!).acquire();
@@ -172,7 +172,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(await bench.allFree(prefix)).toBe(true);
     });
 
-    test('one deadline stands for all locks', async () => {
+    test.concurrent('one deadline stands for all locks', async () => {
       const { prefix, multi, mutex } = bench.fresh();
       const lock = multi(['a', 'b', 'c']);
       const holders = await Promise.all(lock.names.map((name) => mutex(name).acquire()));
@@ -215,7 +215,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(await bench.keysOf(prefix, 'lease')).toEqual([]);
     });
 
-    test('a client that is closed ends the wait, and its locks come free by themselves', async () => {
+    test.concurrent('a client that is closed ends the wait, and its locks come free by themselves', async () => {
       const { prefix, multi, mutex } = bench.fresh();
       const client = connect(`redis://${bench.other.options.host}:${bench.other.options.port}`);
       const lock = multi(['a', 'b'], { leaseMs: 100 }, client);
@@ -233,7 +233,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(await bench.allFree(prefix)).toBe(true);
     });
 
-    test('a holder of one lock that dies costs its lease', async () => {
+    test.concurrent('a holder of one lock that dies costs its lease', async () => {
       const { multi, mutex } = bench.fresh();
       const dying = connect(`redis://${bench.other.options.host}:${bench.other.options.port}`);
       const lock = multi(['a', 'b', 'c']);
@@ -244,22 +244,22 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(await lease.release()).toBe(true);
     });
 
-    test('a multi-lock that dies in the middle costs its lease, and its place nothing', async () => {
+    test.concurrent('a multi-lock that dies in the middle costs its lease, and its place nothing', async () => {
       const { multi, mutex } = bench.fresh();
       const dying = connect(`redis://${bench.other.options.host}:${bench.other.options.port}`);
-      const lock = multi(['a', 'b'], { leaseMs: 200 }, dying);
+      const lock = multi(['a', 'b'], { leaseMs: 2_000 }, dying);
       const holder = await mutex(lock.names[1]!).acquire();
       const lost = lock.acquire().catch((error: unknown) => error);
       await queued(mutex(lock.names[1]!), 1);
-      disconnect(dying);
-      await lost;
       const wait = multi(['a', 'b'], {}, bench.other).acquire();
       await queued(mutex(lock.names[0]!), 1);
+      disconnect(dying);
+      await lost;
       await holder.release();
       expect(await (await wait).release()).toBe(true);
     });
 
-    test('begins anew when what it took is taken away while it waits', async () => {
+    test.concurrent('begins anew when what it took is taken away while it waits', async () => {
       const { multi, mutex } = bench.fresh();
       const lock = multi(['a', 'b'], { leaseMs: 4_000 });
       const [first, second] = lock.names as [string, string];
@@ -294,7 +294,7 @@ export function describeAcquire(start: () => Promise<string>): void {
       expect(await holder.release()).toBe(false);
     });
 
-    test('keeps what it has, and its place, when all keys are lost while it waits', async () => {
+    test.concurrent('keeps what it has, and its place, when all keys are lost while it waits', async () => {
       const { prefix, multi, mutex } = bench.fresh();
       const lock = multi(['a', 'b'], { leaseMs: 5_000 });
       const holder = await mutex(lock.names[1]!, { leaseMs: 5_000 }).acquire();

@@ -150,6 +150,32 @@ test.concurrent('FLUSHALL and SCRIPT FLUSH during 50 waits: holders come back, a
   }
 });
 
+test.concurrent('CLIENT KILL TYPE pubsub during 50 waits lets no more in than there are permits', async () => {
+  const server = await startSingle({ isCluster: true });
+  try {
+    const { redis, mine, theirs } = pool(2, 10_000, server.url);
+    const held = await mine.acquire({ permits: 2 });
+    let inside = 2;
+    let most = 0;
+    const sections = Array.from({ length: 50 }, () =>
+      theirs.using(async () => {
+        inside += 1;
+        most = Math.max(most, inside);
+        await redis.ping();
+        inside -= 1;
+      }),
+    );
+    await queued(mine, 50);
+    inside -= 2;
+    await Promise.all([redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub'), held.release()]);
+    await Promise.all(sections);
+    expect(most).toBeLessThanOrEqual(2);
+    expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });
+  } finally {
+    await server.stop();
+  }
+});
+
 test.concurrent('permits of newcomers after a loss are missing for the lost holders', async () => {
   const { redis, mine, theirs, permits, state } = pool(3, 60_000);
   const lost = [await mine.acquire(), await mine.acquire(), await mine.acquire()];
