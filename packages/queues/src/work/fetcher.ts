@@ -257,7 +257,8 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
         (this.#state === 'fetching' && this.#overdue > 0);
     if (room.want === 0 && acks.length === 0 && !mustCall) {
       if (this.#state === 'leaving' && this.#inFlight === 0) this.#onAcked?.();
-      if (this.#state === 'fetching') maintainer.noteWork(true);
+      // Without a call under way, no reply tells when maintenance is due.
+      if (this.#state === 'fetching' && this.#inFlight === 0) maintainer.noteWork(true);
       return;
     }
     this.#inFlight += 1;
