@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Mailboxes } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import { stoppedChannels } from './stopped-channels.js';
+import { listenedChannels } from './listened-channels.js';
 
 const redis = connect();
 const otherClient = connect();
@@ -98,7 +98,7 @@ describe('receive with waitMs', () => {
   });
 
   test('leaves the hub, however it ends', async () => {
-    const stopped = stoppedChannels(redis);
+    const { stopped } = listenedChannels(redis);
     const prefix = freshPrefix();
     const mailboxes = create(prefix);
     await mailboxes.receive('jack', { waitMs: 10 });

@@ -179,7 +179,6 @@ export const DEFAULTS = {
 export const MAX_DEPTH = 128;
 /** The longest timer of Node. */
 const MAX_TIMEOUT_MS = 24 * 86_400_000;
-const MAX_WEIGHT = 1_000;
 const MAX_ATTEMPTS = 65_535;
 const MAX_HEADERS_BYTES = 16_384;
 const MAX_PRIORITIES = 16;
@@ -236,24 +235,6 @@ export function resolveTimeoutMs(timeoutMs: number | undefined): number | undefi
 export function resolveExpiresInMs(expiresInMs: number | undefined): number | undefined {
   if (expiresInMs === undefined) return undefined;
   return Math.ceil(requireDuration('expiresInMs', expiresInMs, { min: 1, max: MAX_DELAY_MS }));
-}
-
-/** The weight of each queue; undefined for `strict`. */
-export function resolveFairness(
-  fairness: Fairness = 'strict',
-  queues: readonly string[],
-): ReadonlyMap<string, number> | undefined {
-  if (fairness === 'strict') return undefined;
-  if (fairness === 'rotate') return new Map(queues.map((queue) => [queue, 1]));
-  if (typeof fairness === 'string') requireOneOf('fairness', fairness, ['strict', 'rotate']);
-  requireObject('fairness', fairness);
-  for (const queue of Object.keys(fairness)) requireOneOf('a queue in fairness', queue, queues);
-  return new Map(
-    queues.map((queue) => {
-      const weight = Object.hasOwn(fairness, queue) ? fairness[queue] : 1;
-      return [queue, requireInteger(`fairness.${queue}`, weight, { min: 1, max: MAX_WEIGHT })];
-    }),
-  );
 }
 
 /** A copy of the headers, or undefined without headers. */

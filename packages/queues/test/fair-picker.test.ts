@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { resolveFairness } from '../src/options.js';
 import type { Fairness } from '../src/options.js';
 import type { Contender } from '../src/work/fair-picker.js';
-import { FairPicker } from '../src/work/fair-picker.js';
+import { FairPicker, resolveFairness } from '../src/work/fair-picker.js';
 
 /** A shard of a queue that holds so many tasks. */
 class Shard implements Contender {

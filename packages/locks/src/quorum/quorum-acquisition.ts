@@ -6,6 +6,7 @@
  * and a restarted node forgets its queue.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { waitFor } from '@mortise/redis';
 import type { PendingGrant } from '../acquire/acquire.js';
 import type { Grant } from '../acquire/acquisition.js';
 import type { LockClient } from '../acquire/lock-client.js';
@@ -99,7 +100,7 @@ export class QuorumAcquisition implements PendingGrant<QuorumGrant> {
   async #listen(): Promise<void> {
     const { nodes, keys, nodeTimeoutMs } = this.#terms;
     this.#listener = new ReleaseListener(nodes, keys.updates, this.#client.nextId());
-    await Promise.race([this.#listener.opened, pause(nodeTimeoutMs)]);
+    await waitFor(this.#listener.opened, { waitMs: nodeTimeoutMs });
   }
 
   /** Whether another member has a majority. */

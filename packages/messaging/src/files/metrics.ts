@@ -2,9 +2,13 @@ import { metricsOf } from '@mortise/redis';
 
 const metric = metricsOf('messaging');
 
-/** With `mortise.messaging.direction`: `sent` or `read`. */
+/** The values of `mortise.messaging.direction`. */
+export const SENT = { 'mortise.messaging.direction': 'sent' };
+export const READ = { 'mortise.messaging.direction': 'read' };
+
+/** With `SENT` or `READ`. */
 export const FILE_BYTES = metric('file_bytes', 'By', 'Bytes of files that were sent, or read by a receiver');
-/** With `mortise.messaging.direction`: `sent` or `read`. */
+/** With `SENT` or `READ`. */
 export const FILE_CHUNKS = metric(
   'file_chunks',
   '{chunk}',

@@ -265,9 +265,8 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower<Follow
     const now = Number(seconds) * 1_000;
     this.#cleaner.onRead(now, muted);
     if (!this.#options.includeMuted) this.#muted.set(muted);
-    const positions = new Map(
-      isFirst ? this.#options.positions.map((position) => [position.chatId, position]) : [],
-    );
+    const started = isFirst ? this.#options.positions : [];
+    const positions = new Map(started.map((position) => [position.chatId, position]));
     const indexed = new Set<string>();
     for (let index = 0; index < entries.length; index += 2) {
       const chatId = decodeName(entries[index]!);

@@ -8,6 +8,28 @@
  * to 10,000. Rejected: a queue picked at random by weight, which gives 12 of 16 slots to one of two equal queues in every 26th
  * round.
  */
+import { requireInteger, requireObject, requireOneOf } from '@mortise/redis';
+import type { Fairness } from '../options.js';
+
+const MAX_WEIGHT = 1_000;
+
+/** The weight of each queue; undefined for `strict`. */
+export function resolveFairness(
+  fairness: Fairness = 'strict',
+  queues: readonly string[],
+): ReadonlyMap<string, number> | undefined {
+  if (fairness === 'strict') return undefined;
+  if (fairness === 'rotate') return new Map(queues.map((queue) => [queue, 1]));
+  if (typeof fairness === 'string') requireOneOf('fairness', fairness, ['strict', 'rotate']);
+  requireObject('fairness', fairness);
+  for (const queue of Object.keys(fairness)) requireOneOf('a queue in fairness', queue, queues);
+  return new Map(
+    queues.map((queue) => {
+      const weight = Object.hasOwn(fairness, queue) ? fairness[queue] : 1;
+      return [queue, requireInteger(`fairness.${queue}`, weight, { min: 1, max: MAX_WEIGHT })];
+    }),
+  );
+}
 
 /** The fetcher of one shard. */
 export interface Contender {

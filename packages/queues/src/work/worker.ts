@@ -26,10 +26,11 @@ import {
 } from '@mortise/redis';
 import { v7 as uuidv7 } from 'uuid';
 import type { ResolvedWorkerOptions, WorkerOptions } from '../options.js';
-import { DEFAULTS, resolveFairness, resolveWorkerOptions } from '../options.js';
+import { DEFAULTS, resolveWorkerOptions } from '../options.js';
 import { Schemas } from '../task/schemas.js';
 import type { TaskMap } from '../task/task.js';
 import { Executor } from './executor.js';
+import { resolveFairness } from './fair-picker.js';
 import type { Handlers, ResolvedHandler } from './handlers.js';
 import { resolveHandlers } from './handlers.js';
 import { ServedShards } from './served-shards.js';

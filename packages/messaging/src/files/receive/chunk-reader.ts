@@ -11,7 +11,7 @@ import { FileAbortedError, FileForgottenError, FileUnreadableError } from '../er
 import { persisted } from '../../persist.js';
 import type { FileKeys } from '../keys.js';
 import { fileAck, fileJoin } from '../../scripts.gen.js';
-import { FILE_BYTES, FILE_CHUNKS } from '../metrics.js';
+import { FILE_BYTES, FILE_CHUNKS, READ } from '../metrics.js';
 import type { OpenedChunk } from '../chunk.js';
 import { decodePosition, encodePosition, openChunk } from '../chunk.js';
 import { FileUpdates } from '../file-updates.js';
@@ -27,7 +27,6 @@ import { requireExpected } from './reading.js';
 const AHEAD = 2;
 /** A chunk that comes within this time, ms, does not count as a wait. */
 const IDLE_MS = 5;
-const READ = { 'mortise.messaging.direction': 'read' };
 
 export class ChunkReader {
   /** SHA-256 of the whole file, known at its end. */

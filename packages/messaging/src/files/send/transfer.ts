@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { encodeName, LeaseLostError } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
-import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS } from '../metrics.js';
+import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS, SENT } from '../metrics.js';
 import type { ChannelList, Listed } from './channel-list.js';
 import { ChunkFiller } from './chunk-filler.js';
 import { CHUNK_HEADER_BYTES } from '../chunk.js';
@@ -16,7 +16,6 @@ import type { SentFiles } from './sent-files.js';
 import type { Completion } from '../completion.js';
 import { isForgotten } from '../file-status.js';
 
-const SENT = { 'mortise.messaging.direction': 'sent' };
 const FOR_WINDOW = { 'mortise.messaging.room': 'window' };
 /** Beyond the known size of a file: a chunk that is being filled, and one for growth. */
 const SPARE_CHUNKS = 2;
