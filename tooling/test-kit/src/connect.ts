@@ -14,7 +14,7 @@ afterAll(() => {
  * back within 20 ms when its server does.
  */
 export function connect(url = process.env['MORTISE_TEST_REDIS']!): Redis {
-  return disconnectLater(new Redis(url, { retryStrategy: () => 20 }));
+  return disconnectLater(new Redis(url, { retryStrategy: () => 20, disconnectTimeout: 100 }));
 }
 
 /** Closes a client when the file's tests are over, and prints none of its errors. */
