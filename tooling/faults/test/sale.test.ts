@@ -32,6 +32,9 @@ beforeAll(async () => {
     SMTP_URL: peer.url,
     MAIL_DOMAIN: 'mail.mortise.example',
     WORKER_LEASE_MS: '5000',
+    // On a busy machine an answer takes longer than a caller shall wait.
+    REDIS_COMMAND_TIMEOUT_MS: '15000',
+    REQUEST_DEADLINE_MS: '15000',
   };
   market = new MarketClient(`http://127.0.0.1:${port}`);
   api = new Program('api', environment);
