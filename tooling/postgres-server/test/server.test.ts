@@ -79,26 +79,38 @@ describe('startPostgres', () => {
 });
 
 describe('PostgresServer', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server.stop());
+
   it('keeps what was committed over a crash, on the same port', async () => {
-    const server = await startPostgres();
+    await query(server.url, 'create table note as select 42 as n');
+    const { port } = server;
+
+    await server.kill();
+    expect(server.isRunning).toBe(false);
+    await server.restart();
+
+    expect(await query(server.url, 'select n from note')).toEqual([{ n: 42 }]);
+    expect(server.port).toBe(port);
+    expect(server.logTail(30)).toContain('automatic recovery in progress');
+  });
+
+  it('says that its port is taken when another has it', async () => {
+    await server.kill();
+    const thief = createServer((socket) => socket.destroy());
+    await once(thief.listen(server.port, '127.0.0.1'), 'listening');
     try {
-      await query(server.url, 'create table note as select 42 as n');
-      const { port } = server;
-
-      await server.kill();
-      expect(server.isRunning).toBe(false);
-      await server.restart();
-
-      expect(await query(server.url, 'select n from note')).toEqual([{ n: 42 }]);
-      expect(server.port).toBe(port);
-      expect(server.logTail(30)).toContain('automatic recovery in progress');
+      await expect(server.restart()).rejects.toMatchObject({ code: 'ERR_START_FAILED', isPortTaken: true });
     } finally {
-      await server.stop();
+      await once(thief.close(), 'close');
     }
+    await server.restart();
   });
 
   it('stops also while clients are connected, and leaves nothing', async () => {
-    const server = await startPostgres();
     const client = new Client({ connectionString: server.url });
     const errors: string[] = [];
     client.on('error', ({ message }) => errors.push(message));
@@ -110,19 +122,6 @@ describe('PostgresServer', () => {
     await until(() => errors.length > 0, { what: 'the client to notice it' });
     expect(errors[0]).toMatch(/terminat/);
     expect([isGone(server.pid), existsSync(server.directory)]).toEqual([true, false]);
-  });
-
-  it('says that its port is taken when another has it', async () => {
-    const server = await startPostgres();
-    await server.kill();
-    const thief = createServer((socket) => socket.destroy());
-    await once(thief.listen(server.port, '127.0.0.1'), 'listening');
-    try {
-      await expect(server.restart()).rejects.toMatchObject({ code: 'ERR_START_FAILED', isPortTaken: true });
-    } finally {
-      thief.close();
-      await server.stop();
-    }
   });
 });
 
