@@ -1,25 +1,12 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { keySlot } from '@mortise/redis';
 import { MultiLock, Mutex } from '@mortise/locks';
-import { startCluster } from '@mortise/redis-server';
-import type { RedisCluster } from '@mortise/redis-server';
-import { until } from '@mortise/test-kit';
-import { Cluster } from 'ioredis';
+import { runCluster, until } from '@mortise/test-kit';
 import { Occupants } from './occupants.js';
 import { queued } from './queued.js';
 
-let servers: RedisCluster;
-let clients: [Cluster, Cluster];
-
-beforeAll(async () => {
-  servers = await startCluster({ replicasPerMaster: 0 });
-  clients = [new Cluster(servers.startupNodes), new Cluster(servers.startupNodes)];
-});
-
-afterAll(async () => {
-  for (const client of clients ?? []) client.disconnect();
-  await servers?.stop();
-});
+const { cluster, connect } = await runCluster({ replicasPerMaster: 0 });
+const clients = [cluster, connect()] as const;
 
 const names = Array.from({ length: 12 }, (_, index) => `lock ${index}`);
 

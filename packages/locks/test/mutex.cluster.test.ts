@@ -1,23 +1,11 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
-import { startCluster } from '@mortise/redis-server';
-import type { RedisCluster } from '@mortise/redis-server';
-import { Cluster } from 'ioredis';
+import { runCluster } from '@mortise/test-kit';
 import { Occupants, unlessExpired } from './occupants.js';
 import { queued } from './queued.js';
 
-let servers: RedisCluster;
-let clients: [Cluster, Cluster];
-
-beforeAll(async () => {
-  servers = await startCluster({ replicasPerMaster: 0 });
-  clients = [new Cluster(servers.startupNodes), new Cluster(servers.startupNodes)];
-});
-
-afterAll(async () => {
-  for (const client of clients ?? []) client.disconnect();
-  await servers?.stop();
-});
+const { servers, cluster, connect } = await runCluster({ replicasPerMaster: 0 });
+const clients = [cluster, connect()] as const;
 
 function shared(name: string): [Mutex, Mutex] {
   return [new Mutex(clients[0], name), new Mutex(clients[1], name)];
