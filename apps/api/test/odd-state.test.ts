@@ -153,9 +153,16 @@ describe('the list', () => {
     kind: 'locks' | 'semaphores',
     page: typeof locksPage | typeof semaphoresPage,
   ): Promise<string[]> {
-    const { status, json } = await api.send({ path: `/v1/${kind}?limit=200` });
-    expect([status, page.safeParse(json).error]).toEqual([200, undefined]);
-    return json.items.map(({ name }: { name: string }) => name);
+    const names: string[] = [];
+    let query = '';
+    do {
+      // A page looks at a limited number of keys, so a large database has short pages.
+      const { status, json } = await api.send({ path: `/v1/${kind}?limit=200${query}` });
+      expect([status, page.safeParse(json).error]).toEqual([200, undefined]);
+      names.push(...json.items.map(({ name }: { name: string }) => name));
+      query = json.nextCursor === null ? '' : `&cursor=${encodeURIComponent(json.nextCursor)}`;
+    } while (query !== '');
+    return names;
   }
 
   test('of locks has those that can be read, among whatever else there is', async () => {
