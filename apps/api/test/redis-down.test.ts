@@ -3,9 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import type { RedisServer } from '@mortise/redis-server';
 import { startProxy, startSingle } from '@mortise/redis-server';
 
-import type { Answer, Api, Sent } from './fixture/api.js';
-import { DEFAULT_TIMEOUTS, openShop, startApi } from './fixture/api.js';
+import type { Answer, Api, Row, Sent } from './fixture/api.js';
+import { DEFAULT_TIMEOUTS, openShop, sentOf, startApi } from './fixture/api.js';
+import { digestOf, MIB, numbered, RemoteChannel } from './fixture/files.js';
 import { until } from './fixture/redis.js';
+import { EventReader, SocketClient } from './fixture/streams.js';
 
 let server: RedisServer;
 /** With the deadlines that are proved here. */
@@ -16,7 +18,7 @@ const opened: { stop(): Promise<unknown> }[] = [];
 
 beforeAll(async () => {
   server = await startSingle({ isCluster: true, appendFsync: 'always' });
-  patient = await startApi({ REDIS_URL: server.url });
+  patient = await startApi({ REDIS_URL: server.url, STREAM_TIMEOUT_MS: '60000' });
   api = await startApi({ REDIS_URL: server.url, ...DEFAULT_TIMEOUTS });
   await openShop(patient);
 });
@@ -26,56 +28,104 @@ afterAll(async () => {
   await server.stop();
 });
 
+const UNAVAILABLE = 'https://mortise.dev/problems/redis-unavailable';
 const HOLDER = 'q0-3zLcXb9dTt2Vw.1k.1000';
-const REQUESTS: Sent[] = [
-  { path: '/v1/market/players/frank' },
-  { path: '/v1/market/listings' },
-  { path: '/v1/tasks/x' },
-  { path: '/v1/queues/mail' },
-  { path: '/health/ready' },
-  { method: 'PUT', path: '/v1/market/players/ann', body: { name: 'Ann', email: 'ann@example.com' } },
-  { method: 'POST', path: '/v1/market/listings', body: { sellerId: 'frank', itemId: 'shield', price: 1 } },
-  {
-    method: 'POST',
-    path: '/v1/market/listings/offer/purchases',
-    body: { buyerId: 'poor', expectedPrice: 97 },
-  },
-  {
-    method: 'POST',
-    path: '/v1/market/listings/offer/purchases',
-    body: { buyerId: 'poor', expectedPrice: 97, strategy: 'lock' },
-  },
-  { path: '/v1/locks' },
-  { path: '/v1/locks/x' },
-  { method: 'POST', path: '/v1/locks/x/force-release' },
-  { method: 'POST', path: '/v1/locks/x/acquire', body: {} },
-  { method: 'POST', path: '/v1/locks/x/acquire', body: { waitMs: 20_000 } },
-  { method: 'POST', path: '/v1/locks/x/acquire', body: { waitMs: 1 } },
-  { method: 'POST', path: '/v1/locks/x/renew', body: { holder: HOLDER } },
-  { method: 'POST', path: '/v1/locks/x/release', body: { holder: HOLDER } },
-  { path: '/v1/semaphores' },
-  { path: '/v1/semaphores/x' },
-  { method: 'PUT', path: '/v1/semaphores/x', body: { permits: 2 } },
-  { method: 'POST', path: '/v1/semaphores/x/acquire', body: { permits: 2 } },
-  { method: 'POST', path: '/v1/semaphores/x/acquire', body: { permits: 2, waitMs: 20_000 } },
-  { method: 'POST', path: '/v1/semaphores/x/renew', body: { holder: HOLDER } },
-  { method: 'POST', path: '/v1/semaphores/x/release', body: { holder: HOLDER } },
-  { path: '/v1/queues' },
-  { path: '/v1/queues/x' },
-  { method: 'PUT', path: '/v1/queues/x', body: { isPaused: true } },
-  { method: 'POST', path: '/v1/queues/mail/pause' },
-  { method: 'POST', path: '/v1/queues/mail/drain', body: {} },
-  { path: '/v1/queues/mail/tasks?state=ready' },
-  { path: '/v1/queues/mail/tasks/x' },
-  { method: 'POST', path: '/v1/queues/x/tasks', body: { name: 't', payload: 1 } },
-  { method: 'POST', path: '/v1/queues/x/task-batches', body: { tasks: [{ name: 't', payload: 1 }] } },
-  { method: 'POST', path: '/v1/queues/mail/tasks/x/cancel', body: {} },
-  { method: 'POST', path: '/v1/queues/x/claims', body: {} },
-  { method: 'POST', path: '/v1/queues/mail/claims', body: { waitMs: 20_000 } },
-  { method: 'POST', path: '/v1/queues/mail/tasks/x/complete', body: { lease: '0-1' } },
-  { method: 'POST', path: '/v1/queues/mail/tasks/x/fail', body: { lease: '0-1', error: 'x' } },
-  { method: 'POST', path: '/v1/queues/mail/tasks/x/log', body: { lease: '0-1', text: 'x' } },
-];
+const LEASE = { lease: '0-1' };
+const order = { buyerId: 'poor', expectedPrice: 97 };
+const OCTETS = { 'content-type': 'application/octet-stream' };
+const REQUESTS: Sent[] = (
+  [
+    ['GET /v1/market/players/frank'],
+    ['GET /v1/market/listings'],
+    ['GET /v1/tasks/x'],
+    ['GET /v1/queues/mail'],
+    ['GET /health/ready'],
+    ['PUT /v1/market/players/ann', { name: 'Ann', email: 'ann@example.com' }],
+    ['POST /v1/market/listings', { sellerId: 'frank', itemId: 'shield', price: 1 }],
+    ['POST /v1/market/listings/offer/purchases', order],
+    ['POST /v1/market/listings/offer/purchases', { ...order, strategy: 'lock' }],
+    ['GET /v1/locks'],
+    ['GET /v1/locks/x'],
+    ['POST /v1/locks/x/force-release'],
+    ['POST /v1/locks/x/acquire', {}],
+    ['POST /v1/locks/x/acquire', { waitMs: 20_000 }],
+    ['POST /v1/locks/x/acquire', { waitMs: 1 }],
+    ['POST /v1/locks/x/renew', { holder: HOLDER }],
+    ['POST /v1/locks/x/release', { holder: HOLDER }],
+    ['GET /v1/semaphores'],
+    ['GET /v1/semaphores/x'],
+    ['PUT /v1/semaphores/x', { permits: 2 }],
+    ['POST /v1/semaphores/x/acquire', { permits: 2 }],
+    ['POST /v1/semaphores/x/acquire', { permits: 2, waitMs: 20_000 }],
+    ['POST /v1/semaphores/x/renew', { holder: HOLDER }],
+    ['POST /v1/semaphores/x/release', { holder: HOLDER }],
+    ['GET /v1/queues'],
+    ['GET /v1/queues/x'],
+    ['PUT /v1/queues/x', { isPaused: true }],
+    ['POST /v1/queues/mail/pause'],
+    ['POST /v1/queues/mail/drain', {}],
+    ['GET /v1/queues/mail/tasks?state=ready'],
+    ['GET /v1/queues/mail/tasks/x'],
+    ['POST /v1/queues/x/tasks', { name: 't', payload: 1 }],
+    ['POST /v1/queues/x/task-batches', { tasks: [{ name: 't', payload: 1 }] }],
+    ['POST /v1/queues/mail/tasks/x/cancel', {}],
+    ['POST /v1/queues/x/claims', {}],
+    ['POST /v1/queues/mail/claims', { waitMs: 20_000 }],
+    ['POST /v1/queues/mail/tasks/x/complete', LEASE],
+    ['POST /v1/queues/mail/tasks/x/fail', { ...LEASE, error: 'x' }],
+    ['POST /v1/queues/mail/tasks/x/log', { ...LEASE, text: 'x' }],
+    ['POST /v1/mailboxes/ann/messages', { from: 'bill', body: 1 }],
+    ['GET /v1/mailboxes/ann/messages'],
+    ['GET /v1/mailboxes/ann/messages?waitMs=20000'],
+    ['DELETE /v1/mailboxes/ann/messages'],
+    ['POST /v1/mailboxes/ann/ack', { upToId: 0 }],
+    ['GET /v1/mailboxes/ann'],
+    ['GET /v1/mailboxes/ann/devices'],
+    ['PUT /v1/mailboxes/ann/devices/phone', {}],
+    ['DELETE /v1/mailboxes/ann/devices/phone'],
+    ['GET /v1/mailboxes/ann/blocked-senders'],
+    ['PUT /v1/mailboxes/ann/blocked-senders/bill'],
+    ['POST /v1/chats', { sender: 'frank', members: ['bill'] }],
+    ['GET /v1/chats/garage/members'],
+    ['PUT /v1/chats/garage/members/ann', {}],
+    ['DELETE /v1/chats/garage/members/ann'],
+    ['PUT /v1/chats/garage/members/bill/role', { role: 'reader' }],
+    ['PUT /v1/chats/garage/members/bill/cursor', { upToId: 0 }],
+    ['POST /v1/chats/garage/messages', { sender: 'frank', body: 1 }],
+    ['GET /v1/chats/garage/messages'],
+    ['PATCH /v1/chats/garage/messages/1', { sender: 'frank', body: 1 }],
+    ['DELETE /v1/chats/garage/messages/1?sender=frank'],
+    ['POST /v1/chats/garage/typing', { member: 'frank' }],
+    ['GET /v1/members/bill/pending'],
+    ['GET /v1/members/bill/pending?waitMs=20000'],
+    ['GET /v1/members/bill/chats'],
+    ['PUT /v1/members/bill/mutes/garage', {}],
+    ['DELETE /v1/members/bill/mutes/garage'],
+    ['PUT /v1/members/bill/presence', { status: 'here' }],
+    ['GET /v1/members/bill/events'],
+    ['GET /v1/contacts/ann'],
+    ['PUT /v1/contacts/ann/bill'],
+    ['DELETE /v1/contacts/ann/bill'],
+    ['GET /v1/address-books/elves?by=frank'],
+    ['PUT /v1/address-books/elves/names/frank?by=frank', {}],
+    ['GET /v1/address-books/elves/names/frank?by=frank'],
+    ['POST /v1/address-books/elves/name-batches?by=frank', { names: [{ name: 'ann' }] }],
+    ['POST /v1/address-books/elves/names/ann/boost?by=frank', {}],
+    ['DELETE /v1/address-books/elves/names/ann?by=frank'],
+    ['GET /v1/address-books/elves/completions?by=frank&prefix=j&fuzzy=true'],
+    ['GET /v1/address-books/elves/mentions?by=frank'],
+    ['GET /v1/file-channels/logs/files?receiver=ann'],
+    ['GET /v1/file-channels/logs/receivers'],
+    ['PUT /v1/file-channels/logs/receivers/ben'],
+    ['DELETE /v1/file-channels/logs/receivers/ben'],
+    ['POST /v1/file-channels/logs/files?name=a.log', 'x', OCTETS],
+    ['GET /v1/files/logs:1'],
+    ['GET /v1/files/logs:1/content?receiver=ann'],
+    ['POST /v1/files/logs:1/acks', { receiver: 'ann', isDone: true }],
+    ['DELETE /v1/files/logs:1'],
+    ['POST /v1/file-channels/logs/end'],
+  ] satisfies Row[]
+).map(sentOf);
 
 async function timed(sent: Sent): Promise<{ answer: Answer; ms: number }> {
   const startedAt = performance.now();
@@ -97,29 +147,22 @@ async function ask(): Promise<{ answer: Answer; ms: number }[]> {
   return all;
 }
 
-/** The answers to each request, asked three times, and whether the fastest came within a second: others may use the machine. */
+/** The answers to each request, sent three times, and whether the fastest came within a second: others may use the machine. */
 async function answers(): Promise<object[]> {
   const rounds = [await ask(), await ask(), await ask()];
   return rounds.flatMap((round) =>
-    round.map(({ answer: { status, headers, json } }, index) => ({
-      status,
-      type: json.type,
-      retryAfter: headers['retry-after'],
-      isInTime: Math.min(...rounds.map((all) => all[index]!.ms)) < 1_000,
-    })),
+    round.map(({ answer: { status, headers, json } }, index) => {
+      const { method = '', path } = REQUESTS[index] ?? { path: 'live' };
+      const isInTime = Math.min(...rounds.map((all) => all[index]!.ms)) < 1_000;
+      return [`${method} ${path}`, status, json?.type, headers['retry-after'], isInTime];
+    }),
   );
 }
 
 const ROUND = [
-  ...REQUESTS.map(() => ({
-    status: 503,
-    type: 'https://mortise.dev/problems/redis-unavailable',
-    retryAfter: '1',
-    isInTime: true,
-  })),
-  { status: 200, type: undefined, retryAfter: undefined, isInTime: true },
+  ...REQUESTS.map(({ method, path }) => [`${method} ${path}`, 503, UNAVAILABLE, '1', true]),
+  [' live', 200, undefined, undefined, true],
 ];
-const UNAVAILABLE = [...ROUND, ...ROUND, ...ROUND];
 
 async function recovery(): Promise<void> {
   for (const each of [api, patient]) {
@@ -131,32 +174,77 @@ async function recovery(): Promise<void> {
   }
 }
 
+/** The connection that was silent for long is given up, which must not make things worse. */
+async function keepAsking(): Promise<void> {
+  const times: number[] = [];
+  const endsAt = performance.now() + 2_500;
+  while (performance.now() < endsAt) {
+    const { answer, ms } = await timed({ path: '/v1/market/players/frank' });
+    expect(answer.status).toBe(503);
+    times.push(ms);
+  }
+  expect(Math.min(...times)).toBeLessThan(1_000);
+  expect(Math.max(...times)).toBeLessThan(10_000);
+}
+
 beforeEach(recovery);
 
 describe('while Redis', () => {
-  test('is dead, everything is 503 within a second and the process lives; when it is back, so is the API', async () => {
-    await server.kill();
-    expect(await answers()).toEqual(UNAVAILABLE);
-    await server.restart();
-    await recovery();
-  });
+  test.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
+    ['dead', () => server.kill(), () => server.restart()],
+    ['silent', async () => server.pause(), () => keepAsking().then(() => server.resume())],
+  ])(
+    'is %s, all is 503 within a second and the process and its streams live; when it is back, so is the API',
+    async (name, stop, start) => {
+      const chatId = `during-${name}`;
+      const member = `jack-${name}`;
+      const send = (...row: Row): Promise<Answer> => patient.send(sentOf(row));
+      const post = (body: number): Promise<Answer> =>
+        send(
+          `POST /v1/chats/${chatId}/messages`,
+          { sender: 'frank', body },
+          { 'idempotency-key': `m-${body}` },
+        );
+      const book = `/v1/address-books/${name}`;
+      const mentions = async (): Promise<string[] | undefined> =>
+        (await send(`GET ${book}/mentions?by=mary&prefix=jo`)).json.items?.map(
+          (item: { name: string }) => item.name,
+        );
 
-  test('is silent, the same', async () => {
-    server.pause();
-    expect(await answers()).toEqual(UNAVAILABLE);
-    // The connection that was silent for long is given up, which must not make things worse.
-    const times: number[] = [];
-    const endsAt = performance.now() + 2_500;
-    while (performance.now() < endsAt) {
-      const { answer, ms } = await timed({ path: '/v1/market/players/frank' });
-      expect(answer.status).toBe(503);
-      times.push(ms);
-    }
-    expect(Math.min(...times)).toBeLessThan(1_000);
-    expect(Math.max(...times)).toBeLessThan(10_000);
-    server.resume();
-    await recovery();
-  });
+      expect((await send('POST /v1/chats', { sender: 'frank', members: [member], chatId })).status).toBe(201);
+      await post(1);
+      await send('PUT /v1/contacts/mary/mia%7CJoana');
+      const names = [{ name: 'mary' }, { name: 'john', display: 'John Smith' }];
+      await send(`POST ${book}/name-batches?by=mary`, { names });
+      expect(await mentions()).toEqual(['mia', 'john']);
+      const reader = await EventReader.open(api.url, `/v1/members/${member}/events`);
+      const socket = await SocketClient.subscribe(api.url, member);
+      await reader.count(1);
+      await socket.count(1);
+
+      await stop();
+      expect(await answers()).toEqual([...ROUND, ...ROUND, ...ROUND]);
+      const refused = await socket.ask({ post: { chatId: 'garage', body: 'x', id: 'x' } });
+      expect(refused.error).toMatchObject({ status: 503, type: UNAVAILABLE });
+      const other = await SocketClient.open(api.url);
+      expect((await other.ask({ subscribe: member })).error.status).toBe(503);
+      await start();
+
+      await recovery();
+      await until('the second message', async () => (await post(2)).status < 300);
+      expect((await other.ask({ subscribe: member })).error ?? 'subscribed').toBe('subscribed');
+      for (const stream of [reader, socket, other]) {
+        await stream.count(2);
+        expect(stream.messages).toEqual([`${chatId}/1`, `${chatId}/2`]);
+      }
+      expect([reader.isEnded, socket.closed]).toEqual([false, undefined]);
+      await until('mentions', mentions);
+      expect(await mentions()).toEqual(['mia', 'john']);
+      reader.close();
+      for (const client of [socket, other]) client.socket.terminate();
+    },
+    200_000,
+  );
 
   test('has lost its scripts, requests go on', async () => {
     await server.command('SCRIPT', 'FLUSH');
@@ -171,7 +259,7 @@ describe('while Redis', () => {
       path: '/v1/market/players/ann',
       body: { name: 'A', email: 'a@example.com' },
     });
-    expect([put.status, put.json.type]).toEqual([503, 'https://mortise.dev/problems/redis-unavailable']);
+    expect([put.status, put.json.type]).toEqual([503, UNAVAILABLE]);
     await server.command('CONFIG', 'SET', 'maxmemory', '0');
   });
 });
@@ -267,3 +355,40 @@ test('a connection to a master that became a replica is left for the new master'
   expect((await far.send(put)).status).toBe(503);
   await until('the API to find the master', async () => (await far.send(put)).status === 201);
 });
+
+test('a transfer goes on when Redis is back; what begins meanwhile is refused', async () => {
+  const logs = new RemoteChannel(patient, 'transfers');
+  await until('a receiver', async () => (await logs.join('ann')).status === 201);
+  const body = numbered(4 * MIB);
+  const uploading = logs.begin('a.log', { 'content-digest': digestOf(body) });
+  await uploading.write(body.subarray(0, 2 * MIB));
+  await logs.bytes(1, MIB);
+  const download = await logs.open(1, 'ann');
+  await download.reached(MIB);
+
+  await server.kill();
+  const { status, json } = await new RemoteChannel(api, 'transfers').upload('x');
+  expect([status, json.type]).toEqual([503, UNAVAILABLE]);
+  await server.restart();
+  await uploading.write(body.subarray(2 * MIB));
+  expect((await uploading.end()).json).toMatchObject({ bytes: 4 * MIB });
+  await download.ended();
+  expect([download.end, download.content.equals(body)]).toEqual(['whole', true]);
+}, 120_000);
+
+test('an upload whose Redis stays away is refused, and given up when Redis is back', async () => {
+  const env = { REDIS_URL: server.url, STREAM_TIMEOUT_MS: '60000', ...DEFAULT_TIMEOUTS };
+  const hasty = await startApi({ ...env, FILE_TIMEOUT_MS: '500' });
+  opened.push({ stop: () => hasty.app.close() });
+  const logs = new RemoteChannel(patient, 'away');
+  await logs.join('ann');
+  const uploading = new RemoteChannel(hasty, 'away').begin();
+  await uploading.write(numbered(2 * MIB));
+  await logs.bytes(1, MIB);
+  server.pause();
+  await uploading.write(numbered(6 * MIB));
+  expect(await uploading.answer).toMatchObject({ status: 503, json: { type: UNAVAILABLE } });
+  server.resume();
+  uploading.cut();
+  expect((await logs.look(1)).json).toMatchObject({ state: 'open' });
+}, 120_000);
