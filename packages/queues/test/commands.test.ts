@@ -296,7 +296,7 @@ test('schedules', async () => {
 schedule at the next start of the process → schedule.read:  time · hget schedules
 schedules → hscan schedules
 unschedule → schedule.remove:  zrem dueSchedules · hdel schedules
-three that are due → schedule.claim:  time · zrange dueSchedules · (hget schedules · zadd dueSchedules) ×3 | queue.enqueue | schedule.fire:  time · (hget schedules · hset schedules · zadd dueSchedules) ×3 | schedule.claim:  time · zrange dueSchedules"
+three that are due → schedule.lease:  time · zrange dueSchedules · (hget schedules · zadd dueSchedules) ×3 | queue.enqueue | schedule.fire:  time · (hget schedules · hset schedules · zadd dueSchedules) ×3 | schedule.lease:  time · zrange dueSchedules"
 `);
 });
 

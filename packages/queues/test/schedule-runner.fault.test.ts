@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { gate } from '@mortise/test-kit';
-import { scheduleClaim } from '../src/scripts.gen.js';
+import { scheduleLease } from '../src/scripts.gen.js';
 import { connectTo, keys, prefix, queueOn, server } from './faults.js';
 import type { ChildProcess } from 'node:child_process';
 import { launch } from './launch.js';
@@ -52,18 +52,18 @@ describe('schedules while workers are killed', () => {
     expect((await queue.schedules()).map(({ runs }) => runs)).toEqual(Array(20).fill(4));
   });
 
-  test('a hanging worker is overtaken at the end of its claim, and changes nothing later', async () => {
+  test('a hanging worker is overtaken at the end of its lease, and changes nothing later', async () => {
     const single = await server();
     const redis = connectTo(single);
     const queue = queueOn(redis);
     const silent = connectTo(single);
     const call = silent.callBuffer.bind(silent) as (command: string, args: unknown[]) => Promise<unknown>;
-    const claimed = gate();
+    const leased = gate();
     const going = gate();
     silent.callBuffer = (async (command: string, args: unknown[]) => {
       const reply = await call(command, args);
-      if (args[0] !== scheduleClaim.sha1 && args[0] !== scheduleClaim.definition.source) return reply;
-      claimed.open();
+      if (args[0] !== scheduleLease.sha1 && args[0] !== scheduleLease.definition.source) return reply;
+      leased.open();
       await going.passed;
       return reply;
     }) as typeof silent.callBuffer;
@@ -72,9 +72,9 @@ describe('schedules while workers are killed', () => {
     await launch(silent, 'q', handlers, { prefix });
     const dueAt = (Number((await redis.time())[0]) + 1) * 1_000;
     await queue.schedule('tick', { everyMs: 3_600_000, startAt: dueAt }, 't', 1);
-    await claimed.passed;
+    await leased.passed;
     expect(Number(await redis.zscore(keys.of.dueSchedules, 'tick'))).toBeGreaterThan(await serverNow(redis));
-    // As if the claim had ended.
+    // As if the lease had ended.
     await redis.zadd(keys.of.dueSchedules, 'XX', dueAt, 'tick');
     await launch(redis, 'q', handlers, { prefix });
     await until(() => run.length === 1);

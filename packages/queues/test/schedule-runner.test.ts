@@ -5,7 +5,7 @@ import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { QueueKeys } from '../src/keys.js';
 import { ScheduleRunner } from '../src/schedule/schedule-runner.js';
-import { scheduleClaim } from '../src/scripts.gen.js';
+import { scheduleLease } from '../src/scripts.gen.js';
 import { Shards } from '../src/shard/shards.js';
 import { ErrorReporter } from '@mortise/redis';
 import { serverNow, setDue } from './set-due.js';
@@ -59,19 +59,19 @@ async function secondsAgo(seconds: number): Promise<number> {
   return (Math.floor((await serverNow(redis)) / 1_000) - seconds) * 1_000;
 }
 
-/** A client whose worker is held up when the server has answered its first claim. */
-function heldUp(): { client: Redis; hasClaimed: Promise<void>; goOn: () => void } {
+/** A client whose worker is held up when the server has answered its first lease. */
+function heldUp(): { client: Redis; hasLeased: Promise<void>; goOn: () => void } {
   const client = connect();
   const call = client.callBuffer.bind(client) as (...args: unknown[]) => Promise<unknown>;
-  const claimed = gate();
+  const leased = gate();
   const going = gate();
   client.callBuffer = async (...args: unknown[]) => {
     const reply = await call(...args);
-    claimed.open();
+    leased.open();
     await going.passed;
     return reply;
   };
-  return { client, hasClaimed: claimed.passed, goOn: () => going.open() };
+  return { client, hasLeased: leased.passed, goOn: () => going.open() };
 }
 
 const EVERY_SECOND = { everyMs: 1_000 } as const;
@@ -113,7 +113,7 @@ describe('run', () => {
       await makeDue(key, dueAt);
     }
     await Promise.all(Array.from({ length: 8 }, () => newRunner().run()));
-    // The last one may have found the claims of the others.
+    // The last one may have found the leases of the others.
     const schedules = await queue.schedules();
     for (const { key, runs, lastAt } of schedules) {
       const instants = await fired(key);
@@ -125,15 +125,15 @@ describe('run', () => {
     expect(errors).toEqual([]);
   });
 
-  test('a worker that died after its claim loses nothing: the next one has it when the claim ends', async () => {
+  test('a worker that died after its lease loses nothing: the next one has it when the lease ends', async () => {
     const { queue, keys, newRunner, makeDue, fired } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(3);
     await makeDue('tick', dueAt);
     const { schedules, dueSchedules } = keys.of;
-    const claim = () => scheduleClaim.run(redis, { schedules, dueSchedules }, { claimMs: 60_000, most: 10 });
-    expect(await claim()).toHaveLength(3);
-    expect(await claim()).toHaveLength(1);
+    const lease = () => scheduleLease.run(redis, { schedules, dueSchedules }, { leaseMs: 60_000, most: 10 });
+    expect(await lease()).toHaveLength(3);
+    expect(await lease()).toHaveLength(1);
     await newRunner().run();
     expect(await fired('tick')).toEqual([]);
     expect(Number(await redis.zscore(dueSchedules, 'tick'))).toBeGreaterThan(await serverNow(redis));
@@ -192,15 +192,15 @@ describe('run', () => {
     expect(errors).toEqual([]);
   });
 
-  test('a delayed worker does not undo changes after its claim', async () => {
+  test('a delayed worker does not undo changes after its lease', async () => {
     const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     const dueAt = await secondsAgo(3);
     await makeDue('tick', dueAt);
-    const { client, hasClaimed, goOn } = heldUp();
+    const { client, hasLeased, goOn } = heldUp();
     const running = newRunner(client).run();
-    await hasClaimed;
-    // Its claim ends, and another one fires.
+    await hasLeased;
+    // Its lease ends, and another one fires.
     await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
     await newRunner().run();
     const schedules = await queue.schedules();
@@ -216,9 +216,9 @@ describe('run', () => {
     const { queue, keys, newRunner, makeDue } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     await makeDue('tick', await secondsAgo(3));
-    const { client, hasClaimed, goOn } = heldUp();
+    const { client, hasLeased, goOn } = heldUp();
     const running = newRunner(client).run();
-    await hasClaimed;
+    await hasLeased;
     await queue.unschedule('tick');
     const { nextAt } = await queue.schedule('tick', { cron: '0 0 1 1 *' }, 't', 2);
     goOn();
@@ -227,13 +227,13 @@ describe('run', () => {
     expect(Number(await redis.zscore(keys.of.dueSchedules, 'tick'))).toBe(nextAt);
   });
 
-  test('when its claim has ended, it makes no task at all', async () => {
+  test('when its lease has ended, it makes no task at all', async () => {
     const { queue, newRunner, makeDue, fired, errors } = newBench();
     await queue.schedule('tick', EVERY_SECOND, 't', 1);
     await makeDue('tick', await secondsAgo(3));
-    const { client, hasClaimed, goOn } = heldUp();
+    const { client, hasLeased, goOn } = heldUp();
     const running = newRunner(client).run();
-    await hasClaimed;
+    await hasLeased;
     const late = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 6_000);
     goOn();
     await running;

@@ -82,5 +82,5 @@ export function taskOptionsOf(key: string, instant: number, options: ScheduledTa
   };
 }
 
-/** Ids are refused for this time. A worker that has lost its claim may enqueue late, but never this late. */
+/** Ids are refused for this time. A worker that has lost its lease may enqueue late, but never this late. */
 const DEDUP_MS = 3_600_000;

@@ -1,12 +1,12 @@
 /**
  * Runs the due schedules of a queue. Any worker does this when the fetch script says that one is due.
  *
- *   claim     this worker gets the due schedules for 5 s; nothing else changes
+ *   lease     this worker gets the due schedules for 5 s; nothing else changes
  *   enqueue   their tasks, with ids made of key and instant
- *   fire      the next instants are stored, if the schedules are still as they were claimed
+ *   fire      the next instants are stored, if the schedules are still as they were leased
  *
- * When a worker dies in between, the next one claims the schedules and enqueues the same tasks; the stored ones are
- * duplicates and change nothing. A slow worker that lost its claim cannot store next instants; its tasks are duplicates
+ * When a worker dies in between, the next one leases the schedules and enqueues the same tasks; the stored ones are
+ * duplicates and change nothing. A slow worker that lost its lease cannot store next instants; its tasks are duplicates
  * too, since their ids are refused for an hour. Rejected: one script for tasks and next instants. With shards the tasks lie
  * in other slots, so these steps are needed anyway.
  */
@@ -14,7 +14,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { CommandArgument, ErrorReporter, RedisClient } from '@mortise/redis';
 import { InvalidPayloadError, InvalidScheduleError, TaskConflictError } from '../errors.js';
 import { Enqueuer } from '../enqueue/enqueuer.js';
-import { scheduleBusy, scheduleClaim, scheduleFire } from '../scripts.gen.js';
+import { scheduleBusy, scheduleFire, scheduleLease } from '../scripts.gen.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { StoredSchedule } from './definition.js';
@@ -22,10 +22,10 @@ import { decodeSchedule, HEAD_BYTES, taskIdOf, taskOptionsOf } from './definitio
 import { planRun } from './plan.js';
 import { KEEP_ENDED_MS } from './schedules.js';
 
-const CLAIM_MS = 5_000;
-/** Schedules in one claim. With 100 missed instants each, finding them takes half a second of the client's time. */
-const MAX_CLAIMED = 25;
-/** Claims in a row, before the next fetch has to report due schedules again. */
+const LEASE_MS = 5_000;
+/** Schedules under one lease. With 100 missed instants each, finding them takes half a second of the client's time. */
+const MAX_LEASED = 25;
+/** Leases in a row, before the next fetch has to report due schedules again. */
 const MAX_ROUNDS = 10;
 /** A schedule that cannot run is tried again after this time, when it or the worker may have been repaired. */
 const RETRY_BROKEN_MS = 3_600_000;
@@ -34,7 +34,7 @@ const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 
 const FAILURE_PAUSE_MS = 1_000;
 
-interface Claimed {
+interface LeasedSchedule {
   readonly key: Buffer;
   readonly stored: Buffer;
 }
@@ -79,18 +79,18 @@ export class ScheduleRunner {
   async #round(): Promise<boolean> {
     await this.#enqueuer.open();
     const { schedules, dueSchedules } = this.#shards.first.keys.of;
-    const claimEndsAt = performance.now() + CLAIM_MS;
-    const [now, ...fields] = (await scheduleClaim.runBuffer(
+    const leaseEndsAt = performance.now() + LEASE_MS;
+    const [now, ...fields] = (await scheduleLease.runBuffer(
       this.#redis,
       { schedules, dueSchedules },
-      { claimMs: CLAIM_MS, most: MAX_CLAIMED },
+      { leaseMs: LEASE_MS, most: MAX_LEASED },
     )) as [number, ...Buffer[]];
-    const claimed: Claimed[] = [];
+    const leased: LeasedSchedule[] = [];
     for (let index = 0; index < fields.length; index += 2) {
-      claimed.push({ key: fields[index]!, stored: fields[index + 1]! });
+      leased.push({ key: fields[index]!, stored: fields[index + 1]! });
     }
-    if (claimed.length === 0) return false;
-    const changes = await Promise.all(claimed.map((one) => this.#fire(one, now, claimEndsAt)));
+    if (leased.length === 0) return false;
+    const changes = await Promise.all(leased.map((one) => this.#fire(one, now, leaseEndsAt)));
     await scheduleFire.run(
       this.#redis,
       { schedules, dueSchedules },
@@ -100,34 +100,34 @@ export class ScheduleRunner {
   }
 
   /**
-   * Enqueues the tasks of a schedule. Resolves with its changes for schedule.fire.lua, or nothing to let the claim expire.
+   * Enqueues the tasks of a schedule. Resolves with its changes for schedule.fire.lua, or nothing to let the lease expire.
    */
-  async #fire(claimed: Claimed, now: number, claimEndsAt: number): Promise<CommandArgument[]> {
-    const { stored } = claimed;
-    const key = claimed.key.toString();
+  async #fire(leased: LeasedSchedule, now: number, leaseEndsAt: number): Promise<CommandArgument[]> {
+    const { stored } = leased;
+    const key = leased.key.toString();
     const head = stored.subarray(0, HEAD_BYTES);
     try {
       const schedule = decodeSchedule(key, stored);
       const { rule, dueAt, runs, lastAt, name, payload, options } = schedule;
       const { fire, nextAt = 0 } = planRun(rule, dueAt, runs, now, await this.#isBusy(key, schedule));
-      // Another worker may have claimed it by now.
-      if (performance.now() >= claimEndsAt) return [];
+      // Another worker may have leased it by now.
+      if (performance.now() >= leaseEndsAt) return [];
       const tasks = fire.map((instant) =>
         this.#enqueuer.prepare(name, payload, taskOptionsOf(key, instant, options)),
       );
       for (const task of tasks) this.#enqueuer.check(task);
       await Promise.all(tasks.map((task) => this.#enqueuer.submit(task).catch(ignoreConflict)));
-      return [claimed.key, head, nextAt, fire.at(-1) ?? lastAt, runs + fire.length];
+      return [leased.key, head, nextAt, fire.at(-1) ?? lastAt, runs + fire.length];
     } catch (error) {
       if (!isPermanent(error)) {
-        // The schedule is due again when the claim expires.
+        // The schedule is due again when the lease expires.
         this.#reporter.reportRepeated(error);
         return [];
       }
       this.#reporter.report(
         error instanceof InvalidScheduleError ? error : new InvalidScheduleError(key, String(error)),
       );
-      return [claimed.key, head, -RETRY_BROKEN_MS, 0, 0];
+      return [leased.key, head, -RETRY_BROKEN_MS, 0, 0];
     }
   }
 

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Stores the next instants of claimed schedules after their tasks were enqueued, or postpones them. Schedules that were
+-- Stores the next instants of leased schedules after their tasks were enqueued, or postpones them. Schedules that were
 -- changed, removed or run by another worker in the meantime stay as they are.
 --
 -- KEYS
@@ -8,7 +8,7 @@
 --   dueSchedules  ZSET key -> time of its next check by a worker, ms
 -- ARGV
 --   keepEndedMs   retention of an ended schedule, ms
---   changes...    five a schedule: key; claimed head; due at, ms (0: ended; below 0: check again after so many ms, the head
+--   changes...    five a schedule: key; leased head; due at, ms (0: ended; below 0: check again after so many ms, the head
 --                 stays); last fired for, ms; runs
 -- RETURNS
 --   a string with one character a schedule: 1 changed, 0 left alone
@@ -20,9 +20,9 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local done = {}
 for i = 2, #ARGV, 5 do
-  local key, claimed, dueAt = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local key, leased, dueAt = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local stored = redis.call('HGET', schedules, key)
-  if not stored or string.sub(stored, 1, HEAD) ~= claimed then
+  if not stored or string.sub(stored, 1, HEAD) ~= leased then
     done[#done + 1] = '0'
   else
     if dueAt < 0 then

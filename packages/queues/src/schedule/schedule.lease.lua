@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- Claims due schedules for one worker until the claim expires. Only `dueSchedules` changes: the due time stays in the head
--- until the tasks are stored, so a worker that dies loses none. Also removes ended schedules after their retention.
+-- Leases due schedules to one worker. Only `dueSchedules` changes: the due time stays in the head until the tasks are
+-- stored, so a worker that dies loses none. Also removes ended schedules after their retention.
 --
 -- KEYS
 --   schedules     HASH key -> head of 32 bytes: f64 due at (ms; 0: ended), …; then the definition
 --   dueSchedules  ZSET key -> time of its next check by a worker, ms
 -- ARGV
---   claimMs       ms
---   most          schedules to claim, 1 to 1,000
+--   leaseMs       ms
+--   most          schedules to lease, 1 to 1,000
 -- RETURNS
 --   { now in ms, key, stored, … }
 local schedules, dueSchedules = KEYS[1], KEYS[2]
-local claimMs, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+local leaseMs, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local HEAD = 32
 -- The schedule that exceeds this size is the last one of the reply.
 local MOST_BYTES = 4194304
@@ -29,7 +29,7 @@ for _, key in ipairs(redis.call('ZRANGE', dueSchedules, '-inf', now, 'BYSCORE', 
     redis.call('ZREM', dueSchedules, key)
     redis.call('HDEL', schedules, key)
   else
-    redis.call('ZADD', dueSchedules, now + claimMs, key)
+    redis.call('ZADD', dueSchedules, now + leaseMs, key)
     reply[#reply + 1] = key
     reply[#reply + 1] = stored
     bytes = bytes + #stored
