@@ -7,6 +7,7 @@ import type {
 import {
   ArgumentRangeError,
   ArgumentTypeError,
+  requireArray,
   requireDuration,
   requireFunction,
   requireInteger,
@@ -131,9 +132,9 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
   /** Backoff of tasks without one, if their handler has none either. */
   readonly backoff?: Backoff | BackoffFunction;
   /**
-   * How queues share the slots. `strict`: a later queue gets what earlier ones leave. `rotate`: equal shares. Weights:
-   * tasks in proportion to them while all queues have some, 1 to 1,000; 1 for a queue without a weight. Default `strict`.
-   * The shards of one queue always have equal shares.
+   * How queues share the slots. `strict`: a later queue gets the slots that earlier ones leave free. `rotate`: equal
+   * shares. Weights: tasks in proportion to them while all queues have some, 1 to 1,000; 1 for a queue without a weight.
+   * Default `strict`. The shards of one queue always have equal shares.
    */
   readonly fairness?: Fairness;
   /** Maximum of stored succeeded tasks. 0 to 10,000,000. Default 1,000. */
@@ -186,9 +187,7 @@ const MAX_PAST_MS = 60_000;
 const MAX_SHARDS = 64;
 
 export function resolvePriorities(names: readonly string[]): readonly string[] {
-  if (!Array.isArray(names) || names.length < 1 || names.length > MAX_PRIORITIES) {
-    throw new ArgumentRangeError(`priorities must be 1 to ${MAX_PRIORITIES} names`);
-  }
+  requireArray('priorities', names, { min: 1, max: MAX_PRIORITIES });
   for (const name of names) {
     if (typeof name !== 'string' || !/^[\w.-]{1,32}$/.test(name)) {
       throw new ArgumentRangeError(

@@ -107,14 +107,17 @@ test.each<[string, unknown, unknown]>([
 });
 
 test.each<[string, QueueOptions, string]>([
-  ['no priorities', { priorities: [] }, 'priorities must be 1 to 16 names'],
-  ['17 priorities', { priorities: Array.from({ length: 17 }, (_, index) => `p${index}`) }, '1 to 16'],
+  ['no priorities', { priorities: [] }, 'priorities must have 1 to 16 items, got 0'],
+  [
+    '17 priorities',
+    { priorities: Array.from({ length: 17 }, (_, index) => `p${index}`) },
+    '1 to 16 items, got 17',
+  ],
   ['a priority twice', { priorities: ['a', 'a'] }, 'priorities must differ'],
   ['a priority with a comma', { priorities: ['a,b'] }, 'a priority must be'],
   ['an empty priority', { priorities: [''] }, 'a priority must be'],
   ['a priority with a newline', { priorities: ['a\n'] }, 'a priority must be'],
   ['a priority that is a number', { priorities: [1 as unknown as string] }, 'a priority must be'],
-  ['text in place of names', { priorities: 'high' as unknown as string[] }, 'priorities must be'],
   ['payloads of one byte', { maxPayloadBytes: 1 }, 'maxPayloadBytes'],
   ['payloads without limit', { maxPayloadBytes: Infinity }, 'maxPayloadBytes'],
 ])('a queue refuses %s', (_, options, message) => {
@@ -126,6 +129,12 @@ test('a queue refuses a client that is none, and names that are none', () => {
   expect(() => new Queue({} as typeof redis, 'q')).toThrow(TypeError);
   for (const name of ['', 'x'.repeat(1_025)]) expect(() => new Queue(redis, name)).toThrow(RangeError);
   expect(() => new Queue(redis, 7 as unknown as string)).toThrow(TypeError);
+});
+
+test('a queue refuses text in place of the names of its priorities', () => {
+  const create = (): unknown => new Queue(redis, 'q', { priorities: 'high' as unknown as string[] });
+  expect(create).toThrow(TypeError);
+  expect(create).toThrow('priorities must be an array, got string');
 });
 
 describe('misuse has a code, and its own class of error', () => {
