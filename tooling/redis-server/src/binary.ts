@@ -47,7 +47,7 @@ let found: Promise<RedisBinary> | undefined;
 /**
  * Finds a Redis >= 7.0 or a Valkey: REDIS_SERVER_BIN, `redis-server` or `valkey-server` on PATH, one that was unpacked before;
  * else gets one: Debian's package unpacked without root (about 2 s), brew, or as root dnf or apk. A candidate that is too old
- * or doesn't run is reported and passed over, except for REDIS_SERVER_BIN: who names a server gets that server or an error.
+ * or does not run is reported and skipped. REDIS_SERVER_BIN is never skipped: it is used, or an error is thrown.
  * The answer is remembered for the life of the process when no option but `onProgress` is given.
  * Refusal: {@link RedisNotFoundError}.
  */

@@ -1,4 +1,4 @@
-/** Channels of files: who gets what is sent, what there is, and uploads. */
+/** Channels of files: receivers, listed files, uploads. */
 import {
   Controller,
   Delete,

@@ -1,7 +1,7 @@
 /**
  * Ends the server without losing a request: readiness turns to 503 first, requests that have begun are answered, and
- * connections close as they fall idle. Fastify alone closes what is idle at that moment and then waits for the rest,
- * up to 72 s of keep-alive; to cut all connections at once loses requests.
+ * connections close as they fall idle. Fastify alone closes the connections that are idle at that moment, and waits up to
+ * 72 s for the others. Cutting all connections loses requests.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 

@@ -80,7 +80,7 @@ export class OpenQueues implements BeforeApplicationShutdown {
     return new Queue(this.#redis, name, { ...options, prefix: this.#prefix });
   }
 
-  /** Those who wait for tasks of this queue, whether it is there or not. */
+  /** The claims that wait for tasks of this queue, even if it does not exist. */
   claims(name: string): Claims {
     const kept = this.#claims.get(name);
     const claims =

@@ -8,8 +8,8 @@
  * become pending with the mark. The same worker, or the next one after a crash, adds them. Rejected: a mark for each segment, since every later
  * worker would have to make the same segments, with the same table and the same checkpoints.
  *
- * The marks of a file that never comes again are removed when it is done. A worker that stood still may wake up after that. The server refuses its
- * checkpoints by its clock: the lease has ended before another worker could count the file.
+ * The marks of a file that never comes again are removed when it is done. A paused worker may resume after that; the server refuses its checkpoints,
+ * since its lease has ended by the server's clock before another worker could count the file.
  */
 import { randomUUID } from 'node:crypto';
 import { type DayKeys, dayKeys, type DoneKeys, doneKeys } from '@mortise/api/aggregates';

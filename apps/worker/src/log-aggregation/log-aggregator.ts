@@ -17,9 +17,9 @@ const MAX_PAUSE_MS = 2_000;
 const MAX_DONE = 10_000;
 
 /**
- * Counts access logs, lines `IP DATE TIME EVENT`, by day and country, region and city. Each line is counted exactly once, however often and by
- * however many workers its file is begun, as long as the file keeps its id and its content and comes again within `markerMs`. The report of a
- * file has the lines that cannot be counted.
+ * Counts access logs, lines `IP DATE TIME EVENT`, by day and country, region and city. Each line is counted exactly once, even if
+ * several workers begin its file, or one worker begins it several times. The file must keep its id and its content, and come again within
+ * `markerMs`. The report of a file has the lines that cannot be counted.
  */
 export class LogAggregator {
   readonly #redis: RedisClient;

@@ -1,6 +1,6 @@
 /**
  * Telemetry of claims: counters by queue, and wait times. The attempts run in other programs, so there are no run times and no
- * spans. Task names have no part, since producers may send any number of them.
+ * spans. Task names are not attributes, since producers may send any number of them.
  */
 import type { Telemetry } from '@mortise/redis';
 import { SafeTelemetry } from '@mortise/redis';

@@ -83,8 +83,8 @@ if mayHandOff then
   end
 end
 
--- Priorities and shards never change, and an idle worker has registered under the stored settings. So a worker with the
--- expected ones says as much as a look at the settings.
+-- Priorities and shards never change, and idle workers are registered with the stored settings. An idle worker with the
+-- expected settings proves that they are stored. So the settings are not read.
 if not first then
   local stored = redis.call('GET', settings)
   if stored ~= expectedSettings then

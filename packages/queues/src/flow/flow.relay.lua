@@ -135,7 +135,7 @@ local function returnChildren(field)
   redis.call('HSET', outbox, field, struct.pack('>dHHBd', dueAt, count, from, tries, since))
 end
 
--- Backwards, so that one number tells what is left to delete.
+-- Backwards, so that one number is the count of remaining deletions.
 local function removeChildren(field)
   local value = redis.call('HGET', outbox, field)
   if not value then

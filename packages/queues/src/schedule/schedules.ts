@@ -99,7 +99,7 @@ export class Schedules {
     requireKey(key);
     const rule = requireRule(key, given);
     const stable = copyOptions(key, options);
-    // Refuses now what would be refused for each task.
+    // Refuses now each option that every task would be refused for.
     const request = this.#enqueuer.prepare(name, payload, taskOptionsOf(key, 0, options));
     const definition = encodeDefinition({ rule, name, payload, options: stable });
     await request.checking;
