@@ -34,22 +34,31 @@ afterAll(() => {
 function holding({ sha1 }: { readonly sha1: string }): {
   readonly client: typeof redis;
   readonly hold: () => () => void;
+  /** Whether every call has its reply. */
+  readonly isQuiet: () => boolean;
 } {
   let door: Promise<void> | undefined;
+  let underWay = 0;
   const client = new Proxy(redis, {
     get: (target, property) => {
       const value: unknown = Reflect.get(target, property);
       if (typeof value !== 'function') return value;
       if (property !== 'call' && property !== 'callBuffer') return value.bind(target);
       return async (command: string, args: string[]) => {
-        const reply: unknown = await value.call(target, command, ...args);
-        if (args[0] === sha1) await door;
-        return reply;
+        underWay += 1;
+        try {
+          const reply: unknown = await value.call(target, command, ...args);
+          if (args[0] === sha1) await door;
+          return reply;
+        } finally {
+          underWay -= 1;
+        }
       };
     },
   });
   return {
     client,
+    isQuiet: () => underWay === 0,
     hold() {
       let open!: () => void;
       const mine = new Promise<void>((resolve) => {
@@ -99,7 +108,7 @@ async function launch(
 }
 
 test('an attempt whose lease cannot be renewed is aborted at its earliest end, to the ms', async () => {
-  const { client, hold } = holding(heartbeaterRenew);
+  const { client, hold, isQuiet } = holding(heartbeaterRenew);
   const contexts: TaskContext[] = [];
   const { queue, errors } = await launch(client, (_, context) => {
     contexts.push(context);
@@ -111,6 +120,7 @@ test('an attempt whose lease cannot be renewed is aborted at its earliest end, t
   // Once it is renewed.
   await jest.advanceTimersByTimeAsync(LEASE_MS / 3);
   await settle();
+  await until(isQuiet);
   const release = hold();
   // Redis may count it from almost 1 ms earlier.
   await jest.advanceTimersByTimeAsync(LEASE_MS - 2);

@@ -717,6 +717,35 @@ describe('stop', () => {
     expect(run).toEqual([1, 2, 3]);
   });
 
+  test('during its first subscription leaves nothing that the next start meets', async () => {
+    const prefix = freshPrefix();
+    const client = connect();
+    const errors: unknown[] = [];
+    const attempts: number[] = [];
+    const t = (_: unknown, { attempt }: TaskContext): void => void attempts.push(attempt);
+    const worker = new Worker<Tasks>(client, ['q'], { t }, { prefix, onError: (error) => errors.push(error) });
+    await worker.start();
+    await worker.stop();
+    await worker.start();
+    const queue = new Queue<Tasks>(redis, 'q', { prefix });
+    await until(async () => (await redis.zcard(new QueueKeys('q', prefix).of.idle)) === 1);
+    await queue.enqueue('t', 1);
+    await until(() => attempts.length === 1);
+    await worker.stop();
+    expect([attempts, errors]).toEqual([[1], []]);
+  });
+
+  test('cancels a start that waits for the end of another stop', async () => {
+    const prefix = freshPrefix();
+    const worker = new Worker<Tasks>(redis, ['q'], { t: () => undefined }, { prefix });
+    await worker.start();
+    await Promise.all([worker.stop(), worker.start(), worker.stop()]);
+    expect(worker.isRunning).toBe(false);
+    await Promise.all([worker.stop(), worker.start(), worker.stop(), worker.start()]);
+    expect(worker.isRunning).toBe(true);
+    await worker.stop();
+  });
+
   test('is idempotent and legal before start', async () => {
     const { prefix } = newQueue();
     const worker = new Worker(redis, ['q'], { t: () => 1 }, { prefix });

@@ -117,7 +117,7 @@ export function requireArray<Items extends readonly unknown[]>(
 }
 
 /**
- * Refuses unknown options. Otherwise they would be silently ignored: a task with a misspelled delay would run at once.
+ * Refuses unknown options. Otherwise a task with a misspelled `delayMs` would run at once.
  *
  * @param what The owner of the options in the error: `Queue`, `enqueue`.
  */

@@ -17,6 +17,7 @@ import type { Listener } from './listener.js';
 import { ShardedSubscriber } from './sharded-subscriber.js';
 import { StandaloneSubscriber } from './standalone-subscriber.js';
 import type { Subscriber } from './subscriber.js';
+import { waitFor } from './wait-for.js';
 import { Waiter } from './waiter.js';
 
 interface Channel {
@@ -78,12 +79,13 @@ export class WaiterHub {
    * A waiter on the channel. Resolves when the server has confirmed the subscription: messages published from then on arrive.
    * Read the state in Redis after that, then wait. One round trip for the first waiter of a channel, none for further ones.
    * O(1). Close the waiter at the end. Rejects with ERR_CLIENT_CLOSED when the client was closed. Errors of ioredis pass
-   * through, after the time for which its options let a command wait for a connection.
+   * through, after the time for which its options let a command wait for a connection. An aborted `signal` ends the wait for
+   * the subscription, with its reason.
    *
    * @param channel On Cluster its hash tag decides its slot: build it with `EntityKeys.key`.
    * @param id Unique on the channel in this process, without `:`. `UNDELIVERED` receives the messages for absent ids.
    */
-  async waiter(channel: string, id: string): Promise<Waiter> {
+  async waiter(channel: string, id: string, signal?: AbortSignal): Promise<Waiter> {
     if (id === '' || id.includes(':') || id === EVERYONE) {
       throw new ArgumentTypeError(
         `a waiter's id must not be empty, "*" or contain ":", got ${JSON.stringify(id)}`,
@@ -95,7 +97,7 @@ export class WaiterHub {
     const waiter = new Waiter(channel, id, (closed) => this.#leave(closed));
     entry.waiters.set(id, waiter);
     try {
-      await entry.subscribed;
+      await waitFor(entry.subscribed, signal ? { signal } : {});
       return waiter;
     } catch (error) {
       waiter.close();

@@ -1,7 +1,7 @@
 /** Receives the messages of one channel, and subscribes again after an interruption. */
 import type { ErrorReporter, RedisClient, Wake } from '@mortise/redis';
 import type { Service } from './service.js';
-import { Loop, waitFor, WaiterHub } from '@mortise/redis';
+import { Loop, WaiterHub } from '@mortise/redis';
 
 export class WakeUps implements Service {
   readonly #loop: Loop;
@@ -18,14 +18,12 @@ export class WakeUps implements Service {
     onWake: (wake: Wake | undefined) => void,
   ) {
     const listen = async (signal: AbortSignal): Promise<number> => {
-      const opening = WaiterHub.of(redis).waiter(channel, id);
+      const waiter = await WaiterHub.of(redis).waiter(channel, id, signal);
       try {
-        const waiter = await waitFor(opening, { signal });
         onWake(undefined);
         for (;;) onWake(await waiter.next({ signal }));
       } finally {
-        // If Redis is away, the subscription may open long after the worker has stopped.
-        void opening.then((waiter) => waiter.close()).catch(() => undefined);
+        waiter.close();
       }
     };
     this.#loop = new Loop(`mortise channel ${channel}`, listen, {

@@ -57,6 +57,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /** Of a running worker, or of the next start. */
   #isPaused = false;
   #stopping: Promise<void> | undefined;
+  /** Whether the last of `start` and `stop` was `start`: the end of a stop may be awaited by both. */
+  #mayStart = false;
 
   /**
    * @param redis An ioredis client, used as it is and never closed.
@@ -100,11 +102,12 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Begins to run tasks, again after `stop`. Does not wait for Redis: while it is away, the worker retries with a backoff.
-   * Idempotent. Waits for a running `stop`.
+   * Idempotent. Waits for a running `stop`; a later `stop` cancels it.
    */
   async start(): Promise<void> {
+    this.#mayStart = true;
     while (this.#stopping) await this.#stopping;
-    if (this.#state === 'running') return;
+    if (this.#state === 'running' || !this.#mayStart) return;
     this.#state = 'running';
     const executor = new Executor({
       options: this.#options,
@@ -128,8 +131,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Fetches no tasks until `resume`. Running tasks and those of a call under way still run; a task that is handed off to this
-   * worker meanwhile goes back. Other workers go on (see `Queue.pause`). Idempotent, legal before `start`.
+   * Fetches no tasks until `resume`. Running tasks still run, and those of a call under way unless prefetched tasks went back; a
+   * task that is handed off to this worker meanwhile goes back. Other workers go on (see `Queue.pause`). Idempotent, legal before `start`.
    */
   pause(): void {
     this.#isPaused = true;
@@ -154,6 +157,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     requireOptions('stop', options, STOP_OPTIONS);
     const { graceMs = DEFAULTS.graceMs } = options;
     requireDuration('graceMs', graceMs, { min: 0, max: Infinity });
+    this.#mayStart = false;
     if (this.#state === 'running') {
       this.#state = 'stopping';
       this.#stopping = this.#stop(graceMs).finally(() => {
