@@ -69,7 +69,7 @@ export class AddressBook<Payload = unknown> {
 
   /**
    * Adds many entries from an iterable, reading and sending at the same time: a million names take no more memory than a
-   * thousand. Redis works 40 µs for a handle and 100 to 160 for a name of two words. The book is complete for all entries
+   * thousand. Redis needs 40 µs for an entry that is only a key, and 100 to 160 µs for a name of two words. The book is complete for all entries
    * that were sent before an error, a crash or an abort; repeating the load is safe. Entries whose reply was lost don't
    * count as new. Entries with one key keep their order.
    * Other callers may change and read the book during the load.

@@ -27,7 +27,7 @@ export interface BookEntry<Payload = unknown> {
 export interface StoredEntry {
   readonly id: string;
   readonly members: readonly string[];
-  /** Empty for a handle. */
+  /** Empty for an entry that is only a key. */
   readonly card: string;
 }
 

@@ -21,7 +21,7 @@ export type Edit = 0 | 1 | 2;
 export interface FoundMember {
   readonly member: string;
   readonly rank: string;
-  /** Empty for a handle. */
+  /** Empty for an entry that is only a key. */
   readonly card: string;
   readonly edit: Edit;
 }

@@ -3,7 +3,7 @@
  * batches. At 10,000 rows per second these were 38 instead of 250 rows in a query, and twice the CPU of Redis per row.
  *
  * A full batch is followed by a window too, because the remaining rows would make a small batch. At 10,500 rows per second
- * every second batch would have 13 rows. Only rows that are late by then are leased at once. Processes that share a table
+ * every second batch would have 13 rows. Late rows are leased at once; all others wait for the window. Processes that share a table
  * lengthen their windows, so that together they lease as often as one alone.
  */
 
@@ -34,7 +34,7 @@ export class BatchWindow {
   /** @param hasWaited Whether rows were due earlier and waited only for `endsAt`. */
   leased({ rows, isFull, lateMs }: LeasedBatch, leasedAt: number, hasWaited: boolean): void {
     if (rows > 0 && (hasWaited || lateMs > WINDOW_MS)) {
-      // Rows leased by other processes leave less lateness than the window.
+      // If other processes lease rows too, the rows here are late by less than the window.
       const windowMs = this.#windowMs + (WINDOW_MS - lateMs) / 2;
       this.#windowMs = Math.max(WINDOW_MS, Math.min(MAX_WINDOW_MS, windowMs));
     }

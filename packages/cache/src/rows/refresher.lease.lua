@@ -6,8 +6,8 @@
 -- Failed rows have a set and a script of their own (refresher.lease-failed.lua). This script only returns when they are due.
 --
 -- A clock that goes back, as after a failover, leaves rows and leases further ahead than they are ever planned. After that,
--- each call checks some rows and packs and makes those due that are too far ahead, until one whole round has found none. Once
--- a second a few are checked in any case, because only leases record what the clock was.
+-- each call checks some rows and packs and makes those due that are too far ahead, until one whole round has found none. A few
+-- are checked every second in any case, because only leases record the earlier clock.
 --
 -- Rows that were refreshed together form a pack, which is leased as a whole. The row or pack that has been due for longest
 -- comes first. Single rows wait a moment for others to become due with them: beside a full pack there is no room for them. A
@@ -52,7 +52,7 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
 
--- Usually neither exists, which one command tells.
+-- Usually neither key exists; one EXISTS checks both.
 local isWell = redis.call('EXISTS', source, failed) == 0
 local down = isWell and {} or redis.call('HMGET', source, 'opensAt', 'limit')
 local limit, isProbe = batch, false

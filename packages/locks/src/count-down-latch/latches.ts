@@ -30,7 +30,7 @@ export class Latches {
     this.#hub = WaiterHub.of(redis);
   }
 
-  /** Resolves to what remains after it. */
+  /** Resolves to the remaining count. */
   countDown(terms: LatchTerms, id: string, by: number): Promise<number> {
     return this.#countDowns.submit(`${keyOf(terms)} ${terms.keepMs}`, { terms, id, by });
   }

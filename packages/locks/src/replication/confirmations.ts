@@ -3,7 +3,7 @@
  * connection. A round writes the new leases, then sends one WAIT for them and for all that are still open. WAIT uses the
  * smallest number of replicas that any of them needs, so a lease that needs more replicas than exist delays no other.
  *
- * A WAIT in vain delays later leases, so the first one is short. Its time doubles while the replicas don't acknowledge:
+ * A WAIT that times out delays later leases, so the first one is short. Its time doubles while the replicas don't acknowledge:
  * otherwise a slow replica would never count while new leases keep coming.
  */
 import type { RedisClient } from '@mortise/redis';

@@ -2,8 +2,8 @@
  * The state of one chat for all followers in this process: one subscription, one read of its head, and the tail: the newest pushed
  * frames. A follower is a position in the tail. So a push costs Redis one delivery for each process, and is kept once.
  *
- * The tail may be incomplete. A follower takes from it only an entry that continues after its last delivered id, and fetches the
- * others from the log. After an interruption a leave may have been missed: then each follower reads its cursor again before it
+ * The tail may have gaps. A follower takes an entry from it only if the entry has the next id; it fetches all others from
+ * the log. After an interruption a leave may have been missed: then each follower reads its cursor again before it
  * takes anything. Rejected: a queue for each follower, which is either small or needs the memory 1,000 times.
  */
 import type { Listener } from '@mortise/redis';

@@ -4,8 +4,8 @@ import { ChatFeed } from './chat-feed.js';
 import { ChatHeads } from './chat-heads.js';
 
 /**
- * The head of a silent chat is read after this time. The hub reports interrupted subscriptions, so this is for silent
- * losses. Examples are a RESP3 connection without its peer or after an `unsubscribe()` of the caller, and a FLUSHALL. One
+ * The head of a silent chat is read after this time. The hub reports interruptions. This read finds losses that
+ * nobody reports: a RESP3 connection without its peer or after an `unsubscribe()` of the caller, and a FLUSHALL. One
  * ZMSCORE for each chat, in pipelines.
  */
 export const RECHECK_MS = 60_000;

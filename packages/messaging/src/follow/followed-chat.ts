@@ -168,7 +168,7 @@ export class FollowedChat implements FeedFollower {
   left(endSeq: number, toId: number, ackedId: number): void {
     if (this.#end || !this.#isLive) return;
     this.acked(ackedId);
-    // They may have come back before, with a cursor up to this one.
+    // The member may have joined again before this leave, with a cursor up to this one.
     if (!this.#isSure && !this.#absence) this.#buffer.passTo(ackedId);
     this.#finish({ type: 'left', endSeq, toId, isStored: true, reportGap: true });
   }
@@ -249,11 +249,11 @@ export class FollowedChat implements FeedFollower {
       } else if (this.#generation !== this.#feed.generation) {
         return;
       } else if (!isUseful) {
-        // The read that this starts ends the fetch.
+        // The read started here ends the fetch.
         this.#feed.doubt();
         return;
       } else if (this.#buffer.hasGap) {
-        // So does this one. Dropped entries are not a gap if the member has acked them, perhaps elsewhere.
+        // The read started here ends the fetch too. Dropped entries are not a gap if the member has acked them elsewhere.
         this.look();
         return;
       }

@@ -16,7 +16,7 @@ const MAX_CHATS = 50_000;
 /** The last read of a chat, and the end of its validity, by `performance.now()`. */
 interface Look {
   readonly until: number;
-  /** Whether its log had entries that others have yet to read; then it tells nothing. */
+  /** Whether other members have unread entries in its log. Then EXISTS proves nothing. */
   readonly isInUse: boolean;
 }
 

@@ -46,9 +46,9 @@ export class FileChannel {
   }
 
   /**
-   * Adds a receiver for files that are listed from now on. Returns false if it exists already, also when a lost reply made
-   * the client repeat the call. Senders must name the same receivers from then on (`receivers`). Repeating it is safe. One script, O(listed files). Throws ERR_CHANNEL_ENDED,
-   * ERR_TOO_MANY_RECEIVERS.
+   * Adds a receiver for files that are listed from now on. Returns false for an existing receiver; after a lost reply, the
+   * answer to a resend is false. Senders must name the same receivers from then on (`receivers`). Repeating it is safe.
+   * One script, O(listed files). Throws ERR_CHANNEL_ENDED, ERR_TOO_MANY_RECEIVERS.
    */
   async join(receiver: string): Promise<boolean> {
     const { redis, channel, channelKeys } = this.#context;
@@ -231,7 +231,7 @@ export class FileChannel {
 
   /**
    * Removes the file from the list if all receivers are done with it. Call it after writing a file that may have been
-   * removed during that.
+   * removed meanwhile.
    */
   async complete(file: FileRef): Promise<void> {
     await this.#completion.finish(await this.#requireKnown(file), [], '');

@@ -1,7 +1,7 @@
 /**
  * Reads the chunks of a file from a receiver's cursor on, up to two ahead, each by one GET. One GET is under way at a time,
- * so that the memory of Redis holds one reply for each receiver. The writer's wake-ups tell the number of chunks. The head
- * of the file is read at its end, when a chunk is missing, and after a bounded time.
+ * so that the memory of Redis holds one reply for each receiver. Messages of the writer contain the number of chunks. The
+ * head of the file is read at its end, when a chunk is missing, and after a bounded time.
  *
  * A failover may lose chunks that were read. The sender sends them again, perhaps with other boundaries, so acks of them no
  * longer apply. The reader then returns to its cursor in Redis and skips the bytes that it has delivered.

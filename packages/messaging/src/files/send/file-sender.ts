@@ -144,8 +144,8 @@ export class FileSender {
   /**
    * Ends the channel: no more files. Receivers that are done with all files finish; files in transit are still delivered.
    * When all receivers are done with all files, the channel is deleted, except for a key that tells late receivers of its
-   * end for a minute. Files lost by a failover are sent again first. Repeating it is safe. Three round trips. Throws
-   * ERR_FILE_FORGOTTEN, and then the channel goes on.
+   * end for a minute. Files that a failover has lost are sent again first. Repeating it is safe. Three round trips.
+   * Throws ERR_FILE_FORGOTTEN, and then the channel goes on.
    */
   async end(): Promise<void> {
     await this.#sent.complete(undefined);
