@@ -1,72 +1,29 @@
-/** The program as it is run: what it needs to start, and how it ends. It is the build: `npm run build` comes first. */
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+/** The program as it is run: how it starts and ends, with requests, streams and transfers under way, and when it is killed. */
 import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, get, request } from 'node:http';
 import type { Socket } from 'node:net';
+import { connect as connectTo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { freshPrefix } from '@mortise/test-kit';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { connect, freshPrefix } from '@mortise/test-kit';
 
-import { LONG_TIMEOUTS } from './fixture/api.js';
-import { REDIS_URL, until } from './fixture/redis.js';
+import { DEFAULT_TIMEOUTS } from './fixture/api.js';
+import { digestOf, MIB, numbered, RemoteChannel } from './fixture/files.js';
+import type { Program } from './fixture/program.js';
+import { boot, run, runExample } from './fixture/program.js';
+import { keysOf, REDIS_URL, until } from './fixture/redis.js';
+import { EventReader, SocketClient } from './fixture/streams.js';
 
-const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const redis = connect();
+const STREAMS = 200;
 /** Many programs at once on a busy machine. */
 const BOOT_DEADLINE_MS = 100_000;
 /** Less than that for which Fastify, left alone, would keep idle connections. */
 const KEEP_ALIVE_MS = 40_000;
-const children = new Set<ChildProcess>();
-
-function run(env: Record<string, string>): ChildProcess {
-  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  children.add(child);
-  child.once('exit', () => children.delete(child));
-  return child;
-}
-
-afterAll(() => {
-  for (const child of children) child.kill('SIGKILL');
-});
-
-interface LogEntry {
-  readonly msg: string;
-  readonly url?: string;
-}
-
-interface Program {
-  readonly child: ChildProcess;
-  readonly url: string;
-  readonly lines: readonly LogEntry[];
-}
-
-/** Starts the API, and gives its address as it stands in the log. */
-async function boot(env: Record<string, string> = {}): Promise<Program> {
-  const child = run({ REDIS_URL, PORT: '0', MORTISE_PREFIX: freshPrefix(), ...env });
-  const lines: LogEntry[] = [];
-  let rest = '';
-  child.stdout!.on('data', (chunk: Buffer) => {
-    const parts = (rest + chunk.toString()).split('\n');
-    rest = parts.pop()!;
-    lines.push(...parts.map((line) => JSON.parse(line) as LogEntry));
-  });
-  const isUp = async (): Promise<LogEntry | undefined> => lines.find(({ msg }) => msg === 'listening');
-  const { url } = await until('the address', isUp, BOOT_DEADLINE_MS);
-  return { child, url: url!, lines };
-}
-
-async function endOf(
-  child: ChildProcess,
-  signal: NodeJS.Signals,
-): Promise<{ code: number | null; ms: number }> {
-  const startedAt = performance.now();
-  child.kill(signal);
-  const [code] = (await once(child, 'exit')) as [number | null];
-  return { code, ms: performance.now() - startedAt };
-}
+/** Less than that for which connections would be waited for: of these there is no end. */
+const END_MS = 60_000;
 
 function begin(url: string, agent: Agent, body: string): ClientRequest {
   const outgoing = request(`${url}/v1/market/players/frank`, {
@@ -79,32 +36,37 @@ function begin(url: string, agent: Agent, body: string): ClientRequest {
 }
 
 describe('the program', () => {
-  const programs: Program[] = [];
-
-  /** Asks so often that the lines of that don't fit into the pipe, which nobody reads from now on. */
+  /** Sends so many requests that their lines don't fit into the pipe, which nobody reads from now on. */
   async function fillLog({ child, url }: Program): Promise<void> {
     child.stdout!.removeAllListeners('data').pause();
-    for (let round = 0; round < 30; round += 1) {
-      await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${url}/v1/locks/free`)).text()));
-    }
+    const { hostname, port } = new URL(url);
+    const ask = `GET /health/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${'x'.repeat(64)}\r\n`;
+    const socket = connectTo(Number(port), hostname);
+    socket.write(`${ask}\r\n`.repeat(1_499) + `${ask}Connection: close\r\n\r\n`);
+    expect((await text(socket)).match(/HTTP\/1\.1 200 /g)).toHaveLength(1_500);
   }
 
   // They start side by side, because most of a start is waiting for a core to load the modules.
+  let programs: Program[];
   beforeAll(async () => {
     const envs: Record<string, string>[] = [
-      LONG_TIMEOUTS,
-      { REQUEST_DEADLINE_MS: '4000' },
       {},
-      { REDIS_URL: 'redis://127.0.0.1:1' },
-      { ...LONG_TIMEOUTS, SHUTDOWN_DELAY_MS: '3000' },
-      LONG_TIMEOUTS,
-      LONG_TIMEOUTS,
+      { ...DEFAULT_TIMEOUTS, REQUEST_DEADLINE_MS: '4000' },
+      DEFAULT_TIMEOUTS,
+      { ...DEFAULT_TIMEOUTS, REDIS_URL: 'redis://127.0.0.1:1' },
+      { SHUTDOWN_DELAY_MS: '3000' },
+      {},
     ];
-    programs.push(...(await Promise.all(envs.map(boot))));
+    programs = await Promise.all(envs.map(boot));
   }, BOOT_DEADLINE_MS);
 
   test('refuses a wrong environment with all that is wrong, and exit code 1', async () => {
-    const child = run({ PORT: 'x', LOG_LEVEL: 'loud', REDIS_URL: 'http://x', REDIS_SENTINEL_NAME: 'main' });
+    const child = run('main', {
+      PORT: 'x',
+      LOG_LEVEL: 'loud',
+      REDIS_URL: 'http://x',
+      REDIS_SENTINEL_NAME: 'main',
+    });
     const [stderr, stdout, [code]] = await Promise.all([
       text(child.stderr!),
       text(child.stdout!),
@@ -119,7 +81,7 @@ describe('the program', () => {
 
   test('ends with exit code 1 when its port is taken', async () => {
     const { url } = programs[0]!;
-    const child = run({ REDIS_URL, PORT: new URL(url).port });
+    const child = run('main', { REDIS_URL, PORT: new URL(url).port });
     const [stderr, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit')]);
     expect(code).toBe(1);
     expect(stderr).toContain('EADDRINUSE');
@@ -150,7 +112,7 @@ describe('the program', () => {
   });
 
   test('on SIGTERM answers what has begun, closes what is idle, and ends', async () => {
-    const { child, url } = programs[1]!;
+    const { url, end } = programs[1]!;
     const agent = new Agent({ keepAlive: true });
     await Promise.all(
       Array.from({ length: 20 }, async () => {
@@ -177,7 +139,7 @@ describe('the program', () => {
     // Once another request is answered, the one that began before it has arrived.
     await fetch(`${url}/health/ready`);
 
-    const ended = endOf(child, 'SIGTERM');
+    const ended = end('SIGTERM');
     await until('no more connections', async () => {
       try {
         await fetch(`${url}/health/live`);
@@ -199,26 +161,26 @@ describe('the program', () => {
   });
 
   test('does not wait for a request that never arrives whole', async () => {
-    const { child, url } = programs[2]!;
+    const { url, end } = programs[2]!;
     const stuck = begin(url, new Agent({ keepAlive: true }), 'x'.repeat(100));
     stuck.write('{');
     await once(stuck, 'socket');
     await fetch(`${url}/health/ready`);
-    const { code, ms } = await endOf(child, 'SIGTERM');
+    const { code, ms } = await end('SIGTERM');
     expect(code).toBe(0);
     expect(ms).toBeLessThan(KEEP_ALIVE_MS);
   });
 
   test('ends as fast on SIGINT, and while Redis is away', async () => {
-    const { child, url } = programs[3]!;
+    const { url, end } = programs[3]!;
     expect((await fetch(`${url}/health/ready`)).status).toBe(503);
-    const { code, ms } = await endOf(child, 'SIGINT');
+    const { code, ms } = await end('SIGINT');
     expect(code).toBe(0);
     expect(ms).toBeLessThan(KEEP_ALIVE_MS);
   });
 
   test('says that it is not ready for SHUTDOWN_DELAY_MS, serves meanwhile, then ends who waits for a lock', async () => {
-    const { child, url } = programs[4]!;
+    const { url, end } = programs[4]!;
     const take = (waitMs: number): Promise<Response> =>
       fetch(`${url}/v1/locks/busy/acquire`, {
         method: 'POST',
@@ -230,7 +192,7 @@ describe('the program', () => {
     const look = async (): Promise<{ queueLength: number }> =>
       (await fetch(`${url}/v1/locks/busy`)).json() as Promise<{ queueLength: number }>;
     await until('the wait', async () => (await look()).queueLength === 1);
-    const ended = endOf(child, 'SIGTERM');
+    const ended = end('SIGTERM');
     const notReady = await until('503', async () => {
       const response = await fetch(`${url}/health/ready`);
       return response.status === 503 && ((await response.json()) as { type: string });
@@ -243,15 +205,164 @@ describe('the program', () => {
   });
 
   test('ends on SIGTERM, and answers until then, while nobody reads its log', async () => {
-    await fillLog(programs[5]!);
-    expect((await endOf(programs[5]!.child, 'SIGTERM')).code).toBe(0);
+    await fillLog(programs[0]!);
+    expect((await programs[0]!.end('SIGTERM')).code).toBe(0);
   });
 
   test('ends on SIGTERM, and answers until then, when the reader of its log has gone', async () => {
-    const { child, url } = programs[6]!;
-    await fillLog(programs[6]!);
+    const { child, url, end } = programs[5]!;
+    await fillLog(programs[5]!);
     child.stdout!.destroy();
     await fetch(`${url}/v1/locks/free`);
-    expect((await endOf(child, 'SIGTERM')).code).toBe(0);
+    expect((await end('SIGTERM')).code).toBe(0);
   });
 });
+
+test('SIGTERM ends 200 streams of each kind, also those that nobody reads, and the program', async () => {
+  const { url, send, end } = await boot();
+  const create = async (chatId: string, member: string): Promise<boolean> => {
+    const body = { sender: 'frank', members: [member], chatId };
+    return (await send({ method: 'POST', path: '/v1/chats', body })).status < 300;
+  };
+  await until('Redis', () => create('garage', 'bill'));
+  await create('attic', 'lazy');
+  const post = (chatId: string, body: unknown): Promise<unknown> =>
+    send({ method: 'POST', path: `/v1/chats/${chatId}/messages`, body: { sender: 'frank', body } });
+  const readers = await Promise.all(
+    Array.from({ length: STREAMS }, () => EventReader.open(url, '/v1/members/bill/events')),
+  );
+  const sockets = await Promise.all(
+    Array.from({ length: STREAMS }, () => SocketClient.subscribe(url, 'bill')),
+  );
+  await post('garage', 'hello');
+  await Promise.all([...readers, ...sockets].map((stream) => stream.count(1)));
+  // These clients never read the end.
+  const deafReader = await EventReader.open(url, '/v1/members/lazy/events');
+  const deafSocket = await SocketClient.subscribe(url, 'lazy');
+  deafReader.response.pause();
+  deafSocket.socket.pause();
+  for (let n = 0; n < 150; n += 50)
+    await Promise.all(Array.from({ length: 50 }, () => post('attic', 'x'.repeat(60_000))));
+
+  const { code, ms } = await end('SIGTERM');
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(END_MS);
+  await Promise.all(readers.map((reader) => reader.end()));
+  const closed = await Promise.all(sockets.map((client) => client.close()));
+  expect(new Set(closed.map(({ code: how, reason }) => `${how} ${reason}`))).toEqual(
+    new Set(['1001 shutting down']),
+  );
+  expect(new Set(readers.map(({ events }) => JSON.stringify(events.at(-1))))).toEqual(
+    new Set([JSON.stringify({ event: 'dropped', data: { reason: 'shutting-down' } })]),
+  );
+  deafSocket.socket.terminate();
+  deafReader.close();
+}, 200_000);
+
+/** The API with a channel of files, ready. */
+async function bootLogs(
+  prefix: string,
+  env: Record<string, string> = {},
+): Promise<Program & { logs: RemoteChannel }> {
+  const program = await boot({ MORTISE_PREFIX: prefix, ...env });
+  const { send } = program;
+  await until('readiness', async () => (await send({ path: '/health/ready' })).status === 200);
+  return { ...program, logs: new RemoteChannel(program, 'logs') };
+}
+
+test('an upload and a download go on at another process when the API is killed', async () => {
+  const prefix = freshPrefix();
+  const first = await bootLogs(prefix);
+  await first.logs.join('ann');
+  const body = numbered(6 * MIB);
+  const headers = { 'idempotency-key': 'day-1', 'content-digest': digestOf(body) };
+  const uploading = first.logs.begin('day-1.log', headers);
+  await uploading.write(body.subarray(0, 4 * MIB));
+  await first.logs.bytes(1, 3 * MIB);
+  const download = await first.logs.open(1, 'ann');
+  await download.reached(2 * MIB);
+  await first.end('SIGKILL');
+  expect((await download.ended()).end).toBe('broken');
+  await expect(uploading.answer).rejects.toMatchObject({ code: 'ECONNRESET' });
+
+  const { logs, end } = await bootLogs(prefix);
+  const got = download.content;
+  const range = { range: `bytes=${got.length}-` };
+  // It is still there, although nobody writes it at present.
+  const part = await (await logs.open(1, 'ann', { range: `bytes=${3 * MIB - 1}-` })).ended();
+  expect(part.response.statusCode).toBe(206);
+  const again = await logs.upload(body, 'day-1.log', headers);
+  expect([again.status, again.json]).toMatchObject([201, { number: 1, bytes: 6 * MIB }]);
+  expect(again.json.resumedAt).toBeGreaterThanOrEqual(3 * MIB);
+  const rest = await (await logs.open(1, 'ann', range)).ended();
+  expect(Buffer.concat([got, rest.content]).equals(body)).toBe(true);
+  expect(rest.response.headers['repr-digest']).toBe(digestOf(body));
+  await logs.done(1, 'ann');
+  expect((await keysOf(redis, prefix)).filter((key) => key.includes('%%'))).toEqual([]);
+  await end('SIGKILL');
+}, 120_000);
+
+test('an upload that is lost with its process is reported to receivers, and its room is free again', async () => {
+  const prefix = freshPrefix();
+  const env = {
+    FILE_RESUME_MS: '200',
+    FILE_BUDGET_BYTES: String(4 * MIB),
+    FILE_WINDOW_BYTES: String(4 * MIB),
+  };
+  const first = await bootLogs(prefix, env);
+  await first.logs.join('ann');
+  const uploading = first.logs.begin('day-1.log');
+  await uploading.write(numbered(MIB));
+  await first.logs.bytes(1, MIB / 2);
+  const download = await first.logs.open(1, 'ann');
+  await download.reached(MIB / 2);
+  await first.end('SIGKILL');
+
+  const second = await bootLogs(prefix, env);
+  const range = { range: `bytes=${(await download.ended()).bytes}-` };
+  const lost = await until('it to be given up', async () => {
+    const answer = await second.logs.api.send({ path: second.logs.pathOf(1, 'ann'), headers: range });
+    return answer.status === 409 && answer;
+  });
+  expect(lost.json).toMatchObject({
+    type: 'https://mortise.dev/problems/file-aborted',
+    reason: 'The upload was lost',
+  });
+  await second.logs.done(1, 'ann');
+  expect((await second.logs.upload('next')).status).toBe(201);
+  await second.end('SIGKILL');
+}, 120_000);
+
+test('SIGTERM ends uploads and downloads that are under way, with 503, and the program', async () => {
+  const prefix = freshPrefix();
+  const program = await bootLogs(prefix, { REQUEST_DEADLINE_MS: '2000' });
+  const { logs } = program;
+  await logs.join('ann');
+  const uploading = logs.begin('kept.log', { 'idempotency-key': 'kept' });
+  await uploading.write(numbered(MIB));
+  await logs.bytes(1, MIB / 2);
+  const download = await logs.open(1, 'ann');
+  await download.reached(MIB / 2);
+  const { code } = await program.end('SIGTERM');
+  expect(code).toBe(0);
+  expect((await download.ended()).end).toBe('broken');
+  expect(await uploading.answer).toMatchObject({
+    status: 503,
+    json: { type: 'https://mortise.dev/problems/shutting-down' },
+  });
+  // With a key it is kept for whoever goes on with it.
+  expect((await keysOf(redis, prefix)).some((key) => key.includes(':chunk:'))).toBe(true);
+}, 120_000);
+
+test.each([
+  ['two clients of the Fake Garage lose nothing and see nothing twice when the API is killed', 'fake-garage'],
+  ['a log larger than its window arrives whole at both receivers when the API is killed', 'log-delivery'],
+  ['guild members are completed, picked and refused as the example says', 'guild-mentions'],
+])(
+  '%s',
+  async (_, example) => {
+    const { printed, expected } = await runExample(example);
+    expect(printed).toEqual(expected);
+  },
+  200_000,
+);
