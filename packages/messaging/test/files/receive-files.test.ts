@@ -108,8 +108,15 @@ test('a file that is neither done nor failed stops the iteration, and comes agai
   await channel.sender().send(Readable.from(['x']), { name: 'a' });
   const files = channel.receiver().files();
   const { value: file } = await files.next();
-  await expect(file!.done()).rejects.toThrow('was not read to its end');
-  await expect(files.next()).rejects.toThrow('neither done() nor failed');
+  await expect(file!.ack()).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
+  await expect(file!.done()).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARG',
+    message: expect.stringContaining('was not read to its end'),
+  });
+  await expect(files.next()).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARG',
+    message: expect.stringContaining('neither done() nor failed'),
+  });
   await channel.sender().end();
   expect(await readAll(channel.receiver())).toEqual({ a: 'x' });
   await expect(channel.receiver('r2').files().next()).resolves.toMatchObject({ done: true });

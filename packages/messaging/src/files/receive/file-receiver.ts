@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { disposable, encodeName, LeaseLostError, Loop, requireName } from '@mortise/redis';
+import { ArgumentTypeError, disposable, encodeName, LeaseLostError, Loop, requireName } from '@mortise/redis';
 import { ChannelRefusedError } from '../errors.js';
 import { persisted } from '../../persist.js';
 import { channelReceive } from '../../scripts.gen.js';
@@ -56,7 +56,7 @@ export class FileReceiver {
   }
 
   async *#files(signal: AbortSignal | undefined): AsyncGenerator<IncomingFile, void, void> {
-    if (this.#isRunning) throw new TypeError(`receiver "${this.#receiver}" is running`);
+    if (this.#isRunning) throw new ArgumentTypeError(`receiver "${this.#receiver}" is running`);
     this.#isRunning = true;
     const lost = new AbortController();
     const ending = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal;
@@ -111,7 +111,9 @@ export class FileReceiver {
           const file = this.#fileOf(look.number, look.entry, token, lease, ending);
           yield file;
           if (!file.isFinished) {
-            throw new TypeError(`file "${file.name}" was neither done() nor failed: it will come again`);
+            throw new ArgumentTypeError(
+              `file "${file.name}" was neither done() nor failed: it will come again`,
+            );
           }
         } else if (look.isEnded) return;
         else await updates.wait(RECHECK_MS, ending);

@@ -1,6 +1,6 @@
 /** A file read by one receiver, perhaps while it is still written. */
 import { Readable } from 'node:stream';
-import { disposable, LeaseLostError } from '@mortise/redis';
+import { ArgumentTypeError, disposable, LeaseLostError } from '@mortise/redis';
 import { FileForgottenError, FileUnreadableError } from '../errors.js';
 import { ChunkReader } from './chunk-reader.js';
 import type { FilesContext } from '../context.js';
@@ -86,7 +86,7 @@ export class IncomingFile {
   }
 
   async *#blocks(limits: ReadLimits): AsyncGenerator<Buffer, void, void> {
-    if (this.#isRead) throw new TypeError(`file "${this.name}" is being read, or was`);
+    if (this.#isRead) throw new ArgumentTypeError(`file "${this.name}" is being read, or was`);
     this.#isRead = true;
     const reader = await ChunkReader.open(this.#context, this.#reading);
     this.#reader = reader;
@@ -130,7 +130,7 @@ export class IncomingFile {
    * `autoAck: false`, call it before a whole window is delivered. Repeating it is safe. One script.
    */
   async ack(): Promise<void> {
-    if (!this.#reader) throw new TypeError(`file "${this.name}" was not read`);
+    if (!this.#reader) throw new ArgumentTypeError(`file "${this.name}" was not read`);
     await this.#ackUpTo(this.#reader, this.offset);
   }
 
@@ -141,7 +141,7 @@ export class IncomingFile {
    */
   async done(): Promise<void> {
     if (!this.#isAtEnd)
-      throw new TypeError(`file "${this.name}" was not read to its end: fail() gives it up`);
+      throw new ArgumentTypeError(`file "${this.name}" was not read to its end: fail() gives it up`);
     if ((await this.#finish()) === 'forgotten') throw new FileForgottenError(this.name);
   }
 
