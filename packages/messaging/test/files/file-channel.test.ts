@@ -371,3 +371,22 @@ test('misuse is refused at construction', () => {
   expect(() => new FileChannel({} as never, 'a')).toThrow(TypeError);
   expect(SMALL.leaseMs).toBe(300);
 });
+
+test('a file whose receivers are done before its end leaves the list, and its keys go', async () => {
+  const channel = new Channel(redis);
+  const files = channelOf(channel);
+  await files.join('r1');
+  let number = 0;
+  async function* nothingYet(): AsyncGenerator<Buffer> {
+    await files.done('r1', number);
+    yield* [];
+  }
+  await channel.sender().send(nothingYet(), {
+    name: 'a',
+    onListed: (listed) => {
+      number = listed.number;
+    },
+  });
+  await expect(files.file(number)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_FILE' });
+  expect((await channel.keys()).filter((key) => /^(file:|chunk:|file-cursors:)/.test(key))).toEqual([]);
+});

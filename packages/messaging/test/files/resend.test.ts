@@ -70,6 +70,21 @@ const WRITES: Record<
       return { ...sent, ids: [typeof fileId, typeof epoch] };
     },
   ],
+  'send of a file whose receivers are done before its end': [
+    joined,
+    async ({ sender, files }) => {
+      let number = 0;
+      async function* nothingYet(): AsyncGenerator<Buffer> {
+        await files.done('r1', number);
+        yield* [];
+      }
+      const onListed = (listed: { number: number }): void => {
+        number = listed.number;
+      };
+      const { bytes } = await sender.send(nothingYet(), { id: 'a', name: 'a', onListed });
+      return bytes;
+    },
+  ],
   abort: [leaveOpen, ({ sender }) => sender.abort('a', 'a test')],
   'FileReceiver.done': [sendOne, (clients) => read(clients, 'done')],
   'FileReceiver.fail': [sendOne, (clients) => read(clients, 'fail')],

@@ -14,6 +14,7 @@ import type { SealedChunk } from './chunk-pipeline.js';
 import type { FileKeys } from '../keys.js';
 import { fileClose, fileCommit, fileOpen, fileRenew } from '../../scripts.gen.js';
 import { CHUNK_HEADER_BYTES, writeHeader } from '../chunk.js';
+import { LINGER_MS } from '../completion.js';
 import { FileUpdates } from '../file-updates.js';
 import type { FileHead } from '../file-head.js';
 import { chunkKeys, readHead } from '../file-head.js';
@@ -25,6 +26,7 @@ const LOST = -1;
 const ENDED = -2;
 const NOT_STORED = -3;
 const UNREAD = -4;
+const UNNEEDED = 2;
 
 /** The file, its writer and its receivers. */
 interface WrittenFile extends FileId {
@@ -310,13 +312,21 @@ export class FileWriter {
           events: this.#keys.events,
           chunks: [this.#keys.chunk(this.#token, head?.chunks ?? this.chunks), ...stored],
         },
-        { publish: hub.publishCommand, token: this.#token, state, detail, keepMs: this.#limits.keepMs },
+        {
+          publish: hub.publishCommand,
+          token: this.#token,
+          state,
+          detail,
+          keepMs: this.#limits.keepMs,
+          lingerMs: LINGER_MS,
+        },
       )) as number;
     });
     if (reply === LOST && !this.isUnread) this.#throwRefused(LOST);
     this.#isEnded = true;
+    this.isUnread ||= reply === UNNEEDED;
     if (await forgotten) this.#fail(new FileForgottenError(this.#name));
-    return reply === 1;
+    return reply > 0;
   }
 
   /** Releases the lease, so that another writer can continue at once. Ignores errors. */

@@ -12,16 +12,20 @@
 --   state        closed or aborted
 --   detail       the SHA-256 in hex, or the reason
 --   keepMs        ms
+--   lingerMs     ms; the lifetime of a closed file that no receiver needs
 -- RETURNS
---   1, also when this writer has ended it so before; 0 when it had ended otherwise; -1: another writer has the file
+--   1, also when this writer has ended it so before, or 2 when no receiver needs the closed file; 0 when it had ended otherwise;
+--   -1: another writer has the file
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
-local publish, token, state, detail, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local publish, token, state, detail, keepMs, lingerMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local n, held, present, freedBytes, stored = unpack(redis.call('HMGET', file, 'n', 'token', 'state', 'freedBytes', 'stored'))
+-- The head of an aborted file stays until its id is free, see src/files/completion.ts.
+local isNeeded = state == 'aborted' or redis.call('EXISTS', cursors) == 1
 if held ~= token then
   return -1
 elseif present ~= 'open' then
-  return present == state and 1 or 0
+  return present ~= state and 0 or isNeeded and 1 or 2
 end
 for i = 4, #KEYS do
   redis.call('UNLINK', KEYS[i])
@@ -30,13 +34,9 @@ if state == 'aborted' then
   redis.call('HSET', file, 'freed', n, 'freedBytes', stored)
   freedBytes = stored
 end
-if state == 'closed' and redis.call('EXISTS', cursors) == 0 then
-  redis.call('UNLINK', file)
-else
-  -- The head of an aborted file stays until its id is free, see src/files/completion.ts.
-  redis.call('HSET', file, 'state', state, 'detail', detail, 'lease', '0')
-  redis.call('PEXPIRE', file, keepMs)
-  redis.call('PEXPIRE', cursors, keepMs)
-end
+redis.call('HSET', file, 'state', state, 'detail', detail, 'lease', '0')
+redis.call('PEXPIRE', cursors, keepMs)
+-- The head of a file that no receiver needs answers repeated calls.
+redis.call('PEXPIRE', file, isNeeded and keepMs or lingerMs)
 redis.call(publish, events, '*:' .. n .. ' ' .. freedBytes .. ' ' .. state)
-return 1
+return isNeeded and 1 or 2

@@ -122,8 +122,14 @@ export class Transfer {
     }
     // Closed without a byte, and not aborted, so that its id stays taken.
     await writer.close('closed', '');
-    await this.#completion.finish(listed, [], '');
+    await this.#complete(listed);
     return true;
+  }
+
+  /** Deletes an ended file that no receiver needs. If all were done before its first byte, it is no longer listed. */
+  async #complete(listed: Listed): Promise<void> {
+    await this.#completion.finish(listed, [], '');
+    await this.#completion.clear(listed, []);
   }
 
   /** Whether another sender, which has found the file listed, has sent it. */
@@ -145,9 +151,7 @@ export class Transfer {
       await writer.close('aborted', reason);
       await this.#list.free(listed);
       await this.#list.shrink(listed, 0, wanted);
-      await this.#completion.finish(listed, [], '');
-      // If all receivers were done before its first byte, it is no longer listed.
-      await this.#completion.clear(listed, []);
+      await this.#complete(listed);
     } catch {
       // The next sender of the file repeats this.
     }
@@ -210,6 +214,8 @@ export class Transfer {
       const sha256 = hash.digest('hex');
       await writer.close('closed', sha256);
       await this.#list.shrink(listed, writer.storedBytes, wanted, sha256).catch(() => undefined);
+      // If this fails, the head expires, and a later check by `SentFiles` repeats it.
+      if (writer.isUnread) await this.#complete(listed).catch(() => undefined);
       return sha256;
     } catch (error) {
       const isStopped = (signal?.aborted && error === signal.reason) || this.#sent.hasThrown(error);
