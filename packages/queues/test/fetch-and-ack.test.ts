@@ -6,7 +6,7 @@ import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 import type { FetchReply } from '../src/work/fetch-and-ack.js';
 import { fetchAndAck } from '../src/work/fetch-and-ack.js';
 import { maintain } from '../src/work/maintainer.js';
-import { encodeAck, GIVEN_BACK, SUCCEEDED } from '../src/work/completion.js';
+import { died, encodeAck, GIVEN_BACK, SUCCEEDED } from '../src/work/completion.js';
 
 const redis = connect();
 const KEEP = { keepSucceeded: 100, keepSucceededMs: 60_000, keepDead: 100 };
@@ -76,6 +76,27 @@ test('an ack learns that the settings have changed since the task was fetched', 
   await queue.pause();
   expect(String((await take(1, 60_000, held)).answers)).toBe('1');
   expect(shard.settings.values.isPaused).toBe(true);
+});
+
+test('an ack that is sent again, since its reply was lost, counts as before', async () => {
+  const { queue, shard, take } = newQueue();
+  await queue.enqueueMany(names(4).map((id) => ({ name: 't', payload: 1, options: { id } })));
+  const taken = await take(4);
+  const [one, two, three, lost] = taken.fetched;
+  const acks = [
+    { storedId: one!.storedId, encoded: encodeAck(one!, SUCCEEDED) },
+    { storedId: two!.storedId, encoded: encodeAck(two!, died(new Error('no'))) },
+    { storedId: three!.storedId, encoded: encodeAck({ ...three!, attempt: 7 }, SUCCEEDED) },
+    { storedId: lost!.storedId, encoded: encodeAck({ ...lost!, token: lost!.token - 1 }, SUCCEEDED) },
+  ];
+  const member = shard.keys.idleMember('w');
+  const call = { member, want: 0, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks };
+  const answers = async (): Promise<string> =>
+    (await fetchAndAck(shard, KEEP, { ...call, slots: 0 })).answers.toString();
+  expect(await answers()).toBe('1110');
+  // The third end has the number of the attempt that the task had.
+  expect(await answers()).toBe('1100');
+  expect(await queue.counts()).toMatchObject({ succeeded: 2, dead: 1, active: 1 });
 });
 
 test('small hashes are no lists, which Redis would scan for each task', async () => {

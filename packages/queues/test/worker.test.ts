@@ -723,7 +723,12 @@ describe('stop', () => {
     const errors: unknown[] = [];
     const attempts: number[] = [];
     const t = (_: unknown, { attempt }: TaskContext): void => void attempts.push(attempt);
-    const worker = new Worker<Tasks>(client, ['q'], { t }, { prefix, onError: (error) => errors.push(error) });
+    const worker = new Worker<Tasks>(
+      client,
+      ['q'],
+      { t },
+      { prefix, onError: (error) => errors.push(error) },
+    );
     await worker.start();
     await worker.stop();
     await worker.start();

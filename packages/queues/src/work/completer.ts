@@ -15,7 +15,7 @@ import type { FetchedTask } from './fetch-and-ack.js';
 const MAX_BATCH = 500;
 /** The ack that exceeds this size is the last one of its call. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
-/** From this number on, acks are divided into two calls, so that one travels while the server runs the other. */
+/** With this many acks or more, two calls share them: one travels while the server runs the other. */
 const MIN_SPLIT = 32;
 
 export interface PendingAck {

@@ -6,7 +6,7 @@
  *   open       reserves room for the fetchers
  *   paused     reserves none; running attempts go on
  *   draining   as paused; tasks that have not begun have gone back
- *   closed     running attempts were aborted and given back, and so is whatever still comes
+ *   closed     running attempts were aborted and given back; later tasks are given back too
  *
  * The life of a task here:
  *
@@ -137,7 +137,8 @@ export class Executor implements Demand<SlotRoom>, Service {
     const round = this.#prefetch.round;
     const none: SlotRoom = { want: 0, slots: 0, leaseMs, isHandOff, round };
     if (this.#state !== 'open' || most === 0) return none;
-    // A call from before the last give-back may bring tasks that go back too; later tasks must not overtake them.
+    // A call sent before the last give-back may bring tasks that must also go back. Until its reply has come, nothing is
+    // fetched, so the order is kept.
     if (!isHandOff) for (const room of this.#reserved) if (room.round !== round) return none;
     let free = concurrency - this.#running.size - this.#reservedSlots;
     for (const queue of this.#handlerQueues.values()) free -= queue.slots;

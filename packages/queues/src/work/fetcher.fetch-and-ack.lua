@@ -42,8 +42,8 @@
 -- RETURNS
 --   { answers, sleepUs, nowUs, maintenance, id, attempt, record, … }
 --   answers: one character an ack, 1 done, 0 lease lost, C cancelled
---   sleepUs: until something is due; 0 when there is more to fetch, -1 when another worker is the timekeeper or this one is not
---   idle, -2 when the script did not look
+--   sleepUs: until something is due; 0 when there is more to fetch, -1 when another worker is the timekeeper or this worker
+--   is not idle, -2 when the script did not look
 --   nowUs: the server's time in µs; modulo 2^32 it is the token of all fetched tasks
 --   maintenance that is due: 1 a schedule + 2 the outbox + 4 a lease has ended
 --   then three values for each fetched task
@@ -177,6 +177,9 @@ if count > 0 then
       else
         unsuccessful[#unsuccessful + 1] = { id, flags, group, attempt, verdict, delay, data }
       end
+    elseif state == verdict and string.sub(last, 10, 11) == string.sub(ack, 6, 7) then
+      -- This ack was executed before, and its reply was lost.
+      answers[i] = '1'
     else
       answers[i] = state == 'C' and 'C' or '0'
     end
@@ -290,7 +293,7 @@ if isKept and #finished > 0 then
   local surplus = redis.call('RPUSH', succeeded, unpack(finished)) - keepSucceeded
   local atOnce = math.max(1, math.min(64, math.floor(keepSucceeded / 8)))
   if surplus >= atOnce then
-    -- More than were added, in case the limit was lowered.
+    -- Removes more than this call has added, in case the limit was lowered.
     gone = redis.call('LPOP', succeeded, math.min(surplus, 2 * #finished + 72))
   end
 end

@@ -125,7 +125,7 @@ for _, key in ipairs({ attempts, tasks }) do
   end
 end
 
--- 4. Compacting costs half of what running a task costs, and a busy queue soon removes most records. So the caller asks for
+-- 4. Compacting a task costs half as much as running it, and a busy queue soon removes most records. So the caller asks for
 -- it in a quiet second.
 local PIECE = 20
 -- The default retention: 3 ms.

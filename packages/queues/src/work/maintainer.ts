@@ -92,7 +92,7 @@ export class Maintainer implements Service {
 
   async #end(): Promise<void> {
     await this.#running;
-    // The next worker does what fails here.
+    // If this fails, the next worker does it.
     if (this.#hasWork && !isClosed(this.#shard.redis)) await this.#maintain(true).catch(() => undefined);
   }
 

@@ -11,8 +11,8 @@
  *
  * A last attempt is never prefetched: a process that dies costs each task that it holds an attempt.
  *
- * Later tasks must not overtake a task that goes back. So the reply to an earlier call goes back too, and nothing is
- * fetched until it has come: `round` tells the calls apart.
+ * Later tasks must not overtake a task that goes back. So the reply to an earlier call goes back too, and fetching waits for
+ * that reply: `round` tells the calls apart.
  *
  * Rejected: a second call while the tasks of the first one run, which costs the server 40 % more for each task at
  * concurrency 10; more than 8 places, which hardly makes calls cheaper.
@@ -24,7 +24,7 @@ const QUICK_MS = 0.5;
 /** 8 of these take all of MAX_WAIT_MS. Unmeasured handlers count as slow until six in a row were quick. */
 const SLOW_MS = 1;
 const MAX_WAIT_MS = 8;
-/** After this many quick handlers, a queue that had only last attempts left is tried again. */
+/** After this many quick handlers, prefetch is tried again in a queue that had only last attempts. */
 const RUNS_UNTIL_RETRY = 40;
 const WEIGHT = 1 / 8;
 
@@ -35,7 +35,7 @@ export class Prefetch {
   /** Mean duration of the latest handlers. */
   #meanMs = SLOW_MS;
   #places = 0;
-  /** The rest of the present reply goes back, to keep its order. */
+  /** The remainder of this reply goes back, to keep its order. */
   #isClosed = false;
   #round = 0;
   #runsUntilAsked = 0;
@@ -73,7 +73,7 @@ export class Prefetch {
 
   /**
    * Adjusts the places to a reply; call it before its tasks are added. `isFull`: the reply brought all requested tasks.
-   * `isKept`: the queue has more, but only last attempts, which stay there.
+   * `isKept`: the queue has more tasks, but only on their last attempts. They stay there.
    */
   answered(isFull: boolean, isKept = false): void {
     if (isKept) this.#runsUntilAsked = RUNS_UNTIL_RETRY;
