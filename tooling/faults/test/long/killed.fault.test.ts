@@ -10,10 +10,10 @@ import { movesOn } from './crowd.js';
 
 const LEASE_MS = 1_000;
 /** Of a grant that nobody has confirmed. */
-const CLAIM_MS = 1_000;
+const GRANT_MS = 1_000;
 /** Waiters look after a holder that is gone at most once a second, and a tenth of one apart from each other. */
 const RECHECK_MS = 1_100;
-/** The delay of a loaded machine: less than a claim, so that a claim shows. */
+/** The delay of a loaded machine: less than a grant, so that a grant shows. */
 const SLACK_MS = 900;
 const FOR_EVER_MS = 1e9;
 
@@ -83,7 +83,7 @@ describe('the queue moves on when', () => {
     expect((await run.verdict()).violations).toEqual([]);
   });
 
-  test('the head waiter is granted the lock and killed before it knows: within its claim and a re-check', async () => {
+  test('the head waiter is granted the lock and killed before it knows: within its grant and a re-check', async () => {
     const holder = await observer.acquire();
     const head = await run.fleet.add();
     await queued(1);
@@ -96,11 +96,11 @@ describe('the queue moves on when', () => {
     expect((await observer.inspect()).holder).not.toBeNull();
     await head.kill();
     const waitedMs = await grantedAfter(releasedAt, next);
-    expect(waitedMs).toBeLessThan(CLAIM_MS + RECHECK_MS + SLACK_MS);
+    expect(waitedMs).toBeLessThan(GRANT_MS + RECHECK_MS + SLACK_MS);
     expect((await run.verdict()).violations).toEqual([]);
   });
 
-  test('the head waiter stands still: within its claim and a re-check; it learns later that it was not granted the lock', async () => {
+  test('the head waiter stands still: within its grant and a re-check; it learns later that it was not granted the lock', async () => {
     // Chance decides whether its timers or its messages come first when it goes on.
     for (let time = 0; time < 3; time += 1) {
       const holder = await observer.acquire();
@@ -112,7 +112,7 @@ describe('the queue moves on when', () => {
       const releasedAt = nowUs();
       expect(await holder.release()).toBe(true);
       const waitedMs = await grantedAfter(releasedAt, next);
-      expect(waitedMs).toBeLessThan(CLAIM_MS + RECHECK_MS + SLACK_MS);
+      expect(waitedMs).toBeLessThan(GRANT_MS + RECHECK_MS + SLACK_MS);
       head.resume();
       await movesOn(run, 20);
       for (const worker of [head, next]) worker.stop();
