@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { ProblemSlug } from '../../src/problems/catalogue.js';
 import type { Sent } from '../fixture/api.js';
-import { ann, listing, offer, order, player, purchase, refused, text } from '../fixture/refusals.js';
+import { ann, listing, offer, order, player, purchase, refused, text, row } from '../fixture/refusals.js';
 import type { Shop } from '../fixture/refusals.js';
 
 export function refuseInMarket(shop: Shop): void {
@@ -22,16 +22,12 @@ export function refuseInMarket(shop: Shop): void {
     test.each<[string, ProblemSlug, Sent]>([
       ['an unknown buyer', 'unknown-player', { ...purchase, body: { ...order, buyerId: 'nobody' } }],
       ['an unknown seller', 'unknown-player', { ...listing, body: { ...offer, sellerId: 'nobody' } }],
-      [
-        'an item for an unknown player',
-        'unknown-player',
-        { method: 'PUT', path: '/v1/market/players/nobody/items/x' },
-      ],
-      ['to read an unknown player', 'unknown-player', { path: '/v1/market/players/nobody' }],
+      ['an item for an unknown player', 'unknown-player', row('PUT /v1/market/players/nobody/items/x')],
+      ['to read an unknown player', 'unknown-player', row('GET /v1/market/players/nobody')],
       [
         'to list the items of an unknown player',
         'unknown-player',
-        { path: '/v1/market/players/nobody/items' },
+        row('GET /v1/market/players/nobody/items'),
       ],
       ['an unknown item', 'unknown-item', { ...listing, body: { ...offer, itemId: 'nothing' } }],
       [
@@ -39,15 +35,15 @@ export function refuseInMarket(shop: Shop): void {
         'unknown-listing',
         { ...purchase, path: '/v1/market/listings/x/purchases', body: order },
       ],
-      ['to read an unknown listing', 'unknown-listing', { path: '/v1/market/listings/x' }],
+      ['to read an unknown listing', 'unknown-listing', row('GET /v1/market/listings/x')],
       [
         'to withdraw an unknown listing',
         'unknown-listing',
-        { method: 'DELETE', path: '/v1/market/listings/x?sellerId=bill' },
+        row('DELETE /v1/market/listings/x?sellerId=bill'),
       ],
-      ['to read an unknown sale', 'unknown-sale', { path: '/v1/market/sales/x' }],
-      ['to read an unknown task', 'unknown-task', { path: '/v1/tasks/x' }],
-      ['to read an unknown queue', 'unknown-queue', { path: '/v1/queues/x' }],
+      ['to read an unknown sale', 'unknown-sale', row('GET /v1/market/sales/x')],
+      ['to read an unknown task', 'unknown-task', row('GET /v1/tasks/x')],
+      ['to read an unknown queue', 'unknown-queue', row('GET /v1/queues/x')],
       ['a wrong price', 'price-changed', { ...purchase, body: { ...order, expectedPrice: 96 } }],
       ['too little money', 'insufficient-funds', { ...purchase, body: { ...order, buyerId: 'poor' } }],
       ['the own listing', 'own-listing', { ...purchase, body: { ...order, buyerId: 'frank' } }],
@@ -61,28 +57,12 @@ export function refuseInMarket(shop: Shop): void {
         'already-sold',
         { ...purchase, path: '/v1/market/listings/ring/purchases', body: { ...order, expectedPrice: 1 } },
       ],
-      [
-        'to withdraw what is sold',
-        'already-sold',
-        { method: 'DELETE', path: '/v1/market/listings/ring?sellerId=frank' },
-      ],
-      [
-        "to withdraw another's listing",
-        'not-seller',
-        { method: 'DELETE', path: '/v1/market/listings/offer?sellerId=bill' },
-      ],
+      ['to withdraw what is sold', 'already-sold', row('DELETE /v1/market/listings/ring?sellerId=frank')],
+      ["to withdraw another's listing", 'not-seller', row('DELETE /v1/market/listings/offer?sellerId=bill')],
       ["to sell another's item", 'not-owner', { ...listing, body: { ...offer, sellerId: 'bill' } }],
       ['to sell an item twice', 'item-listed', { ...listing, body: { ...offer, itemId: 'sword' } }],
-      [
-        "to give another's item",
-        'item-taken',
-        { method: 'PUT', path: '/v1/market/players/bill/items/shield' },
-      ],
-      [
-        'to give an item that is listed',
-        'item-taken',
-        { method: 'PUT', path: '/v1/market/players/bill/items/sword' },
-      ],
+      ["to give another's item", 'item-taken', row('PUT /v1/market/players/bill/items/shield')],
+      ['to give an item that is listed', 'item-taken', row('PUT /v1/market/players/bill/items/sword')],
       [
         'a key for another purchase',
         'request-reused',
@@ -94,8 +74,7 @@ export function refuseInMarket(shop: Shop): void {
         { ...listing, headers: { 'idempotency-key': 'offer' }, body: offer },
       ],
     ])('%s', async (_, slug, sent) => {
-      expect(await shop.ask(sent)).toEqual(refused(slug));
-      expect(await shop.ask(byLock(sent))).toEqual(refused(slug));
+      expect(await shop.others(slug, sent, byLock(sent))).toEqual([]);
     });
   });
 
@@ -198,12 +177,12 @@ export function refuseInMarket(shop: Shop): void {
         { ...listing, headers: { 'content-type': '' }, body: '{}' },
       ],
     ])('%s', async (_, slug, sent) => {
-      expect(await shop.ask(sent)).toEqual(refused(slug));
+      expect(await shop.others(slug, sent)).toEqual([]);
     });
 
     test('of 65,536 bytes and of depth 64 is read', async () => {
       const full = JSON.stringify({ ...ann, isAdmin: true }).padEnd(65_536);
-      expect(await shop.ask({ ...player, body: full })).toEqual(refused('invalid-body'));
+      expect(await shop.others('invalid-body', { ...player, body: full })).toEqual([]);
       const answer = await shop.send({ ...player, body: text(ann, '"Ann"', nested(63)) });
       expect(await shop.judge(answer)).toEqual(refused('invalid-body'));
       expect(answer.json.errors).toEqual([
@@ -228,15 +207,18 @@ export function refuseInMarket(shop: Shop): void {
     const types = ['null', 'true', '"5"', '[5]', '{}', '{"valueOf":5}'];
 
     test.each([...prices, ...types])('price: %s', async (value) => {
-      expect(await shop.ask({ ...listing, body: text(offer, '5', value) })).toEqual(refused('invalid-body'));
-      expect(await shop.ask({ ...purchase, body: text(order, '97', value) })).toEqual(
-        refused('invalid-body'),
-      );
+      expect(
+        await shop.others(
+          'invalid-body',
+          { ...listing, body: text(offer, '5', value) },
+          { ...purchase, body: text(order, '97', value) },
+        ),
+      ).toEqual([]);
     });
 
     test.each(['-1', '0.5', '1e999', '1000000000001', ...types])('funds: %s', async (value) => {
-      expect(await shop.ask({ ...player, body: text(ann, ':1}', `:${value}}`) })).toEqual(
-        refused('invalid-body'),
+      expect(await shop.others('invalid-body', { ...player, body: text(ann, ':1}', `:${value}}`) })).toEqual(
+        [],
       );
     });
 
@@ -244,9 +226,9 @@ export function refuseInMarket(shop: Shop): void {
       'strategy: %s',
       async (value) => {
         const body = text(order, '}', `,"strategy":${value}}`);
-        expect(await shop.ask({ ...purchase, body })).toEqual(refused('invalid-body'));
+        expect(await shop.others('invalid-body', { ...purchase, body })).toEqual([]);
         const path = `/v1/market/listings/offer?sellerId=frank&strategy=${encodeURIComponent(value)}`;
-        expect(await shop.ask({ method: 'DELETE', path })).toEqual(refused('invalid-query'));
+        expect(await shop.others('invalid-query', { method: 'DELETE', path })).toEqual([]);
       },
     );
 
@@ -267,7 +249,7 @@ export function refuseInMarket(shop: Shop): void {
     ];
 
     test.each([...names, `"${'x'.repeat(101)}"`])('name: %s', async (value) => {
-      expect(await shop.ask({ ...player, body: text(ann, '"Ann"', value) })).toEqual(refused('invalid-body'));
+      expect(await shop.others('invalid-body', { ...player, body: text(ann, '"Ann"', value) })).toEqual([]);
     });
 
     const addresses = [
@@ -290,14 +272,14 @@ export function refuseInMarket(shop: Shop): void {
     ];
 
     test.each(addresses.map((value) => [value.slice(0, 60), value]))('email: %j', async (_, email) => {
-      expect(await shop.ask({ ...player, body: { ...ann, email } })).toEqual(refused('invalid-body'));
+      expect(await shop.others('invalid-body', { ...player, body: { ...ann, email } })).toEqual([]);
     });
 
     test.each([
       ['email: a list', ['ann@example.com']],
       ['email: an object', { address: 'ann@example.com' }],
     ])('%s', async (_, email) => {
-      expect(await shop.ask({ ...player, body: { ...ann, email } })).toEqual(refused('invalid-body'));
+      expect(await shop.others('invalid-body', { ...player, body: { ...ann, email } })).toEqual([]);
     });
 
     const ids = [
@@ -324,7 +306,7 @@ export function refuseInMarket(shop: Shop): void {
         [listing, offer, '"shield"'],
         [purchase, order, '"bill"'],
       ] as const) {
-        expect(await shop.ask({ ...sent, body: text(body, find, raw) })).toEqual(refused('invalid-body'));
+        expect(await shop.others('invalid-body', { ...sent, body: text(body, find, raw) })).toEqual([]);
       }
     });
   });
