@@ -382,7 +382,7 @@ describe('get', () => {
     await queue.enqueue('t', 1, { id: 'a', delayMs: 3_600_000 });
     expect(await queue.get('a')).toMatchObject({ state: 'scheduled' });
     const [scheduled] = await redis.keys(`${prefix}:*:scheduled*`);
-    const [member] = await redis.zrange(scheduled!, 0, -1);
+    const [member] = await redis.zrange(scheduled!, '0', '-1');
     await redis.zadd(scheduled!, '1', member!);
     expect(await queue.get('a')).toMatchObject({ state: 'ready' });
     const task = await queue.get('a');
