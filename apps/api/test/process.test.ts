@@ -235,7 +235,12 @@ test('SIGTERM ends 200 streams of each kind, also those that nobody reads, and t
     Array.from({ length: STREAMS }, () => SocketClient.subscribe(url, 'bill')),
   );
   await post('garage', 'hello');
-  await Promise.all([...readers, ...sockets].map((stream) => stream.count(1)));
+  const streams = [...readers, ...sockets];
+  await until(
+    'an event of each stream',
+    async () => streams.every(({ events }) => events.length > 0),
+    100_000,
+  );
   // These clients never read the end.
   const deafReader = await EventReader.open(url, '/v1/members/lazy/events');
   const deafSocket = await SocketClient.subscribe(url, 'lazy');
@@ -247,7 +252,7 @@ test('SIGTERM ends 200 streams of each kind, also those that nobody reads, and t
   const { code, ms } = await end('SIGTERM');
   expect(code).toBe(0);
   expect(ms).toBeLessThan(END_MS);
-  await Promise.all(readers.map((reader) => reader.end()));
+  await until('the ends of the streams', async () => readers.every(({ isEnded }) => isEnded));
   const closed = await Promise.all(sockets.map((client) => client.close()));
   expect(new Set(closed.map(({ code: how, reason }) => `${how} ${reason}`))).toEqual(
     new Set(['1001 shutting down']),

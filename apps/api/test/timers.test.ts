@@ -93,7 +93,8 @@ test('a password reset is a mail that goes before all others, three times an hou
   const first = await ask('frank', 'r1');
   expect(first.status).toBe(202);
   expect((await ask('frank', 'r1')).json).toEqual(first.json);
-  expect((await ask('frank')).status).toBe(202);
+  // The repeated request counts once.
+  for (let count = 2; count <= 3; count += 1) expect((await ask('frank')).status).toBe(202);
   const refused = await ask('frank');
   expect([refused.status, refused.json.type]).toEqual([429, 'https://mortise.dev/problems/rate-limited']);
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(600);
@@ -106,5 +107,6 @@ test('a password reset is a mail that goes before all others, three times an hou
     expiresAt: expect.any(Number),
   });
   const mails = new Queue(redis, 'mail', { prefix });
-  expect((await mails.counts()).ready).toBe(3);
+  // Three of frank, one of bill.
+  expect((await mails.counts()).ready).toBe(4);
 });
