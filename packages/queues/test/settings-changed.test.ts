@@ -70,6 +70,16 @@ describe('groups', () => {
     expect(began[2]! - from).toBeLessThan(3_000);
   });
 
+  test('of new settings have the idle worker registered under them', async () => {
+    const { queue, prefix } = newQueue();
+    const { idle } = new QueueKeys('q', prefix).of;
+    await launch(redis, 'q', { t: () => undefined }, { prefix });
+    await until(async () => (await redis.zcard(idle)) === 1);
+    await queue.configure({ groups: { concurrency: 1 } });
+    await until(async () => (await redis.zcard(idle)) === 1);
+    expect((await redis.zrange(idle, '0', '-1'))[0]).toMatch(/^0 - /);
+  });
+
   test('whose limits are lifted go on', async () => {
     const { queue, prefix } = newQueue();
     await queue.configure({ groups: { rate: { limit: 1, periodMs: AN_HOUR } } });

@@ -15,7 +15,7 @@ export interface FetchedTask {
 type Acks = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
 
 export interface FetchRequest {
-  /** The worker as a member of `idle`; see `QueueKeys.idleMember`. */
+  /** The worker as a member of `idle`; see `QueueKeys.idleMember`. Read again for each try, since it names the settings. */
   readonly member: string;
   /** The most tasks to fetch. */
   readonly want: number;
@@ -48,8 +48,9 @@ export interface FetchReply {
 export async function fetchAndAck(
   shard: Shard,
   retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>,
-  { member, want, slots = want, leaseMs, idleMs, keepsTime, acks }: FetchRequest,
+  request: FetchRequest,
 ): Promise<FetchReply> {
+  const { want, slots = want, leaseMs, idleMs, keepsTime, acks } = request;
   const { keepSucceeded, keepSucceededMs, keepDead } = retention;
   const { redis, keys, settings: known } = shard;
   const { settings, tasks, attempts, active, succeeded, dead, idle, timekeeper } = keys.of;
@@ -75,7 +76,7 @@ export async function fetchAndAck(
         publish: shard.publish,
         priorityCount: known.values.priorities.length,
         usesOptional: known.usesOptional ? 1 : 0,
-        member,
+        member: request.member,
         want,
         slots,
         leaseMs,

@@ -311,15 +311,25 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     const now = performance.now();
     const keepsTime = now - this.#lookedAt >= LOOK_MS;
     if (keepsTime) this.#lookedAt = now;
-    const { shard, workerId, handOffMs, retention } = this.#options;
+    const { shard, retention } = this.#options;
+    const idleMember = (): string => this.#idleMember();
+    return fetchAndAck(shard, retention, {
+      ...room,
+      get member() {
+        return idleMember();
+      },
+      idleMs: this.#idleMs,
+      keepsTime,
+      acks,
+    });
+  }
+
+  #idleMember(): string {
+    const { shard, workerId, handOffMs } = this.#options;
     const { text: settings, usesOptional, values } = shard.settings;
     // With shards, a task of another one may have to go first.
     const takesHandOffs = handOffMs > 0 && values.shards === 1 && !usesOptional;
-    const member = shard.keys.idleMember(
-      workerId,
-      takesHandOffs ? { leaseMs: handOffMs, settings } : undefined,
-    );
-    return fetchAndAck(shard, retention, { ...room, member, idleMs: this.#idleMs, keepsTime, acks });
+    return shard.keys.idleMember(workerId, takesHandOffs ? { leaseMs: handOffMs, settings } : undefined);
   }
 
   #replied(reply: FetchReply, { slots }: Room, wakeUps: number): void {
