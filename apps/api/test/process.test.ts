@@ -22,7 +22,7 @@ const STREAMS = 200;
 const BOOT_DEADLINE_MS = 100_000;
 /** Less than that for which Fastify, left alone, would keep idle connections. */
 const KEEP_ALIVE_MS = 40_000;
-/** Less than that for which connections would be waited for: of these there is no end. */
+/** An end within this time, ms, shows that the program does not wait for open connections, which never end. */
 const END_MS = 60_000;
 
 function begin(url: string, agent: Agent, body: string): ClientRequest {
