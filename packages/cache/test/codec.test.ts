@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
 import { jsonCodec } from '../src/codec.js';
-import { cacheOf, Database, refresh } from './fixture.js';
+import { cacheOf, Database, refresh } from './fixture/tables.js';
 
 const redis = connect();
 

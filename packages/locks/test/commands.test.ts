@@ -12,10 +12,10 @@ import {
   until,
 } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
-import type { Kind, Subject } from './lock-kinds.js';
-import { KINDS, semaphoreOf } from './lock-kinds.js';
-import { queued } from './queued.js';
-import { watchFor } from './watch-for.js';
+import type { Kind, Subject } from './fixture/lock-kinds.js';
+import { KINDS, semaphoreOf } from './fixture/lock-kinds.js';
+import { queued } from './fixture/queued.js';
+import { watchFor } from './fixture/watch-for.js';
 
 const prefix = freshPrefix();
 const options = { prefix };

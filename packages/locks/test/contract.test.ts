@@ -7,11 +7,11 @@ import { LeaseLostError, LockTimeoutError } from '@mortise/locks';
 import type { LeaseOptions } from '@mortise/locks';
 import { ClientClosedError } from '@mortise/redis';
 import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
-import { abortOf } from './abort-of.js';
-import { fastestOf } from './fastest-of.js';
-import type { AnyLease, Kind, Subject } from './lock-kinds.js';
-import { KINDS, tokenOf } from './lock-kinds.js';
-import { queued } from './queued.js';
+import { abortOf } from './fixture/abort-of.js';
+import { fastestOf } from './fixture/fastest-of.js';
+import type { AnyLease, Kind, Subject } from './fixture/lock-kinds.js';
+import { KINDS, tokenOf } from './fixture/lock-kinds.js';
+import { queued } from './fixture/queued.js';
 
 const [redis, other, third] = [connect(), connect(), connect()];
 const NAMES = [

@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { KINDS } from './lock-kinds.js';
-import { queued } from './queued.js';
+import { KINDS } from './fixture/lock-kinds.js';
+import { queued } from './fixture/queued.js';
 
 const redis = connect();
 const other = connect();

@@ -2,10 +2,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { CountDownLatch, Mutex, RateLimiter, ReadWriteLock, Semaphore } from '@mortise/locks';
 import { connect, freshPrefix, interposed, resending } from '@mortise/test-kit';
-import type { Subject } from './lock-kinds.js';
-import { KINDS } from './lock-kinds.js';
-import { queued } from './queued.js';
-import { QuorumNodes } from './quorum-nodes.js';
+import type { Subject } from './fixture/lock-kinds.js';
+import { KINDS } from './fixture/lock-kinds.js';
+import { queued } from './fixture/queued.js';
+import { QuorumNodes } from './fixture/quorum-nodes.js';
 
 const [redis, other, resent] = [connect(), connect(), resending(connect())];
 

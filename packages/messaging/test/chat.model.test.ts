@@ -2,10 +2,18 @@ import { expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import { freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
-import { CHAT, ChatModel, compareChat, expectation, MAX_MESSAGES, operation, take } from './chat-model.js';
-import type { ChatStep } from './chat-model.js';
-import { describeChat } from './chat-state.js';
-import { describeOnBoth } from './topologies.js';
+import {
+  CHAT,
+  ChatModel,
+  compareChat,
+  expectation,
+  MAX_MESSAGES,
+  operation,
+  take,
+} from './fixture/chat-model.js';
+import type { ChatStep } from './fixture/chat-model.js';
+import { describeChat } from './fixture/chat-state.js';
+import { describeOnBoth } from './fixture/topologies.js';
 
 describeOnBoth((redis, another) => {
   test('any sequence of calls has the results of a chat in memory', async () => {

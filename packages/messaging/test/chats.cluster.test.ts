@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import { runCluster } from '@mortise/test-kit';
-import { HOSTILE } from './chat-state.js';
+import { HOSTILE } from './fixture/chat-state.js';
 
 const { cluster } = await runCluster({ replicasPerMaster: 0 });
 

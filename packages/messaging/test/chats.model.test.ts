@@ -6,8 +6,8 @@ import { connect, disconnect } from '@mortise/test-kit';
 import * as fc from 'fast-check';
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
-import { rounds } from './chats-actions.js';
-import { World } from './chats-world.js';
+import { rounds } from './fixture/chats-actions.js';
+import { World } from './fixture/chats-world.js';
 
 const PROCESSES = 3;
 /** Nothing would be smaller: what runs at once runs otherwise the next time. */

@@ -24,7 +24,7 @@ import type { Pulled } from '@mortise/messaging';
 import type { CommandArgument } from '@mortise/redis';
 import { freshPrefix } from '@mortise/test-kit';
 import { chatAck } from '../src/scripts.gen.js';
-import { describeOnBoth, nodesOf } from './topologies.js';
+import { describeOnBoth, nodesOf } from './fixture/topologies.js';
 
 /** In one tick: m1, m2 and so on. */
 async function postMany(chats: Chats, chatId: string, sender: string, count: number): Promise<void> {
@@ -232,7 +232,7 @@ describeOnBoth((redis, another) => {
 });
 
 test('each defect has a test', () => {
-  const sources = readdirSync(import.meta.dirname)
+  const sources = readdirSync(import.meta.dirname, { encoding: 'utf8', recursive: true })
     .filter((file) => file.endsWith('.test.ts'))
     .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'));
   const named = new Set(

@@ -10,8 +10,8 @@ import { startCluster } from '@mortise/redis-server';
 import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
-import type { Death } from './stepwise-client.js';
-import { DeathError, dieEverywhere, mortal } from './stepwise-client.js';
+import type { Death } from './fixture/stepwise-client.js';
+import { DeathError, dieEverywhere, mortal } from './fixture/stepwise-client.js';
 
 const MEMBERS = ['anna', 'ben', 'cleo'];
 const bodiesOf = (pulled: readonly Pulled[]): unknown[][] =>

@@ -12,11 +12,11 @@ import { ScheduleRunner } from '../src/schedule/schedule-runner.js';
 import * as scripts from '../src/scripts.gen.js';
 import { Shard } from '../src/shard/shard.js';
 import { Shards } from '../src/shard/shards.js';
-import { launch } from './launch.js';
-import type { Tasks } from './bench.js';
-import { Bench } from './bench.js';
-import { setDue } from './set-due.js';
-import { withoutMaintenance } from './without-maintenance.js';
+import { launch } from './fixture/launch.js';
+import type { Tasks } from './fixture/bench.js';
+import { Bench } from './fixture/bench.js';
+import { setDue } from './fixture/set-due.js';
+import { withoutMaintenance } from './fixture/without-maintenance.js';
 
 type Action = () => Promise<unknown>;
 

@@ -5,8 +5,8 @@ import { Discard, Queue } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { launch } from './launch.js';
-import { until } from './until.js';
+import { launch } from './fixture/launch.js';
+import { until } from './fixture/until.js';
 
 const redis = connect();
 

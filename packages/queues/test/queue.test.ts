@@ -4,9 +4,9 @@ import type { Counts, EnqueueOptions, NewTask, QueueOptions } from '@mortise/que
 import { v4, v7 } from 'uuid';
 import { connect, freshPrefix, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
-import { launch } from './launch.js';
-import { serverNow } from './set-due.js';
-import { until } from './until.js';
+import { launch } from './fixture/launch.js';
+import { serverNow } from './fixture/set-due.js';
+import { until } from './fixture/until.js';
 
 const redis = connect();
 const HOUR_MS = 3_600_000;

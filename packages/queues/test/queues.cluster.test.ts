@@ -5,9 +5,9 @@ import type { RedisCluster, RedisServer } from '@mortise/redis-server';
 import { Cluster } from 'ioredis';
 import { gate } from '@mortise/test-kit';
 import { QueueKeys } from '../src/keys.js';
-import { heldOverdue, heldRechecks, heldRenewals } from './paused-timers.js';
-import { launch } from './launch.js';
-import { until } from './until.js';
+import { heldOverdue, heldRechecks, heldRenewals } from './fixture/paused-timers.js';
+import { launch } from './fixture/launch.js';
+import { until } from './fixture/until.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 type Tasks = Record<string, any>;

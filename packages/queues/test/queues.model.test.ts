@@ -20,7 +20,7 @@ import { encodeAck } from '../src/work/completion.js';
 import type { Completion } from '../src/work/completion.js';
 import { decodeTaskId, encodeTaskId } from '../src/task/task-id.js';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { until } from './until.js';
+import { until } from './fixture/until.js';
 
 const redis = connect();
 /** A worker that receives hand-offs, and does nothing. */

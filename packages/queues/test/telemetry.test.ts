@@ -15,7 +15,7 @@ import {
   until,
 } from '@mortise/test-kit';
 import { METRICS } from '../src/telemetry.js';
-import { launch } from './launch.js';
+import { launch } from './fixture/launch.js';
 
 const redis = connect();
 const backoff = { type: 'fixed', delayMs: 1 } as const;

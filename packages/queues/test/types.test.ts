@@ -12,8 +12,8 @@ import type {
 } from '@mortise/queues';
 import { Cluster } from 'ioredis';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { launch } from './launch.js';
-import { until } from './until.js';
+import { launch } from './fixture/launch.js';
+import { until } from './fixture/until.js';
 
 // An interface on purpose: it has no index signature and fits all the same.
 interface Mail {

@@ -3,7 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import type { RedisClient } from '../src/index.js';
 import { requireClient } from '../src/index.js';
-import { MAJORS, connect } from './clients.js';
+import { MAJORS, connect } from './fixture/clients.js';
 
 const LAZY = { lazyConnect: true };
 const NODES = [{ host: '127.0.0.1', port: 1 }];

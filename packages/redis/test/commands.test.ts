@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { runServer, until } from '@mortise/test-kit';
 import { Coalescer, WaiterHub, requireClient } from '../src/index.js';
-import { connect } from './clients.js';
-import { commandsOf, subscribersOf } from './observe.js';
-import { count, swap } from './scripts.js';
-import { elapse, fakeTimers, TestChannel } from './waiting-cases.js';
+import { connect } from './fixture/clients.js';
+import { commandsOf, subscribersOf } from './fixture/observe.js';
+import { count, swap } from './fixture/scripts.js';
+import { elapse, fakeTimers, TestChannel } from './fixture/waiting-cases.js';
 
 const { server } = await runServer();
 beforeEach(async () => {

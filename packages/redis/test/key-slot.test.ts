@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { keySlot } from '../src/index.js';
-import { connect } from './clients.js';
+import { connect } from './fixture/clients.js';
 
 describe('keySlot', () => {
   test('gives the values of the Cluster specification', () => {

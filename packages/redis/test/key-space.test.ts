@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DEFAULT_PREFIX, KeySpace, decodeName, encodeName, keySlot } from '../src/index.js';
-import { connect } from './clients.js';
+import { connect } from './fixture/clients.js';
 
 /** Names that have broken somebody's keys: ends of hash tags, escapes, separators, what no UTF-8 has. */
 const HOSTILE = [

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { runCluster } from '@mortise/test-kit';
 import { keySlot, readMany } from '../src/index.js';
 import type { Read } from '../src/index.js';
-import { MAJORS, connectCluster } from './clients.js';
+import { MAJORS, connectCluster } from './fixture/clients.js';
 
 const { servers: cluster } = await runCluster();
 

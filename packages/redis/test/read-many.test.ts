@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { readEach, readMany } from '../src/index.js';
-import { MAJORS, connect } from './clients.js';
+import { MAJORS, connect } from './fixture/clients.js';
 
 describe.each(MAJORS)('readMany, ioredis %s', (major) => {
   test('gives the replies in the order of the reads, over keys of any slots', async () => {

@@ -3,8 +3,8 @@ import { describe, expect, jest, test } from '@jest/globals';
 import type { Cluster } from 'ioredis';
 import { runCluster, until } from '@mortise/test-kit';
 import { Coalescer, KeySpace, keySlot } from '../src/index.js';
-import { MAJORS, connectCluster } from './clients.js';
-import { count, echo, swap } from './scripts.js';
+import { MAJORS, connectCluster } from './fixture/clients.js';
+import { count, echo, swap } from './fixture/scripts.js';
 
 const { servers: cluster } = await runCluster();
 

@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { runServer, until } from '@mortise/test-kit';
 import type { RedisConnection } from '../src/index.js';
 import { KeySpace, Script } from '../src/index.js';
-import { MAJORS, connect } from './clients.js';
-import { count, echo, failing, liar, swap, trespasser } from './scripts.js';
+import { MAJORS, connect } from './fixture/clients.js';
+import { count, echo, failing, liar, swap, trespasser } from './fixture/scripts.js';
 
 /** Own server: commands are counted, and its scripts are flushed. Cluster-enabled, so slot rules hold. */
 const { server } = await runServer({ isCluster: true });

@@ -4,7 +4,7 @@ import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import type { RedisClient, ScriptArgs, ScriptDefinition, ScriptKeys, Wake } from '../src/index.js';
 import { CodedError, Coalescer, Script, WaiterHub, requireClient, requireOneOf } from '../src/index.js';
-import { count, echo, swap } from './scripts.js';
+import { count, echo, swap } from './fixture/scripts.js';
 
 const lazy = { lazyConnect: true };
 

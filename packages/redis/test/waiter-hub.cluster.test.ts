@@ -5,9 +5,9 @@ import type { Cluster } from 'ioredis';
 import { runCluster, until } from '@mortise/test-kit';
 import type { Waiter } from '../src/index.js';
 import { WaiterHub, keySlot } from '../src/index.js';
-import { MAJORS, connectCluster } from './clients.js';
-import type { Major } from './clients.js';
-import { connectionsOf, subscribersOf } from './observe.js';
+import { MAJORS, connectCluster } from './fixture/clients.js';
+import type { Major } from './fixture/clients.js';
+import { connectionsOf, subscribersOf } from './fixture/observe.js';
 import {
   TestListener,
   elapse,
@@ -16,7 +16,7 @@ import {
   waitingCases,
   wakesAfterBreak,
   WHOLE_AGAIN,
-} from './waiting-cases.js';
+} from './fixture/waiting-cases.js';
 
 const { servers: cluster } = await runCluster();
 afterEach(() => {

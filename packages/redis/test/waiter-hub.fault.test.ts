@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { startProxy } from '@mortise/redis-server';
 import { runServer, until } from '@mortise/test-kit';
-import { MAJORS, connect } from './clients.js';
-import { commandsOf, connectionsOf, subscribersOf } from './observe.js';
-import { fakeTimers, TestChannel, wakesAfterBreak, WHOLE_AGAIN } from './waiting-cases.js';
+import { MAJORS, connect } from './fixture/clients.js';
+import { commandsOf, connectionsOf, subscribersOf } from './fixture/observe.js';
+import { fakeTimers, TestChannel, wakesAfterBreak, WHOLE_AGAIN } from './fixture/waiting-cases.js';
 
 const { server } = await runServer();
 const proxy = await startProxy(server);

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { runServer, until } from '@mortise/test-kit';
 import fc from 'fast-check';
-import { MAJORS, connect } from './clients.js';
-import { connectionsOf } from './observe.js';
-import { TestListener, TestChannel } from './waiting-cases.js';
+import { MAJORS, connect } from './fixture/clients.js';
+import { connectionsOf } from './fixture/observe.js';
+import { TestListener, TestChannel } from './fixture/waiting-cases.js';
 
 const { server } = await runServer();
 

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { runSentinel } from '@mortise/test-kit';
-import { MAJORS, connectSentinel } from './clients.js';
-import type { Major } from './clients.js';
-import { connectionsOf } from './observe.js';
-import { TestChannel, waitingCases, wakesAfterBreak, WHOLE_AGAIN } from './waiting-cases.js';
+import { MAJORS, connectSentinel } from './fixture/clients.js';
+import type { Major } from './fixture/clients.js';
+import { connectionsOf } from './fixture/observe.js';
+import { TestChannel, waitingCases, wakesAfterBreak, WHOLE_AGAIN } from './fixture/waiting-cases.js';
 
 const { servers: sentinel } = await runSentinel();
 

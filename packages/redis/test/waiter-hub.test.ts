@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { runServer, until } from '@mortise/test-kit';
 import { WaiterHub } from '../src/index.js';
-import { MAJORS, connect } from './clients.js';
-import { commandsOf, connectionsOf, subscribersOf } from './observe.js';
+import { MAJORS, connect } from './fixture/clients.js';
+import { commandsOf, connectionsOf, subscribersOf } from './fixture/observe.js';
 import {
   elapse,
   fakeTimers,
@@ -11,7 +11,7 @@ import {
   waitingCases,
   wakesAfterBreak,
   WHOLE_AGAIN,
-} from './waiting-cases.js';
+} from './fixture/waiting-cases.js';
 
 const { server } = await runServer();
 

@@ -6,7 +6,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
 import { Channel, first, freshDirectory, lines, textOf } from './fixture.js';
-import { DeathError, stepwise } from '../stepwise-client.js';
+import { DeathError, stepwise } from '../fixture/stepwise-client.js';
 
 const redis = connect();
 const [directory, removeDirectory] = freshDirectory();

@@ -6,8 +6,8 @@ import { Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
 import { Channel, first, freshDirectory, lines, readAll, textOf } from './fixture.js';
-import type { Death } from '../stepwise-client.js';
-import { DeathError, stepwise } from '../stepwise-client.js';
+import type { Death } from '../fixture/stepwise-client.js';
+import { DeathError, stepwise } from '../fixture/stepwise-client.js';
 
 const redis = connect();
 const [directory, removeDirectory] = freshDirectory();

@@ -5,7 +5,7 @@ import { FileChannel } from '@mortise/messaging/files';
 import type { SentFile } from '@mortise/messaging/files';
 import { connect } from '@mortise/test-kit';
 import { Channel, lines, readAll } from './fixture.js';
-import { DeathError, slowlyAfter, stepwise } from '../stepwise-client.js';
+import { DeathError, slowlyAfter, stepwise } from '../fixture/stepwise-client.js';
 
 const redis = connect();
 // Its own connection, so that only its commands wait.

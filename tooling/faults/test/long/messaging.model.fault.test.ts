@@ -13,7 +13,7 @@ import { startCluster, startProxy, startSingle } from '@mortise/redis-server';
 import { disconnect, freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
 import type { Cluster, Redis } from 'ioredis';
-import type { ChatStep } from '../../../../packages/messaging/test/chat-model.js';
+import type { ChatStep } from '../../../../packages/messaging/test/fixture/chat-model.js';
 import {
   ChatModel,
   compareChat,
@@ -21,10 +21,10 @@ import {
   MAX_MESSAGES,
   operation,
   take,
-} from '../../../../packages/messaging/test/chat-model.js';
-import { rounds } from '../../../../packages/messaging/test/chats-actions.js';
-import { World } from '../../../../packages/messaging/test/chats-world.js';
-import { MailboxPair, mailboxStep } from '../../../../packages/messaging/test/mailbox-pair.js';
+} from '../../../../packages/messaging/test/fixture/chat-model.js';
+import { rounds } from '../../../../packages/messaging/test/fixture/chats-actions.js';
+import { World } from '../../../../packages/messaging/test/fixture/chats-world.js';
+import { MailboxPair, mailboxStep } from '../../../../packages/messaging/test/mailbox/mailbox-pair.js';
 import { connectTo } from '../../src/connect.js';
 
 /** A run is repeated with the seed that it has printed. */

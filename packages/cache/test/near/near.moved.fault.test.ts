@@ -1,0 +1,92 @@
+/** An address that leads to another server, and a connection of the near tier that is left behind at the one before. */
+import { createServer, connect as dial } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { expect, test } from '@jest/globals';
+import { startSingle } from '@mortise/redis-server';
+import { connect, until } from '@mortise/test-kit';
+import { pagesOf } from '../fixture/cached.js';
+
+/** A load balancer: passes on bytes to one server, and notes which connection is subscribed. */
+class Address {
+  readonly #server: Server;
+  readonly #pairs = new Set<{ readonly ends: readonly Socket[]; isSubscribed: boolean }>();
+
+  private constructor(public port: number) {
+    this.#server = createServer((near) => {
+      const far = dial(this.port, '127.0.0.1');
+      const pair = { ends: [near, far], isSubscribed: false };
+      this.#pairs.add(pair);
+      near.on('data', (data: Buffer) => {
+        pair.isSubscribed ||= data.includes('__redis__:invalidate');
+        far.write(data);
+      });
+      far.on('data', (data: Buffer) => near.write(data));
+      for (const [end, other] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        end.on('error', () => undefined);
+        end.on('close', () => {
+          other.destroy();
+          this.#pairs.delete(pair);
+        });
+      }
+    });
+  }
+
+  static async of(port: number): Promise<Address> {
+    const address = new Address(port);
+    await new Promise<void>((resolve) => address.#server.listen(0, '127.0.0.1', resolve));
+    return address;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** All connections but those that are subscribed come anew, and go to another server. */
+  moveTo(port: number): void {
+    this.port = port;
+    for (const { ends, isSubscribed } of this.#pairs) {
+      if (!isSubscribed) for (const end of ends) end.destroy();
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const { ends } of this.#pairs) for (const end of ends) end.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+test('the near tier opens when both of its connections lead to one server, not sooner', async () => {
+  const [before, after] = await Promise.all([startSingle(), startSingle()]);
+  const address = await Address.of(before.port);
+  const direct = connect(after.url);
+  // So that the number of the connection that is left behind is somebody's there.
+  const others = Array.from({ length: 60 }, () => connect(after.url));
+  const redis = connect(address.url);
+  try {
+    await Promise.all(others.map((other) => other.ping()));
+    const { cache, prefix, errors } = pagesOf<string>(redis, { near: {} });
+    const entry = `${prefix}:cache:{pages}:value:tools`;
+    await cache.set('tools', 'saws');
+    const nearby = (): Promise<boolean> =>
+      until('the near tier', async () => {
+        await cache.get('tools');
+        return cache.peek('tools') === 'saws';
+      });
+    await nearby();
+    const copy = await connect(before.url).dumpBuffer(entry);
+    await direct.restore(entry, 60_000, copy);
+    address.moveTo(after.port);
+    await until('the near tier to close', () => cache.peek('tools') === undefined);
+    await nearby();
+    expect(await direct.del(entry)).toBe(1);
+    await until('the news of the server where it is now', () => cache.peek('tools') === undefined);
+    expect(errors.map(String)).toContain('Error: its two connections reach different servers');
+  } finally {
+    for (const client of [redis, direct, ...others]) client.disconnect();
+    await address.stop();
+    await Promise.all([before.stop(), after.stop()]);
+  }
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startCluster } from '@mortise/redis-server';
+import type { RedisCluster } from '@mortise/redis-server';
+import { until } from '@mortise/test-kit';
+import { Cluster } from 'ioredis';
+import { GatedLoader, pagesOf } from '../fixture/cached.js';
+
+let servers: RedisCluster;
+let cluster: Cluster;
+let other: Cluster;
+
+beforeAll(async () => {
+  servers = await startCluster({ replicasPerMaster: 1 });
+  cluster = new Cluster(servers.startupNodes);
+  other = new Cluster(servers.startupNodes);
+});
+
+afterAll(async () => {
+  cluster?.disconnect();
+  other?.disconnect();
+  await servers?.stop();
+});
+
+const keys = Array.from({ length: 40 }, (_, index) => `page ${index}`);
+
+test('spreads over all masters, with one load for each key and tags over all of them', async () => {
+  const { cache: here, prefix } = pagesOf<string>(cluster, { shards: 8 });
+  const there = pagesOf<string>(other, { prefix, shards: 8 }).cache;
+  let loads = 0;
+  const load = async (): Promise<string> => {
+    loads += 1;
+    return `load ${loads}`;
+  };
+  const readAll = async (): Promise<Set<string | null>> =>
+    new Set(
+      await Promise.all(
+        keys.flatMap((key) => [here, there].map((cache) => cache.getOrLoad(key, load, { tags: ['all'] }))),
+      ),
+    );
+  expect((await readAll()).size).toBe(40);
+  expect(loads).toBe(40);
+  const sizes = await Promise.all(cluster.nodes('master').map((node) => node.dbsize()));
+  expect(sizes).toHaveLength(3);
+  expect(Math.min(...sizes)).toBeGreaterThan(0);
+  await there.invalidateTag('all');
+  expect(await here.getMany(keys)).toEqual(new Map());
+  await readAll();
+  expect(loads).toBe(80);
+});
+
+test.each(['delete', 'invalidateTag'] as const)(
+  'a change by %s leaves nobody waiting for an older load, nor that load in the cache',
+  async (change) => {
+    const { cache: here, prefix } = pagesOf<string>(cluster, { shards: 4 });
+    const there = pagesOf<string>(other, { prefix, shards: 4 }).cache;
+    const loader = new GatedLoader<string>();
+    const options = { tags: ['all'] };
+    const early = keys.map((key) => here.getOrLoad(key, loader.load, options));
+    await loader.call(keys.length - 1);
+    if (change === 'delete') await Promise.all(keys.map((key) => there.delete(key)));
+    else await there.invalidateTag('all');
+    const late = keys.flatMap((key) =>
+      [here, there].map((cache) => cache.getOrLoad(key, () => 'new', options)),
+    );
+    expect(new Set(await Promise.all(late))).toEqual(new Set(['new']));
+    for (const call of loader.calls) call.open('old');
+    expect(new Set(await Promise.all(early))).toEqual(new Set(['old']));
+    expect(new Set((await here.getMany(keys)).values())).toEqual(new Set(['new']));
+    expect(loader.calls).toHaveLength(keys.length);
+  },
+);
+
+test('the near tier learns of changes, and a number that is missing empties it', async () => {
+  const { cache: here, prefix } = pagesOf<string>(cluster, { shards: 4, near: {} });
+  const there = pagesOf<string>(other, { prefix, shards: 4 }).cache;
+  const nearby = (key: string, wanted: string): Promise<true> =>
+    until(`${wanted} in the near tier`, async () => {
+      await here.get(key);
+      return here.peek(key) === wanted && true;
+    });
+  for (const key of keys) await there.set(key, 'old', { tags: ['all'] });
+  for (const key of keys) await nearby(key, 'old');
+  await there.set(keys[0]!, 'new');
+  await until('the news', () => here.peek(keys[0]!) === undefined);
+  expect(here.peek(keys[1]!)).toBe('old');
+  await there.delete(keys[1]!);
+  await until('the news', () => here.peek(keys[1]!) === undefined);
+  await there.invalidateTag('all');
+  await until('the news', () => keys.every((key) => here.peek(key) === undefined));
+
+  const changes = `${prefix}:cache:{pages}:changes`;
+  await there.set('page', 'old');
+  await nearby('page', 'old');
+  // A lost message that no other one follows shows when the number is compared.
+  await other.incr(changes);
+  await until('the comparison', () => here.peek('page') === undefined);
+  await nearby('page', 'old');
+  await other.del(changes);
+  await until('the comparison', () => here.peek('page') === undefined);
+  await nearby('page', 'old');
+  await other.spublish(`${prefix}:cache:{pages}:changed`, `*:1000\n${prefix}:cache:{pages}:value:else`);
+  await until('the gap', () => here.peek('page') === undefined);
+  await nearby('page', 'old');
+});
+
+test('goes on through a failover, and what it then serves is what is there', async () => {
+  const {
+    cache: here,
+    prefix,
+    errors,
+  } = pagesOf<string>(cluster, {
+    near: {},
+    leaseMs: 500,
+    commandTimeoutMs: 500,
+    fallbackTtlMs: 0,
+  });
+  const there = pagesOf<string>(other, { prefix, commandTimeoutMs: 500, fallbackTtlMs: 0 }).cache;
+  await there.set('page', 'old');
+  await until('the near tier', async () => {
+    await here.get('page');
+    return here.peek('page') === 'old';
+  });
+  const loader = new GatedLoader<string>();
+  const loading = here.getOrLoad('other page', loader.load);
+  const call = await loader.call(0);
+  const owner = await servers.ownerOf(`${prefix}:cache:{pages}:value:page`);
+  await servers.replicated();
+  await owner.kill();
+  // No read fails meanwhile, and none hangs.
+  expect(await there.getOrLoad('third page', () => 'loaded')).toBe('loaded');
+  await servers.failover(owner);
+  call.open('new');
+  expect(await loading).toBe('new');
+  await until('the new master', async () => {
+    try {
+      await there.set('page', 'new');
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  await until('the news of it', async () => (await here.get('page')) === 'new');
+  await until('the near tier', async () => {
+    await here.get('page');
+    return here.peek('page') === 'new';
+  });
+  expect(errors.every((error) => error instanceof Error)).toBe(true);
+});

@@ -1,0 +1,493 @@
+import { describe, expect, test } from '@jest/globals';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import type { Cache } from '../../src/read-through/cache.js';
+import { GatedLoader, pagesOf, waiting } from '../fixture/cached.js';
+
+const redis = connect();
+const other = connect();
+const third = connect();
+
+type Pages = Cache<string>;
+
+const PAGE = { title: 'Tools', body: 'saws and planes' };
+
+describe('getOrLoad', () => {
+  test('loads what is missing, once, and gives what was loaded from then on', async () => {
+    const { cache } = pagesOf(redis);
+    let loads = 0;
+    const load = async (): Promise<typeof PAGE> => {
+      loads += 1;
+      return PAGE;
+    };
+    expect(await cache.get('tools')).toBeUndefined();
+    expect(await cache.getOrLoad('tools', load)).toEqual(PAGE);
+    expect(await cache.getOrLoad('tools', load)).toEqual(PAGE);
+    expect(await cache.get('tools')).toEqual(PAGE);
+    expect(loads).toBe(1);
+    expect(cache.stats()).toMatchObject({ loads: 1, misses: 2, hits: 2, staleHits: 0, unavailable: 0 });
+  });
+
+  test('loads once for all readers of all processes', async () => {
+    const prefix = freshPrefix();
+    // A caller without a notification would wait for ten minutes.
+    const longWaits = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
+    const caches = [redis, other, third].map(
+      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
+    );
+    const loader = new GatedLoader<string>();
+    const reads = caches.flatMap((cache) =>
+      Array.from({ length: 20 }, () => cache.getOrLoad('tools', loader.load)),
+    );
+    const call = await loader.call(0);
+    await waiting(redis, prefix, 'tools');
+    call.open('planes');
+    expect(new Set(await Promise.all(reads))).toEqual(new Set(['planes']));
+    expect(loader.calls).toHaveLength(1);
+  });
+
+  test('gives the error of a loader to those who wait for it, and then loads anew', async () => {
+    const { cache, errors } = pagesOf<string>(redis);
+    const failure = new Error('no such shop');
+    const failing = async (): Promise<string> => {
+      throw failure;
+    };
+    const reads = [cache.getOrLoad('tools', failing), cache.getOrLoad('tools', failing)];
+    for (const read of reads) await expect(read).rejects.toBe(failure);
+    expect(await cache.getOrLoad('tools', () => 'planes')).toBe('planes');
+    expect(errors).toEqual([]);
+  });
+
+  test('lets another process load when the loader of the first fails', async () => {
+    const prefix = freshPrefix();
+    const [first, second] = [redis, other].map(
+      (client) => pagesOf<string>(client, { prefix, leaseMs: 600_000, loadTimeoutMs: 600_000 }).cache,
+    ) as [Cache<string>, Cache<string>];
+    const loader = new GatedLoader<string>();
+    const failing = first.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    const read = second.getOrLoad('tools', () => 'planes');
+    await waiting(redis, prefix, 'tools');
+    call.fail(new Error('no such shop'));
+    await expect(failing).rejects.toThrow('no such shop');
+    expect(await read).toBe('planes');
+  });
+
+  test('a reader that gives up leaves the load to the others', async () => {
+    const { cache } = pagesOf<string>(redis);
+    const loader = new GatedLoader<string>();
+    const controller = new AbortController();
+    const impatient = cache.getOrLoad('tools', loader.load, { signal: controller.signal });
+    const patient = cache.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    const reason = new Error('closed the page');
+    controller.abort(reason);
+    await expect(impatient).rejects.toBe(reason);
+    await expect(cache.getOrLoad('tools', loader.load, { signal: controller.signal })).rejects.toBe(reason);
+    call.open('planes');
+    expect(await patient).toBe('planes');
+  });
+
+  test('a reader that gives up while another process loads leaves nothing behind that would', async () => {
+    const prefix = freshPrefix();
+    const longWaits = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
+    const [first, second] = [redis, other].map(
+      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
+    ) as [Pages, Pages];
+    const loader = new GatedLoader<string>();
+    const failing = first.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    const controller = new AbortController();
+    const unwanted = new GatedLoader<string>();
+    const impatient = second.getOrLoad('tools', unwanted.load, { signal: controller.signal });
+    await waiting(redis, prefix, 'tools');
+    controller.abort(new Error('closed the page'));
+    await expect(impatient).rejects.toThrow('closed the page');
+    call.fail(new Error('no such shop'));
+    await expect(failing).rejects.toThrow('no such shop');
+    // It would share a load of the first reader.
+    expect(await second.getOrLoad('tools', () => 'planes')).toBe('planes');
+    expect(unwanted.calls).toHaveLength(0);
+  });
+
+  test('ends a load that takes too long, and aborts its signal', async () => {
+    const { cache } = pagesOf<string>(redis, { loadTimeoutMs: 20 });
+    const signals: AbortSignal[] = [];
+    const never = (signal: AbortSignal): Promise<string> => {
+      signals.push(signal);
+      return new Promise(() => undefined);
+    };
+    const error = {
+      code: 'ERR_CACHE_LOAD_TIMEOUT',
+      cache: 'pages',
+      keys: ['tools'],
+      message: expect.stringContaining('20 ms'),
+    };
+    await expect(cache.getOrLoad('tools', never)).rejects.toMatchObject(error);
+    expect(signals).toHaveLength(1);
+    expect(signals[0]?.reason).toMatchObject(error);
+    expect(await cache.getOrLoad('tools', () => 'planes')).toBe('planes');
+  });
+
+  test('waits no longer than that for another process either', async () => {
+    const prefix = freshPrefix();
+    const loader = new GatedLoader<string>();
+    const first = pagesOf<string>(redis, { prefix }).cache.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    const { cache } = pagesOf<string>(other, { prefix, loadTimeoutMs: 20 });
+    await expect(cache.getOrLoad('tools', () => 'saws')).rejects.toMatchObject({
+      code: 'ERR_CACHE_LOAD_TIMEOUT',
+    });
+    call.open('planes');
+    expect(await first).toBe('planes');
+  });
+
+  test('a load that outlives its lease keeps it', async () => {
+    const prefix = freshPrefix();
+    const loader = new GatedLoader<string>();
+    const slow = pagesOf<string>(redis, { prefix, leaseMs: 100 }).cache;
+    const read = slow.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    const lease = `${prefix}:cache:{pages}:lease:tools`;
+    const token = await redis.get(lease);
+    let renewals = 0;
+    let leftMs = await redis.pttl(lease);
+    await until('three renewals', async () => {
+      const now = await redis.pttl(lease);
+      if (now > leftMs) renewals += 1;
+      leftMs = now;
+      return renewals === 3;
+    });
+    expect(await redis.get(lease)).toBe(token);
+    call.open('planes');
+    expect(await read).toBe('planes');
+    expect(loader.calls).toHaveLength(1);
+    expect(await redis.exists(lease)).toBe(0);
+  });
+});
+
+describe('a value that is not there', () => {
+  test('is remembered, for a time of its own', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { ttlMs: 3_600_000, negativeTtlMs: 60_000 });
+    let loads = 0;
+    const nothing = (): undefined => {
+      loads += 1;
+    };
+    expect(await cache.getOrLoad('none', nothing)).toBeNull();
+    expect(await cache.getOrLoad('none', nothing)).toBeNull();
+    expect(await cache.get('none')).toBeNull();
+    expect(loads).toBe(1);
+    const leftMs = await redis.pttl(`${prefix}:cache:{pages}:value:none`);
+    expect(leftMs).toBeGreaterThan(30_000);
+    expect(leftMs).toBeLessThanOrEqual(60_000);
+  });
+
+  test('is asked for again each time with negativeTtlMs 0', async () => {
+    const { cache } = pagesOf<string>(redis, { negativeTtlMs: 0 });
+    expect(await cache.getOrLoad('none', () => null)).toBeNull();
+    expect(await cache.get('none')).toBeUndefined();
+    expect(await cache.getOrLoad('none', () => 'planes')).toBe('planes');
+  });
+});
+
+describe('a stale value', () => {
+  const old = { ttlMs: 1, staleMs: 3_600_000 };
+
+  test('is given at once, while one process loads it again', async () => {
+    const prefix = freshPrefix();
+    const first = pagesOf<string>(redis, { prefix, ...old }).cache;
+    const second = pagesOf<string>(other, { prefix, ...old }).cache;
+    await first.set('tools', 'saws');
+    const loader = new GatedLoader<string>();
+    // Past its time: the server's clock is asked for by the read.
+    await until('the load', async () => {
+      expect(await first.getOrLoad('tools', loader.load)).toBe('saws');
+      return loader.calls.length === 1;
+    });
+    expect(await second.getOrLoad('tools', loader.load)).toBe('saws');
+    expect(await first.getOrLoad('tools', loader.load)).toBe('saws');
+    expect(loader.calls).toHaveLength(1);
+    expect(first.stats().staleHits).toBeGreaterThan(0);
+    loader.calls[0]?.open('planes');
+    await until('the new value', async () => (await second.get('tools')) === 'planes');
+  });
+
+  test('stays when its load fails, which is reported, and nobody tries again for a while', async () => {
+    const { cache, errors, prefix } = pagesOf<string>(redis, { ...old, retryMs: 3_600_000 });
+    await cache.set('tools', 'saws');
+    let loads = 0;
+    const failure = new Error('no such shop');
+    const failing = (): never => {
+      loads += 1;
+      throw failure;
+    };
+    await until('the report', async () => {
+      expect(await cache.getOrLoad('tools', failing)).toBe('saws');
+      return errors.length > 0;
+    });
+    expect(errors).toMatchObject([{ code: 'ERR_CACHE_REFRESH', keys: ['tools'], cause: failure }]);
+    for (let reads = 0; reads < 10; reads += 1) expect(await cache.getOrLoad('tools', failing)).toBe('saws');
+    expect(loads).toBe(1);
+    expect(await redis.pttl(`${prefix}:cache:{pages}:lease:tools`)).toBeGreaterThan(3_000_000);
+  });
+
+  test('that ends before its load is tried again is loaded by who comes, at once', async () => {
+    const { cache, errors, prefix } = pagesOf<string>(redis, { ...old, retryMs: 3_600_000 });
+    const failing = (): never => {
+      throw new Error('no such shop');
+    };
+    const tags = ['shop'];
+    await cache.set('tools', 'saws', { tags });
+    await until('the report', async () => {
+      expect(await cache.getOrLoad('tools', failing, { tags })).toBe('saws');
+      return errors.length > 0;
+    });
+    const [value, lease] = ['value', 'lease'].map((part) => `${prefix}:cache:{pages}:${part}:tools`);
+    await redis.del(value!);
+    expect(await redis.pttl(lease!)).toBeGreaterThan(3_000_000);
+    expect(await cache.getOrLoad('tools', () => 'planes', { tags })).toBe('planes');
+    expect(await redis.exists(lease!)).toBe(0);
+  });
+
+  test('that ends during a load which fails is loaded by who has waited for that', async () => {
+    const prefix = freshPrefix();
+    const longWaits = { ...old, retryMs: 3_600_000, leaseMs: 600_000, loadTimeoutMs: 600_000 };
+    const [first, second] = [redis, other].map(
+      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
+    ) as [Pages, Pages];
+    await first.set('tools', 'saws');
+    const loader = new GatedLoader<string>();
+    await until('the load', async () => {
+      expect(await first.getOrLoad('tools', loader.load)).toBe('saws');
+      return loader.calls.length === 1;
+    });
+    await redis.del(`${prefix}:cache:{pages}:value:tools`);
+    const reads = [second.getOrLoad('tools', () => 'planes')];
+    await waiting(redis, prefix, 'tools');
+    loader.calls[0]?.fail(new Error('no such shop'));
+    expect(await Promise.all(reads)).toEqual(['planes']);
+  });
+});
+
+describe('a change', () => {
+  test.each([
+    ['delete', (cache: ReturnType<typeof pagesOf<string>>['cache']) => cache.delete('tools')],
+    ['invalidateTag', (cache: ReturnType<typeof pagesOf<string>>['cache']) => cache.invalidateTag('shop')],
+  ])('by %s keeps an older load from being stored, and readers from getting it', async (_, change) => {
+    const prefix = freshPrefix();
+    const loading = pagesOf<string>(redis, { prefix }).cache;
+    const changing = pagesOf<string>(other, { prefix }).cache;
+    const loader = new GatedLoader<string>();
+    const tags = ['shop'];
+    const early = loading.getOrLoad('tools', loader.load, { tags });
+    const call = await loader.call(0);
+    await change(changing);
+    // It shares the load, which began before it came.
+    const late = loading.getOrLoad('tools', loader.load, { tags });
+    const here = changing.getOrLoad('tools', loader.load, { tags });
+    await until('both to wait', () => loading.stats().misses + changing.stats().misses === 3);
+    call.open('old');
+    expect(await early).toBe('old');
+    (await loader.call(1)).open('new');
+    expect(await late).toBe('new');
+    expect(await here).toBe('new');
+    expect(await changing.get('tools')).toBe('new');
+    expect(loader.calls).toHaveLength(2);
+  });
+
+  test.each([
+    ['delete', (cache: Pages) => cache.delete('tools')],
+    ['invalidateTag', (cache: Pages) => cache.invalidateTag('shop')],
+  ])('by %s keeps nobody who comes later waiting for an older load', async (_, change) => {
+    const prefix = freshPrefix();
+    const loading = pagesOf<string>(redis, { prefix }).cache;
+    const changing = pagesOf<string>(other, { prefix }).cache;
+    const loader = new GatedLoader<string>();
+    const tags = ['shop'];
+    const early = loading.getOrLoad('tools', loader.load, { tags });
+    const old = await loader.call(0);
+    const waits = changing.getOrLoad('tools', loader.load, { tags });
+    await waiting(redis, prefix, 'tools');
+    await change(changing);
+    // Each of them may be the one that loads; whoever waited before is woken by it as well.
+    const late = [loading, changing].map((cache) => cache.getOrLoad('tools', loader.load, { tags }));
+    (await loader.call(1)).open('new');
+    expect(await Promise.all(late)).toEqual(['new', 'new']);
+    expect(await waits).toBe('new');
+    old.open('old');
+    expect(await early).toBe('old');
+    expect(await loading.get('tools')).toBe('new');
+    expect(loader.calls).toHaveLength(2);
+  });
+
+  test('by invalidateTag in the process that loads keeps nobody waiting there either', async () => {
+    const { cache } = pagesOf<string>(redis);
+    const loader = new GatedLoader<string>();
+    const options = { tags: ['shop'] };
+    const early = cache.getOrLoad('tools', loader.load, options);
+    const old = await loader.call(0);
+    await cache.invalidateTag('shop');
+    expect(await cache.getOrLoad('tools', () => 'new', options)).toBe('new');
+    old.open('old');
+    expect(await early).toBe('old');
+    expect(await cache.get('tools')).toBe('new');
+  });
+
+  test('by clear keeps nobody waiting for a load of the namespace', async () => {
+    const prefix = freshPrefix();
+    const [loading, changing] = [redis, other].map((client) =>
+      pagesOf<string>(client, { prefix }).cache.namespace('shop'),
+    );
+    const loader = new GatedLoader<string>();
+    const early = loading!.getOrLoad('tools', loader.load);
+    const old = await loader.call(0);
+    await changing!.clear();
+    expect(await loading!.getOrLoad('tools', () => 'new')).toBe('new');
+    old.open('old');
+    expect(await early).toBe('old');
+    expect(await changing!.get('tools')).toBe('new');
+  });
+
+  test('by delete frees the lease, and the old load is not stored under that of the next', async () => {
+    const prefix = freshPrefix();
+    const loading = pagesOf<string>(redis, { prefix }).cache;
+    const changing = pagesOf<string>(other, { prefix }).cache;
+    const loader = new GatedLoader<string>();
+    const early = loading.getOrLoad('tools', loader.load);
+    const first = await loader.call(0);
+    await changing.delete('tools');
+    const here = changing.getOrLoad('tools', loader.load);
+    const second = await loader.call(1);
+    first.open('old');
+    expect(await early).toBe('old');
+    expect(await changing.get('tools')).toBeUndefined();
+    second.open('new');
+    expect(await here).toBe('new');
+    expect(await loading.get('tools')).toBe('new');
+  });
+
+  test('by set is not overwritten by a load that began before', async () => {
+    const prefix = freshPrefix();
+    const loading = pagesOf<string>(redis, { prefix }).cache;
+    const loader = new GatedLoader<string>();
+    const read = loading.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    await pagesOf<string>(other, { prefix }).cache.set('tools', 'set');
+    call.open('loaded');
+    expect(await read).toBe('loaded');
+    expect(await loading.get('tools')).toBe('set');
+  });
+
+  test('by this process is seen by this process, whatever is under way', async () => {
+    const { cache } = pagesOf<string>(redis);
+    const loader = new GatedLoader<string>();
+    const early = cache.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    expect(await cache.delete('tools')).toBe(false);
+    expect(await cache.getOrLoad('tools', () => 'new')).toBe('new');
+    call.open('old');
+    expect(await early).toBe('old');
+    expect(await cache.get('tools')).toBe('new');
+    expect(await cache.delete('tools')).toBe(true);
+    expect(await cache.get('tools')).toBeUndefined();
+  });
+});
+
+describe('invalidateTag', () => {
+  test('takes all entries that have the tag, and no others', async () => {
+    const { cache } = pagesOf<string>(redis);
+    await cache.set('planes', '1', { tags: ['tools', 'wood'] });
+    await cache.set('hammers', '2', { tags: ['tools', 'metal'] });
+    await cache.set('boards', '3', { tags: ['wood'] });
+    await cache.getOrLoad('nails', () => '4', { tags: (value) => (value === '4' ? ['metal'] : []) });
+    await cache.invalidateTag('metal');
+    expect(await cache.getMany(['planes', 'hammers', 'boards', 'nails'])).toEqual(
+      new Map([
+        ['planes', '1'],
+        ['boards', '3'],
+      ]),
+    );
+    await cache.invalidateTag('wood');
+    expect(await cache.getMany(['planes', 'boards'])).toEqual(new Map());
+    await cache.set('boards', '5', { tags: ['wood'] });
+    expect(await cache.get('boards')).toBe('5');
+  });
+
+  test('takes entries whose tag was evicted as well: it may have been invalidated', async () => {
+    const { cache, prefix } = pagesOf<string>(redis);
+    await cache.set('planes', '1', { tags: ['tools'] });
+    await redis.del(`${prefix}:cache:{pages}:tag:tools`);
+    expect(await cache.get('planes')).toBeUndefined();
+    expect(await cache.getOrLoad('planes', () => '2', { tags: ['tools'] })).toBe('2');
+    expect(await cache.get('planes')).toBe('2');
+  });
+});
+
+describe('a namespace', () => {
+  test('has keys of its own, and is cleared as a whole', async () => {
+    const { cache } = pagesOf<string>(redis);
+    const [ann, bob] = [cache.namespace('ann'), cache.namespace('bob')];
+    await cache.set('home', 'all');
+    await ann.set('home', 'hers', { tags: ['homes'] });
+    expect(await bob.getOrLoad('home', () => 'his')).toBe('his');
+    expect([await cache.get('home'), await ann.get('home'), await bob.get('home')]).toEqual([
+      'all',
+      'hers',
+      'his',
+    ]);
+    await bob.clear();
+    expect([await cache.get('home'), await ann.get('home'), await bob.get('home')]).toEqual([
+      'all',
+      'hers',
+      undefined,
+    ]);
+    await cache.invalidateTag('homes');
+    expect(await ann.get('home')).toBeUndefined();
+    await bob.set('home', 'again');
+    expect(await bob.get('home')).toBe('again');
+    expect(() => cache.namespace('a\0b')).toThrow(RangeError);
+    await expect(cache.set('\0bob\0home', 'forged')).rejects.toThrow(RangeError);
+  });
+});
+
+describe('the option load', () => {
+  test('loads all keys that miss in one tick in one call', async () => {
+    const calls: (readonly string[])[] = [];
+    const { cache } = pagesOf<string>(redis, {
+      load: async (keys) => {
+        calls.push(keys);
+        return new Map(keys.filter((key) => key !== 'none').map((key) => [key, key.toUpperCase()]));
+      },
+    });
+    await cache.set('b', 'stored');
+    const many = await cache.getOrLoadMany(['a', 'b', 'c', 'none', 'a']);
+    expect(many).toEqual(
+      new Map([
+        ['a', 'A'],
+        ['b', 'stored'],
+        ['c', 'C'],
+      ]),
+    );
+    expect(calls).toEqual([['a', 'c', 'none']]);
+    expect(await cache.getOrLoad('none')).toBeNull();
+    expect(calls).toHaveLength(1);
+  });
+
+  test.each([
+    ['no Map of values by key', { a: 1 }],
+    ['a value for 1, which was not requested', new Map([[1, 1]])],
+  ])('that returns %s fails', async (problem, result) => {
+    const { cache } = pagesOf(redis, { load: async () => result as never });
+    await expect(cache.getOrLoad('a')).rejects.toMatchObject({
+      code: 'ERR_CACHE_LOAD_RESULT',
+      message: expect.stringContaining(problem),
+    });
+  });
+
+  test('has a time limit', async () => {
+    const { cache } = pagesOf(redis, { loadTimeoutMs: 20, load: () => new Promise(() => undefined) });
+    await expect(cache.getOrLoad('a')).rejects.toMatchObject({
+      code: 'ERR_CACHE_LOAD_TIMEOUT',
+      keys: ['a'],
+    });
+  });
+});

@@ -1,0 +1,189 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { decodeEntry, encodeEntry } from '../../src/read-through/envelope.js';
+import { CacheKeys, namedBy } from '../../src/keys.js';
+import { pagesOf } from '../fixture/cached.js';
+
+const redis = connect();
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+describe('a value', () => {
+  test('travels through the codec that the user gives, and may be compressed', async () => {
+    const { cache, prefix } = pagesOf<Date>(redis, {
+      codec: {
+        encode: (date) => date.toISOString().repeat(100),
+        decode: (bytes) => new Date(bytes.toString('utf8', 0, 24)),
+      },
+      compressFromBytes: 100,
+    });
+    const day = new Date('2026-11-22T00:00:00Z');
+    await cache.set('day', day);
+    expect(await cache.get('day')).toEqual(day);
+    expect(await redis.strlen(`${prefix}:cache:{pages}:value:day`)).toBeLessThan(200);
+  });
+
+  test('is compressed only from that size on', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { compressFromBytes: 1_000 });
+    await cache.set('short', 'a'.repeat(900));
+    await cache.set('long', 'a'.repeat(998));
+    const sizes = await Promise.all(
+      ['short', 'long'].map((key) => redis.strlen(`${prefix}:cache:{pages}:value:${key}`)),
+    );
+    expect(sizes[0]).toBe(41 + 902);
+    expect(sizes[1]).toBeLessThan(100);
+    expect(await cache.get('long')).toBe('a'.repeat(998));
+  });
+
+  test('that cannot be stored is refused by set, and given but reported after a load', async () => {
+    const { cache, errors } = pagesOf(redis, { maxPayloadBytes: 10 });
+    const cause = '13 bytes, the limit is 10';
+    const large = { code: 'ERR_CACHE_VALUE_TOO_LARGE', key: 'a', cause };
+    await expect(cache.set('a', 'eleven char')).rejects.toMatchObject(large);
+    await expect(cache.set('a', 1n)).rejects.toMatchObject({ code: 'ERR_CACHE_VALUE', key: 'a' });
+    await expect(cache.set('a', () => 1)).rejects.toMatchObject({ code: 'ERR_CACHE_VALUE' });
+    expect(await cache.getOrLoad('a', () => 'eleven char')).toBe('eleven char');
+    expect(await cache.getOrLoad('a', () => 1n)).toBe(1n);
+    const tags = (): string[] => {
+      throw new Error('no tags');
+    };
+    expect(await cache.getOrLoad('a', () => 'short', { tags })).toBe('short');
+    expect(errors).toMatchObject([large, { code: 'ERR_CACHE_VALUE' }, { code: 'ERR_CACHE_VALUE' }]);
+    expect(await cache.get('a')).toBeUndefined();
+  });
+
+  test('that others would read as null is none that can be stored', async () => {
+    const { cache, errors } = pagesOf(redis);
+    const refused = { code: 'ERR_CACHE_VALUE', cache: 'pages', key: 'a' };
+    for (const value of [Number.NaN, Infinity, new Date(Number.NaN)])
+      await expect(cache.set('a', value)).rejects.toMatchObject(refused);
+    expect(await cache.getOrLoad('a', () => Number.NaN)).toBeNaN();
+    expect(errors).toMatchObject([refused]);
+    expect(String(errors[0])).toMatch('a value must have a JSON form that is not null, got NaN');
+    expect(await cache.get('a')).toBeUndefined();
+    expect(await cache.getOrLoad('a', () => 5)).toBe(5);
+  });
+
+  test.each([
+    [
+      'of another version',
+      async (prefix: string) => pagesOf(redis, { prefix, version: 1 }).cache.set('a', 'new'),
+    ],
+    ['of somebody else', async (prefix: string) => redis.set(`${prefix}:cache:{pages}:value:a`, 'short')],
+    [
+      'that the codec refuses',
+      async (prefix: string) =>
+        pagesOf<string>(redis, {
+          prefix,
+          codec: { encode: (text) => text, decode: (bytes) => bytes.toString() },
+        }).cache.set('a', 'no JSON'),
+    ],
+  ])('%s reads as absent, and is replaced', async (_, write) => {
+    const prefix = freshPrefix();
+    const { cache } = pagesOf<string>(redis, { prefix });
+    await write(prefix);
+    expect(await cache.get('a')).toBeUndefined();
+    expect(await cache.getOrLoad('a', () => 'loaded')).toBe('loaded');
+    expect(await cache.get('a')).toBe('loaded');
+  });
+
+  test.each([
+    ['throws', /cannot be read: no cipher$/],
+    ['gives null', /cannot be read: the codec decodes it as null$/],
+  ])('that the codec %s for is reported by its key', async (what, message) => {
+    const decode = (bytes: Buffer): string => {
+      const text = bytes.toString();
+      if (text !== 'old') return text;
+      if (what === 'throws') throw new Error('no cipher');
+      return null as never;
+    };
+    const { cache, errors } = pagesOf<string>(redis, { codec: { encode: (text) => text, decode } });
+    await cache.set('a', 'old');
+    expect(await cache.getOrLoad('a', () => 'new')).toBe('new');
+    expect(errors).toMatchObject([{ code: 'ERR_CACHE_VALUE', cache: 'pages', key: 'a' }]);
+    expect((errors[0] as Error).message).toMatch(message);
+    expect(await cache.get('a')).toBe('new');
+  });
+
+  test('is decoded from its bytes, and no other bytes pass for one', () => {
+    const body = {
+      isNull: false,
+      isCompressed: true,
+      ttlMs: 1.5,
+      staleMs: 2 ** 40,
+      loadMs: 7,
+      tags: ['a', 'ü', '\0ns'],
+      payload: Buffer.from('payload'),
+    };
+    const bytes = Buffer.concat([Buffer.alloc(16, 1), encodeEntry(body, 65_535)]);
+    expect(decodeEntry(bytes, 65_535)).toMatchObject(body);
+    expect(decodeEntry(bytes, 1)).toBeUndefined();
+    for (let length = 0; length < bytes.length - body.payload.length; length += 1)
+      expect(decodeEntry(bytes.subarray(0, length), 65_535)).toBeUndefined();
+  });
+});
+
+describe('the life of a value', () => {
+  test('is that of the cache, or its own, less a part at random', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { ttlMs: 1_000_000, staleMs: 500_000, jitter: 0.5 });
+    const lifeOf = async (key: string): Promise<number> => redis.pttl(`${prefix}:cache:{pages}:value:${key}`);
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    await cache.set('a', 'a');
+    expect(await lifeOf('a')).toBeGreaterThan(1_400_000);
+    jest.spyOn(Math, 'random').mockReturnValue(0.999_999);
+    await cache.set('a', 'a');
+    expect(await lifeOf('a')).toBeLessThanOrEqual(1_000_001);
+    expect(await lifeOf('a')).toBeGreaterThan(900_000);
+    await cache.set('a', 'a', { ttlMs: 10_000_000, staleMs: 0 });
+    expect(await lifeOf('a')).toBeGreaterThan(4_000_000);
+    expect(await lifeOf('a')).toBeLessThanOrEqual(5_000_010);
+  });
+});
+
+describe('options', () => {
+  test('of a call are refused whether or not the value is there', async () => {
+    const { cache } = pagesOf<string>(redis);
+    await cache.set('a', 'a');
+    await expect(cache.getOrLoad('a', () => 'b', { ttlMs: 0 })).rejects.toThrow(RangeError);
+    await expect(cache.getOrLoad('a', () => 'b', { tags: [''] })).rejects.toThrow(RangeError);
+    await expect(
+      cache.getOrLoad('a', () => 'b', { tags: Array.from({ length: 17 }, (_, index) => `${index}`) }),
+    ).rejects.toThrow('tags must have 0 to 16 items, got 17');
+    await expect(cache.get('')).rejects.toThrow(RangeError);
+    await expect(cache.invalidateTag('\0x')).rejects.toThrow(RangeError);
+  });
+
+  test('onError that throws fails no read', async () => {
+    const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+    const thrown = new Error('a listener');
+    const { cache, prefix } = pagesOf(redis, {
+      staleMs: 3_600_000,
+      onError: () => {
+        throw thrown;
+      },
+    });
+    expect(await cache.getOrLoad('a', () => 1n)).toBe(1n);
+    expect(printed.mock.calls).toEqual([['mortise cache: onError threw', thrown]]);
+    await cache.set('a', 'old', { ttlMs: 1 });
+    const failing = (): never => {
+      throw new Error('no such shop');
+    };
+    await until('the report', async () => {
+      expect(await cache.getOrLoad('a', failing)).toBe('old');
+      return printed.mock.calls.length === 2;
+    });
+    await redis.set(`${prefix}:cache:{pages}:value:b`, 'b'.repeat(100));
+    expect(await cache.getOrLoad('b', () => 'b')).toBe('b');
+  });
+});
+
+test('names of keys are found again in what Redis says of them', () => {
+  const keys = new CacheKeys('a:value:}', 'p', 3);
+  for (const name of ['plain', '}:tag:x', 'new\nline', '\0ns\0key', '']) {
+    expect(namedBy(keys.value(name))).toEqual({ part: 'value', name });
+    expect(namedBy(keys.tag(name))).toEqual({ part: 'tag', name });
+  }
+  expect(namedBy(keys.lease('a'))).toBeUndefined();
+});

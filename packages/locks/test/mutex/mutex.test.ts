@@ -1,0 +1,169 @@
+import { describe, expect, test } from '@jest/globals';
+import { Mutex } from '@mortise/locks';
+import type { MutexOptions } from '@mortise/locks';
+import { connect, freshPrefix } from '@mortise/test-kit';
+import { queued } from '../fixture/queued.js';
+
+const clients = [connect(), connect(), connect()];
+const [redis, other, third] = clients as [
+  ReturnType<typeof connect>,
+  ReturnType<typeof connect>,
+  ReturnType<typeof connect>,
+];
+
+/** The same lock, as each of three processes sees it. */
+function shared(options: MutexOptions = {}): [Mutex, Mutex, Mutex] {
+  const prefix = freshPrefix();
+  const of = (client: typeof redis): Mutex => new Mutex(client, 'lock', { prefix, ...options });
+  return [of(redis), of(other), of(third)];
+}
+
+describe('acquire', () => {
+  test('has one holder at a time without fairness', async () => {
+    const prefix = freshPrefix();
+    const counter = `${prefix}:counter`;
+    const tokens: number[] = [];
+    const contenders = Array.from({ length: 6 }, () => connect());
+    await Promise.all(
+      contenders.map(async (client) => {
+        const mutex = new Mutex(client, 'lock', { prefix, fair: false });
+        for (let round = 0; round < 25; round += 1) {
+          await mutex.using(async (_, lease) => {
+            const before = Number(await client.get(counter));
+            tokens.push(lease.fencingToken);
+            await client.set(counter, before + 1);
+          });
+        }
+      }),
+    );
+    expect(await redis.get(counter)).toBe('150');
+    expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
+    expect(tokens).toHaveLength(150);
+  });
+
+  test('without fairness a free lock goes to whoever asks first, past those who wait', async () => {
+    const [mutex, second] = shared({ fair: false });
+    const holder = await mutex.acquire();
+    const patient = second.acquire();
+    await queued(mutex, 1);
+    const released = holder.release();
+    const bargeing = mutex.tryAcquire();
+    expect(await released).toBe(true);
+    const barger = await bargeing;
+    expect(barger?.isValid).toBe(true);
+    expect(await mutex.inspect()).toMatchObject({ holder: barger?.holder, queueLength: 1 });
+    await barger?.release();
+    const lease = await patient;
+    expect(lease.fencingToken).toBeGreaterThan(barger!.fencingToken);
+    expect(await mutex.inspect()).toMatchObject({ holder: lease.holder, queueLength: 0 });
+    await lease.release();
+  });
+
+  test('a fair waiter gets the lock from an unfair holder', async () => {
+    const prefix = freshPrefix();
+    const unfair = new Mutex(redis, 'lock', { prefix, fair: false });
+    const fair = new Mutex(other, 'lock', { prefix });
+    const holder = await unfair.acquire();
+    const wait = fair.acquire();
+    await queued(fair, 1);
+    await holder.release();
+    const lease = await wait;
+    expect(lease.isValid).toBe(true);
+    expect(await lease.release()).toBe(true);
+  });
+
+  test('tokens rise also when the clock of the server is behind the last one', async () => {
+    const prefix = freshPrefix();
+    const mutex = new Mutex(redis, 'lock', { prefix });
+    const future = (Date.now() + 3_600_000) * 1_000;
+    await redis.set(`${prefix}:locks:{lock}:token`, future);
+    const first = await mutex.acquire();
+    const wait = new Mutex(other, 'lock', { prefix }).acquire();
+    await queued(mutex, 1);
+    await first.release();
+    const second = await wait;
+    expect([first.fencingToken, second.fencingToken]).toEqual([future + 1, future + 2]);
+    expect(second.isValid).toBe(true);
+    await second.release();
+  });
+});
+
+describe('tryAcquire', () => {
+  test('takes the lock of a dead holder although dead waiters queue for it', async () => {
+    const prefix = freshPrefix();
+    const [mutex] = [new Mutex(redis, 'lock', { prefix })];
+    const queue = `${prefix}:locks:{lock}:queue`;
+    await redis.zadd(queue, 1, 'dead.1.1000', 2, 'dead.2.1000', 3, 'no member', 4, 'dead.3.');
+    const lease = await mutex.tryAcquire();
+    expect(lease?.isValid).toBe(true);
+    expect(await redis.exists(queue)).toBe(0);
+    await lease?.release();
+  });
+
+  test('leaves a lock that ran out to those who wait for it', async () => {
+    const prefix = freshPrefix();
+    const mutex = new Mutex(redis, 'lock', { prefix });
+    const holder = await mutex.acquire();
+    const wait = new Mutex(other, 'lock', { prefix }).acquire();
+    await queued(mutex, 1);
+    await redis.del(`${prefix}:locks:{lock}:lease`);
+    expect(await mutex.tryAcquire()).toBeNull();
+    const lease = await wait;
+    expect(lease.fencingToken).toBeGreaterThan(holder.fencingToken);
+    await lease.release();
+  });
+});
+
+describe('inspect', () => {
+  test('shows a lock that nobody has used', async () => {
+    const [mutex] = shared();
+    expect(await mutex.inspect()).toEqual({
+      holder: null,
+      fencingToken: null,
+      position: null,
+      remainingMs: 0,
+      queueLength: 0,
+    });
+  });
+});
+
+describe('renewFor and releaseFor', () => {
+  test.each([1, 5, 179_518_222_041_929, Number.MAX_SAFE_INTEGER, 2e15])(
+    'a token that cannot have been given, %p, restores nothing',
+    async (token) => {
+      const prefix = freshPrefix();
+      const mutex = new Mutex(redis, 'lock', { prefix });
+      const { holder } = await mutex.acquire();
+      await redis.del(`${prefix}:locks:{lock}:lease`, `${prefix}:locks:{lock}:token`);
+      expect(await mutex.renewFor(holder, 10_000, token)).toBe(false);
+      expect(await mutex.inspect()).toMatchObject({ holder: null, fencingToken: null });
+    },
+  );
+
+  test('with its token a holder comes back after the loss of all keys', async () => {
+    const prefix = freshPrefix();
+    const mutex = new Mutex(redis, 'lock', { prefix });
+    const { holder, fencingToken } = await mutex.acquire();
+    await redis.del(`${prefix}:locks:{lock}:lease`, `${prefix}:locks:{lock}:token`);
+    expect(await mutex.renewFor(holder)).toBe(false);
+    expect(await mutex.renewFor(holder, 10_000, fencingToken)).toBe(true);
+    expect(await mutex.inspect()).toMatchObject({ holder, fencingToken });
+    expect(await mutex.releaseFor(holder)).toBe(true);
+    // Somebody was granted the lock since: the token has been left behind.
+    expect(await mutex.renewFor(holder, 10_000, fencingToken)).toBe(false);
+    await expect(mutex.renewFor(holder, 10_000, -1)).rejects.toThrow(RangeError);
+  });
+});
+
+describe('forceRelease', () => {
+  test('leaves a token behind, without which the former holder would have the lock back', async () => {
+    const prefix = freshPrefix();
+    const mutex = new Mutex(redis, 'lock', { prefix });
+    const lease = await mutex.acquire();
+    // As after a week.
+    await redis.del(`${prefix}:locks:{lock}:token`);
+    expect(await mutex.forceRelease()).toBe(true);
+    await expect(lease.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'taken' });
+    expect((await mutex.inspect()).holder).toBeNull();
+  });
+});

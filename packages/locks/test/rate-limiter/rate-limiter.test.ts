@@ -1,0 +1,388 @@
+import { describe, expect, test } from '@jest/globals';
+import { RateLimiter } from '@mortise/locks';
+import type { RateLimiterOptions, TakeResult } from '@mortise/locks';
+import { connect, disconnect, freshPrefix, transcript, until } from '@mortise/test-kit';
+import * as scripts from '../../src/scripts.gen.js';
+
+const redis = connect();
+const other = connect();
+
+/** So slow that nothing comes back while a test runs. */
+const SLOW = { limit: 10, periodMs: 86_400_000 };
+
+function limiter(options: Partial<RateLimiterOptions> = {}, prefix = freshPrefix()): RateLimiter {
+  return new RateLimiter(redis, 'calls', { ...SLOW, prefix, ...options });
+}
+
+const keyOf = (prefix: string): string => `${prefix}:locks:{calls}:rate`;
+
+/** Resolves when so many ms have passed here since `from`. */
+function passed(from: number, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      const left = from + ms - performance.now();
+      if (left <= 0) resolve();
+      else setTimeout(look, Math.ceil(left));
+    };
+    look();
+  });
+}
+
+describe('take', () => {
+  test('gives the burst at once, then refuses and says when to come again', async () => {
+    const calls = limiter();
+    const results: TakeResult[] = [];
+    for (let index = 0; index < 11; index += 1) results.push(await calls.take());
+    expect(results.map(({ isAllowed }) => isAllowed)).toEqual([...Array(10).fill(true), false]);
+    expect(results.map(({ remaining }) => remaining)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]);
+    expect(results.slice(0, 10).every(({ retryAfterMs }) => retryAfterMs === 0)).toBe(true);
+    const intervalMs = SLOW.periodMs / SLOW.limit;
+    expect(results[10]!.retryAfterMs).toBeLessThanOrEqual(intervalMs);
+    expect(results[10]!.retryAfterMs).toBeGreaterThan(intervalMs - 60_000);
+    expect(results[10]!.resetAfterMs).toBeLessThanOrEqual(SLOW.periodMs);
+    expect(results[10]!.resetAfterMs).toBeGreaterThan(SLOW.periodMs - 60_000);
+  });
+
+  test('takes all that a call costs, or nothing', async () => {
+    const calls = limiter();
+    expect(await calls.take(7)).toMatchObject({ isAllowed: true, remaining: 3 });
+    expect(await calls.take(4)).toMatchObject({ isAllowed: false, remaining: 3 });
+    expect(await calls.take(3)).toMatchObject({ isAllowed: true, remaining: 0 });
+  });
+
+  test('a cost of 0 looks', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({}, prefix);
+    const full = { isAllowed: true, remaining: 10, retryAfterMs: 0, resetAfterMs: 0 };
+    expect(await calls.take(0)).toEqual(full);
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+    await calls.take(10);
+    expect(await calls.take(0)).toMatchObject({ isAllowed: true, remaining: 0, retryAfterMs: 0 });
+  });
+
+  test('a refused take changes nothing', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({}, prefix);
+    await calls.take(8);
+    const before = [await redis.get(keyOf(prefix)), await redis.pexpiretime(keyOf(prefix))];
+    for (let index = 0; index < 20; index += 1) expect((await calls.take(3)).isAllowed).toBe(false);
+    expect([await redis.get(keyOf(prefix)), await redis.pexpiretime(keyOf(prefix))]).toEqual(before);
+    expect(await calls.take(2)).toMatchObject({ isAllowed: true, remaining: 0 });
+  });
+
+  test('calls of one tick see each other, in their order', async () => {
+    const calls = limiter();
+    const results = await Promise.all([6, 5, 4, 1, 0].map((cost) => calls.take(cost)));
+    expect(results.map(({ isAllowed, remaining }) => [isAllowed, remaining])).toEqual([
+      [true, 4],
+      [false, 4],
+      [true, 0],
+      [false, 0],
+      [true, 0],
+    ]);
+  });
+
+  test('objects of the same name are one limiter, also in one call', async () => {
+    const prefix = freshPrefix();
+    const results = await Promise.all(Array.from({ length: 300 }, () => limiter({}, prefix).take()));
+    expect(results.filter(({ isAllowed }) => isAllowed)).toHaveLength(10);
+    const elsewhere = new RateLimiter(other, 'calls', { ...SLOW, prefix });
+    expect(await elsewhere.take()).toMatchObject({ isAllowed: false });
+    expect(await new RateLimiter(redis, 'mails', { ...SLOW, prefix }).take()).toMatchObject({ remaining: 9 });
+  });
+
+  test('two processes never get more than the burst between them', async () => {
+    const prefix = freshPrefix();
+    const limiters = [redis, other].map((client) => new RateLimiter(client, 'calls', { ...SLOW, prefix }));
+    let allowed = 0;
+    await Promise.all(
+      limiters.map(async (calls) => {
+        for (let index = 0; index < 20; index += 1) if ((await calls.take()).isAllowed) allowed += 1;
+      }),
+    );
+    expect(allowed).toBe(10);
+  });
+
+  test('is allowed after retryAfterMs, and the burst is whole after resetAfterMs', async () => {
+    for (const options of [
+      { limit: 7, periodMs: 100, burst: 3 },
+      { limit: 1, periodMs: 20 },
+      { limit: 3_000, periodMs: 100, burst: 90 },
+    ]) {
+      const calls = limiter(options);
+      for (let round = 0; round < 5; round += 1) {
+        const cost = 1 + (round % calls.burst);
+        // All at one instant of the server, so the last is refused.
+        const costs = Array.from({ length: Math.ceil(calls.burst / cost) + 1 }, () => cost);
+        const refused = (await Promise.all(costs.map((each) => calls.take(each)))).at(-1)!;
+        expect(refused.isAllowed).toBe(false);
+        await passed(performance.now(), refused.retryAfterMs);
+        expect((await calls.take(cost)).isAllowed).toBe(true);
+      }
+      const { resetAfterMs } = await calls.take(0);
+      await passed(performance.now(), resetAfterMs);
+      expect(await calls.take(0)).toMatchObject({ remaining: calls.burst, resetAfterMs: 0 });
+    }
+  });
+
+  test('a burst of 1 spaces the permits evenly', async () => {
+    const calls = limiter({ limit: 1_000, periodMs: 86_400_000, burst: 1 });
+    expect(await calls.take()).toMatchObject({ isAllowed: true, remaining: 0 });
+    const { isAllowed, retryAfterMs } = await calls.take();
+    expect(isAllowed).toBe(false);
+    expect(retryAfterMs).toBeLessThanOrEqual(86_400);
+    expect(retryAfterMs).toBeGreaterThan(60_000);
+  });
+
+  test('works at the limits of its options without losing a permit', async () => {
+    const most = limiter({ limit: 10_000_000, periodMs: 2_678_400_000 });
+    expect(await most.take(9_999_999)).toMatchObject({ isAllowed: true, remaining: 1 });
+    expect(await most.take(2)).toMatchObject({ isAllowed: false, remaining: 1 });
+    expect(await most.take(1)).toMatchObject({ isAllowed: true, remaining: 0 });
+    const odd = limiter({ limit: 9_999_991, periodMs: 2_678_399_999 });
+    const costs = Array.from({ length: 100 }, () => 99_999);
+    const results = await Promise.all(costs.map((cost) => odd.take(cost)));
+    expect(results.every(({ isAllowed }) => isAllowed)).toBe(true);
+    expect(results.at(-1)!.remaining).toBe(9_999_991 - 9_999_900);
+    const rare = limiter({ limit: 1, periodMs: 2_678_400_000, burst: 11 });
+    expect(await rare.take(11)).toMatchObject({ isAllowed: true, remaining: 0 });
+  });
+
+  test('goes on after SCRIPT FLUSH; after FLUSHALL the burst is whole again', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({}, prefix);
+    await calls.take(4);
+    await redis.script('FLUSH');
+    expect(await calls.take()).toMatchObject({ isAllowed: true, remaining: 5 });
+    // The effect of FLUSHALL on this limiter; other tests share the server.
+    await redis.del(keyOf(prefix));
+    expect(await calls.take()).toMatchObject({ isAllowed: true, remaining: 9 });
+  });
+});
+
+describe('a clock that is set', () => {
+  /** The value of an exhausted limiter after the server's clock went back by this time. */
+  async function setBack(prefix: string, byMs: number, periodMs = SLOW.periodMs): Promise<void> {
+    const [seconds, us] = (await redis.time()).map(Number) as [number, number];
+    const instant = seconds * 1_000_000 + us + (periodMs + byMs) * 1_000;
+    await redis.set(keyOf(prefix), String(instant), 'PX', byMs + periodMs);
+  }
+
+  test('back: nobody waits for longer than a whole burst takes, and the wait goes by', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({ limit: 5, periodMs: 100 }, prefix);
+    await setBack(prefix, 3_600_000, 100);
+    const refused = await calls.take(5);
+    expect(refused).toMatchObject({ isAllowed: false, remaining: 0 });
+    expect(refused.retryAfterMs).toBeLessThanOrEqual(100);
+    // Somebody who asks all the time does not put it off.
+    await until('a take that is allowed', async () => (await calls.take(5)).isAllowed);
+    await setBack(prefix, 3_600_000, 100);
+    const again = await calls.take(5);
+    await passed(performance.now(), again.retryAfterMs);
+    expect(await calls.take(5)).toMatchObject({ isAllowed: true });
+  });
+
+  test('back: a look alone repairs it as well', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({}, prefix);
+    await calls.take(10);
+    await setBack(prefix, 3_600_000);
+    const { resetAfterMs } = await calls.take(0);
+    expect(resetAfterMs).toBe(SLOW.periodMs);
+    expect(await redis.pttl(keyOf(prefix))).toBeLessThanOrEqual(SLOW.periodMs + 1);
+  });
+
+  test('forward: the burst is whole early, never larger', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({}, prefix);
+    await calls.take(10);
+    await redis.set(keyOf(prefix), '1000000:3', 'PX', 60_000);
+    expect(await calls.take(0)).toMatchObject({ remaining: 10, resetAfterMs: 0 });
+    expect(await calls.take(10)).toMatchObject({ isAllowed: true, remaining: 0 });
+  });
+
+  test('a changed limit is in force at once, and takes what it finds as time', async () => {
+    const prefix = freshPrefix();
+    await limiter({ limit: 7, burst: 7 }, prefix).take(3);
+    expect(await limiter({ limit: 14, burst: 14 }, prefix).take(0)).toMatchObject({ remaining: 8 });
+    expect(await limiter({ limit: 7, burst: 1 }, prefix).take()).toMatchObject({
+      isAllowed: false,
+      remaining: 0,
+    });
+    expect(await limiter({ limit: 3, burst: 3 }, prefix).take(0)).toMatchObject({ remaining: 2 });
+  });
+});
+
+describe('reset', () => {
+  test('gives the burst back and leaves no key', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({}, prefix);
+    await calls.take(10);
+    expect(await redis.keys(`${prefix}:*`)).toHaveLength(1);
+    await calls.reset();
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+    expect(await calls.take()).toMatchObject({ isAllowed: true, remaining: 9 });
+  });
+
+  test('keeps its place among takes of the same tick', async () => {
+    const calls = limiter();
+    const [first, , second, third] = await Promise.all([
+      calls.take(10),
+      calls.reset(),
+      calls.take(8),
+      calls.take(8),
+    ]);
+    expect([first, second, third]).toMatchObject([
+      { remaining: 0 },
+      { isAllowed: true, remaining: 2 },
+      { isAllowed: false },
+    ]);
+  });
+});
+
+describe('misuse', () => {
+  const numbers = [0, -1, 1.5, Number.NaN, Infinity, -Infinity, 10_000_001, 2 ** 53];
+
+  test.each(numbers)('limit %p is refused', (limit) => {
+    expect(() => limiter({ limit })).toThrow(
+      new RangeError(`limit must be a whole number from 1 to 10000000, got ${limit}`),
+    );
+  });
+
+  test.each([0, -1, 0.5, Number.NaN, Infinity, 2_678_400_001])('periodMs %p is refused', (periodMs) => {
+    expect(() => limiter({ periodMs })).toThrow(
+      new RangeError(`periodMs must be a whole number from 1 to 2678400000, got ${periodMs}`),
+    );
+  });
+
+  test.each(numbers)('burst %p is refused', (burst) => {
+    expect(() => limiter({ burst })).toThrow(RangeError);
+  });
+
+  test('a burst that takes more than 366 days to come back is refused', () => {
+    const options = { limit: 1, periodMs: 2_678_400_000, burst: 12 };
+    expect(() => limiter(options)).toThrow('burst must be a whole number from 1 to 11, got 12');
+  });
+
+  test.each([-1, 11, 0.5, Number.NaN, Infinity, -Infinity])('a cost of %p is refused', async (cost) => {
+    const prefix = freshPrefix();
+    await expect(limiter({}, prefix).take(cost)).rejects.toThrow(
+      new RangeError(`cost must be a whole number from 0 to 10, got ${cost}`),
+    );
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+  });
+
+  test.each(['1', null, 1n, [1]])('a cost of another type is refused: %p', async (cost) => {
+    await expect(limiter().take(cost as unknown as number)).rejects.toThrow(TypeError);
+  });
+
+  test.each([
+    { limit: '10' },
+    { limit: null },
+    { limit: undefined },
+    { periodMs: '1' },
+    { periodMs: undefined },
+    { burst: null },
+    { prefix: 7 },
+  ])('an option of another type is refused: %p', (options) => {
+    expect(() => limiter(options as unknown as RateLimiterOptions)).toThrow(TypeError);
+  });
+
+  test('missing options, names and clients are refused', () => {
+    expect(() => new RateLimiter(redis, 'calls', undefined as unknown as RateLimiterOptions)).toThrow(
+      TypeError,
+    );
+    expect(() => new RateLimiter(redis, '', SLOW)).toThrow(RangeError);
+    expect(() => new RateLimiter(redis, 'x'.repeat(1_025), SLOW)).toThrow(RangeError);
+    expect(() => new RateLimiter(redis, 7 as unknown as string, SLOW)).toThrow(TypeError);
+    expect(() => new RateLimiter({} as unknown as typeof redis, 'calls', SLOW)).toThrow(TypeError);
+    expect(() => limiter({ prefix: '' })).toThrow(RangeError);
+  });
+
+  test('a client that is closed rejects, and leaves nothing waiting', async () => {
+    const client = connect();
+    const calls = new RateLimiter(client, 'calls', { ...SLOW, prefix: freshPrefix() });
+    await calls.take();
+    disconnect(client);
+    await expect(calls.take()).rejects.toThrow('Connection is closed');
+    await expect(calls.reset()).rejects.toThrow('Connection is closed');
+  });
+
+  test('a key of another type is an error of Redis', async () => {
+    const prefix = freshPrefix();
+    await redis.lpush(keyOf(prefix), 'x');
+    await expect(limiter({}, prefix).take()).rejects.toThrow('WRONGTYPE');
+    await redis.del(keyOf(prefix));
+  });
+
+  test('hostile names are names', async () => {
+    const prefix = freshPrefix();
+    const names = [
+      '}x',
+      '{}',
+      '{',
+      '%',
+      '%7D',
+      '🔒',
+      'a\nb',
+      '\0',
+      '\ud800',
+      ':rate',
+      '*',
+      'x'.repeat(1_024),
+    ];
+    const limiters = names.map((name) => new RateLimiter(redis, name, { ...SLOW, prefix }));
+    const results = await Promise.all(limiters.map((calls, index) => calls.take(1 + (index % 10))));
+    expect(results.map(({ remaining }) => remaining)).toEqual(names.map((_, index) => 9 - (index % 10)));
+    expect(await redis.keys(`${prefix}:*`)).toHaveLength(names.length);
+  });
+});
+
+describe('keys', () => {
+  test('one string, which ends with the debt that it holds', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({ limit: 7, periodMs: 10_000 }, prefix);
+    await calls.take(3);
+    const [key, ...more] = await redis.keys(`${prefix}:*`);
+    expect([key, more]).toEqual([keyOf(prefix), []]);
+    const [us = 0, parts = 0] = (await redis.get(key!))!.split(/[: ]/).map(Number);
+    // Three intervals of 10,000,000 / 7 µs are 4,285,714 µs and two parts of seven.
+    expect(parts).toBe(2);
+    expect(await redis.type(key!)).toBe('string');
+    expect(await redis.pexpiretime(key!)).toBe(Math.floor(us / 1_000) + 1);
+    expect(await redis.pttl(key!)).toBeLessThanOrEqual(4_287);
+    expect(await redis.memory('USAGE', key!)).toBeLessThan(200);
+  });
+});
+
+describe('commands', () => {
+  const prefix = freshPrefix();
+
+  async function commands(action: () => Promise<unknown>): Promise<string[]> {
+    const lines = await transcript(redis, { prefix, scripts }, action);
+    return lines.map((line) => line.replaceAll(/locks:\{[^}]*\}:/g, ''));
+  }
+
+  test('a take is one command, and so are all takes of a tick', async () => {
+    const calls = limiter({}, prefix);
+    await calls.take(0);
+    const read = ['evalsha rate-limiter.take rate', '  time', '  get rate'];
+    expect(await commands(() => calls.take(10))).toEqual([...read, '  set rate']);
+    expect(await commands(() => calls.take())).toEqual(read);
+    expect(await commands(() => calls.take(0))).toEqual(read);
+    expect(await commands(() => calls.reset())).toEqual([...read, '  del rate']);
+    expect(await commands(() => Promise.all([calls.take(), calls.take(9), calls.take(0)]))).toEqual([
+      ...read,
+      '  set rate',
+    ]);
+    await calls.reset();
+    const twins = [limiter({}, prefix), limiter({}, prefix)];
+    expect(await commands(() => Promise.all(twins.map((twin) => twin.take())))).toEqual([
+      'evalsha rate-limiter.take rate rate',
+      '  time',
+      '  get rate',
+      '  set rate',
+    ]);
+  });
+});

@@ -1,0 +1,389 @@
+import { describe, expect, test } from '@jest/globals';
+import { InvalidBodyError, Chats, NotAllowedError, UnknownIdError } from '@mortise/messaging';
+import { connect } from '@mortise/test-kit';
+import { describeChat, HOSTILE } from '../fixture/chat-state.js';
+import { keys, open, openChat, prefix, redis } from '../fixture/guild.js';
+
+describe('post', () => {
+  test('numbers messages from 1, whoever they are from, and returns the ids', async () => {
+    const chats = await openChat();
+    const results = [];
+    for (const sender of ['anna', 'bob', 'anna']) results.push(await chats.post('guild', sender, sender));
+    expect(results).toEqual([1, 2, 3].map((id) => ({ id, isDuplicate: false })));
+    const { entries } = await describeChat(redis, prefix, 'guild');
+    expect(entries).toEqual([
+      { id: 1, kind: 'message', from: 'anna', body: 'anna' },
+      { id: 2, kind: 'message', from: 'bob', body: 'bob' },
+      { id: 3, kind: 'message', from: 'anna', body: 'anna' },
+    ]);
+  });
+
+  test('calls of one tick get ids in the order of the calls', async () => {
+    const chats = await openChat();
+    const bodies = Array.from({ length: 350 }, (_, n) => n);
+    const results = await Promise.all(bodies.map((n) => chats.post('guild', n % 2 ? 'anna' : 'bob', n)));
+    expect(results.map(({ id }) => id)).toEqual(bodies.map((n) => n + 1));
+    const { entries } = await describeChat(redis, prefix, 'guild');
+    expect(entries.map(({ body }) => body)).toEqual(bodies);
+  });
+
+  test('ids are exact up to the largest integer', async () => {
+    const chats = await openChat();
+    const before = 2 ** 51 - 10;
+    const scores = { '\0l': -before, anna: before + 0.5, bob: before, carl: before };
+    for (const [name, score] of Object.entries(scores))
+      await redis.zadd(`${prefix}:messaging:{guild}:chat`, score, name);
+    const ids = [1, 2, 3, 4].map((n) => before + n);
+    const { id: first } = await chats.post('guild', 'anna', 'a');
+    const others = await Promise.all(['b', 'c'].map((body) => chats.post('guild', 'bob', body)));
+    const { id: last } = await chats.edit('guild', 'anna', ids[0]!, 'better');
+    expect([first, ...others.map(({ id }) => id), last]).toEqual(ids);
+    await chats.delete('guild', 'anna', ids[1]!);
+    const [pulled] = await chats.pull('carl');
+    expect(pulled!.messages.map(({ id, body, revises }) => [id, revises ?? body])).toEqual([
+      [ids[0], 'better'],
+      [ids[2], 'c'],
+      [ids[3], ids[0]],
+      [before + 5, ids[1]],
+    ]);
+    expect(await chats.ack('guild', 'carl', before + 5)).toBe(before + 5);
+  });
+
+  test('an id that was posted by the same sender does nothing, and tells the first one', async () => {
+    const chats = await openChat();
+    const id = '018f4e5c-7b1a-7c3d-9e2f-0123456789ab';
+    for (const senderId of ['a', id, 'a\0b']) {
+      const first = await chats.post('guild', 'anna', 1, { id: senderId });
+      expect(first.isDuplicate).toBe(false);
+      expect(await chats.post('guild', 'anna', 2, { id: senderId })).toEqual({
+        id: first.id,
+        isDuplicate: true,
+      });
+      const [third, fourth] = await Promise.all([
+        chats.post('guild', 'anna', 3, { id: senderId }),
+        chats.post('guild', 'bob', 4, { id: senderId }),
+      ]);
+      expect(third).toEqual({ id: first.id, isDuplicate: true });
+      expect(fourth).toEqual({ id: first.id + 1, isDuplicate: false });
+    }
+    expect((await describeChat(redis, prefix, 'guild')).entries.map(({ body }) => body)).toEqual([
+      1, 4, 1, 4, 1, 4,
+    ]);
+  });
+
+  test('two posts of one id in one tick are one', async () => {
+    const chats = await openChat();
+    const results = await Promise.all(
+      [1, 2, 3].map((body) => chats.post('guild', 'anna', body, { id: body === 2 ? 'y' : 'x' })),
+    );
+    expect(results).toEqual([
+      { id: 1, isDuplicate: false },
+      { id: 2, isDuplicate: false },
+      { id: 1, isDuplicate: true },
+    ]);
+  });
+
+  test('ids are still known when a new window of dedupMs has begun, and are kept apart from those of others', async () => {
+    const chats = await openChat({ dedupMs: 100 });
+    await chats.post('guild', 'anna', 1, { id: 'x' });
+    // As if the window of the first message were over.
+    const ids = `${prefix}:messaging:{guild}:ids`;
+    expect(await redis.hget(ids, '')).toMatch(/^\d+$/);
+    await redis.hset(ids, '', '-100');
+    expect(await chats.post('guild', 'anna', 2)).toEqual({ id: 2, isDuplicate: false });
+    expect(await redis.hlen(`${ids}-before`)).toBe(2);
+    expect(await chats.post('guild', 'anna', 3, { id: 'x' })).toEqual({ id: 1, isDuplicate: true });
+  });
+
+  test('at most some 10,000 ids are remembered in a generation, and the hash gets an index', async () => {
+    const chats = await openChat();
+    const ids = `${prefix}:messaging:{guild}:ids`;
+    await Promise.all(Array.from({ length: 100 }, (_, n) => chats.post('guild', 'anna', n)));
+    expect(await redis.object('ENCODING', ids)).toBe('hashtable');
+    const many = Array.from({ length: 9_500 }, (_, n) => [`x${n}`, '1']).flat();
+    await redis.hset(ids, ...many);
+    await Promise.all(Array.from({ length: 100 }, (_, n) => chats.post('guild', 'anna', n)));
+    expect(await redis.hlen(ids)).toBeLessThan(200);
+    expect(await redis.hlen(`${ids}-before`)).toBeGreaterThan(9_500);
+  });
+
+  test('D10: refuses a non-member and an unknown chat, and creates no key', async () => {
+    const chats = await openChat();
+    const before = await keys();
+    await expect(chats.post('guild', 'mallory', 1)).rejects.toMatchObject({
+      code: 'ERR_NOT_A_MEMBER',
+      chatId: 'guild',
+      member: 'mallory',
+    });
+    await expect(chats.post('guild', 'mallory', 1)).rejects.toBeInstanceOf(NotAllowedError);
+    await expect(chats.post('other', 'anna', 1)).rejects.toMatchObject({
+      code: 'ERR_UNKNOWN_CHAT',
+      chatId: 'other',
+    });
+    expect(await keys()).toEqual(before);
+    for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
+    const left = await keys();
+    expect(left).toEqual(['{guild}:ended', '{guild}:left']);
+    await expect(chats.post('guild', 'anna', 1)).rejects.toBeInstanceOf(UnknownIdError);
+    expect(await keys()).toEqual(left);
+  });
+
+  test('a sender who left, or may only read now, still gets the id of an earlier post', async () => {
+    const chats = await openChat();
+    await chats.post('guild', 'bob', 'x', { id: 'lost' });
+    await chats.post('guild', 'carl', 'y', { id: 'lost' });
+    await chats.leave('guild', 'bob');
+    await chats.setRole('guild', 'carl', 'reader');
+    const again = (sender: string, id: string) => chats.post('guild', sender, 'again', { id });
+    expect(await again('bob', 'lost')).toEqual({ id: 1, isDuplicate: true });
+    expect(await again('carl', 'lost')).toEqual({ id: 2, isDuplicate: true });
+    await expect(again('bob', 'new')).rejects.toBeInstanceOf(NotAllowedError);
+    await expect(again('carl', 'new')).rejects.toMatchObject({ code: 'ERR_READ_ONLY_MEMBER' });
+    // Also when several travel together; messages of others stay theirs.
+    const results = await Promise.allSettled([
+      again('bob', 'lost'),
+      again('anna', 'lost'),
+      again('carl', 'lost'),
+      again('bob', 'new'),
+      again('mallory', 'lost'),
+    ]);
+    const outcomes = results.map((result) =>
+      result.status === 'fulfilled' ? result.value : (result.reason as { code: string }).code,
+    );
+    expect(outcomes).toEqual([
+      { id: 1, isDuplicate: true },
+      { id: 3, isDuplicate: false },
+      { id: 2, isDuplicate: true },
+      'ERR_NOT_A_MEMBER',
+      'ERR_NOT_A_MEMBER',
+    ]);
+  });
+
+  test('a refused sender does not delay others of the same tick', async () => {
+    const chats = await openChat();
+    await chats.join('guild', 'rita', { role: 'reader' });
+    const results = await Promise.allSettled(
+      ['anna', 'mallory', 'rita', 'bob', 'mallory', 'anna'].map((sender) =>
+        chats.post('guild', sender, sender),
+      ),
+    );
+    const outcomes = results.map((result) =>
+      result.status === 'fulfilled' ? result.value.id : (result.reason as { code: string }).code,
+    );
+    expect(outcomes).toEqual([1, 'ERR_NOT_A_MEMBER', 'ERR_READ_ONLY_MEMBER', 2, 'ERR_NOT_A_MEMBER', 3]);
+    const { entries } = await describeChat(redis, prefix, 'guild');
+    expect(entries.map(({ from }) => from)).toEqual(['anna', 'bob', 'anna']);
+  });
+
+  test("D13: a sender who dies leaves no lock: there are only the chat's own keys", async () => {
+    const chats = await openChat();
+    const dying = connect();
+    const posts = Array.from({ length: 20 }, async (_, n) =>
+      new Chats(dying, { prefix }).post('guild', 'bob', n),
+    );
+    dying.disconnect();
+    await Promise.allSettled(posts);
+    expect((await chats.post('guild', 'anna', 'on')).isDuplicate).toBe(false);
+    expect((await keys()).filter((key) => key.startsWith('{guild}'))).toEqual([
+      '{guild}:chat',
+      '{guild}:ids',
+      '{guild}:log',
+    ]);
+  });
+
+  test('D21: a sender without unread messages has read their own; another one keeps theirs', async () => {
+    const chats = await openChat();
+    await chats.post('guild', 'anna', 1);
+    expect((await describeChat(redis, prefix, 'guild')).cursors).toEqual({ anna: 1, bob: 0, carl: 0 });
+    await chats.post('guild', 'bob', 2);
+    expect((await describeChat(redis, prefix, 'guild')).cursors).toEqual({ anna: 1, bob: 0, carl: 0 });
+    await chats.ack('guild', 'bob', 2);
+    await Promise.all([
+      chats.post('guild', 'bob', 3),
+      chats.post('guild', 'bob', 4),
+      chats.post('guild', 'anna', 5),
+    ]);
+    expect((await describeChat(redis, prefix, 'guild')).cursors).toEqual({ anna: 1, bob: 4, carl: 0 });
+  });
+
+  test('a chat of one keeps nothing: all of its members have read it', async () => {
+    const chats = open();
+    await chats.create({ chatId: 'solo', sender: 'anna', members: [], body: 1 });
+    await chats.post('solo', 'anna', 2);
+    expect(await describeChat(redis, prefix, 'solo')).toMatchObject({
+      lastId: 2,
+      entries: [],
+      cursors: { anna: 2 },
+    });
+    expect(await keys()).not.toContain('{solo}:log');
+  });
+
+  test('a chat of one keeps as many as keepAcked says', async () => {
+    const chats = open({ keepAcked: 2 });
+    await chats.create({ chatId: 'solo', sender: 'anna', members: [], body: 1 });
+    for (const body of [2, 3, 4]) await chats.post('solo', 'anna', body);
+    const { entries, bytes, storedBytes } = await describeChat(redis, prefix, 'solo');
+    expect(entries.map(({ id }) => id)).toEqual([3, 4]);
+    expect(bytes).toBe(storedBytes);
+  });
+
+  test('the oldest messages go when there are more than maxMessages, and the sender learns their ids', async () => {
+    const chats = await openChat({ maxMessages: 3 });
+    for (const body of [1, 2, 3]) await chats.post('guild', 'anna', body);
+    expect(await chats.post('guild', 'bob', 4)).toEqual({
+      id: 4,
+      isDuplicate: false,
+      dropped: { fromId: 1, toId: 1 },
+    });
+    const results = await Promise.all([5, 6].map((body) => chats.post('guild', 'bob', body)));
+    expect(results.map(({ dropped }) => dropped)).toEqual([2, 2].map(() => ({ fromId: 2, toId: 3 })));
+    const { entries, bytes, storedBytes } = await describeChat(redis, prefix, 'guild');
+    expect(entries.map(({ id }) => id)).toEqual([4, 5, 6]);
+    expect(bytes).toBe(storedBytes);
+  });
+
+  test('the oldest messages go when there are more bytes than maxBytes, but never the newest', async () => {
+    const chats = await openChat({ maxBytes: 1_024, maxPayloadBytes: 1_024 });
+    for (let n = 1; n <= 3; n += 1) await chats.post('guild', 'anna', 'x'.repeat(400));
+    let state = await describeChat(redis, prefix, 'guild');
+    expect(state.entries.map(({ id }) => id)).toEqual([2, 3]);
+    expect(state.bytes).toBe(state.storedBytes);
+    await chats.post('guild', 'anna', 'x'.repeat(1_022));
+    state = await describeChat(redis, prefix, 'guild');
+    expect(state.entries.map(({ id }) => id)).toEqual([4]);
+    expect(state.bytes).toBe(state.storedBytes);
+  });
+
+  test('messages older than keepMs go when another one is posted', async () => {
+    const chats = await openChat({ keepMs: 60_000 });
+    for (const body of [1, 2, 3]) await chats.post('guild', 'anna', body);
+    // Made two minutes older: the chat, and its time of the last message.
+    const chat = `${prefix}:messaging:{guild}:chat`;
+    await redis.zincrby(chat, 120_000, '\0e');
+    const { bytes: before } = await describeChat(redis, prefix, 'guild');
+    expect(await chats.post('guild', 'anna', 4)).toMatchObject({ id: 4, dropped: { fromId: 1, toId: 3 } });
+    const { entries, bytes, storedBytes } = await describeChat(redis, prefix, 'guild');
+    expect(entries.map(({ id }) => id)).toEqual([4]);
+    expect(before).toBeGreaterThan(bytes);
+    expect(bytes).toBe(storedBytes);
+  });
+
+  test('a call drops 1,000 messages at most, and the next ones go on', async () => {
+    const post = (chats: Chats, count: number, from: number) =>
+      Promise.all(Array.from({ length: count }, (_, n) => chats.post('guild', 'anna', from + n)));
+    const chats = await openChat({ keepMs: 60_000 });
+    await post(chats, 2_500, 1);
+    const few = new Chats(redis, { prefix, maxMessages: 10 });
+    const dropped = [];
+    for (let n = 0; n < 3; n += 1) dropped.push((await few.post('guild', 'anna', n)).dropped);
+    expect(dropped).toEqual([
+      { fromId: 1, toId: 1_000 },
+      { fromId: 1_001, toId: 2_000 },
+      { fromId: 2_001, toId: 2_493 },
+    ]);
+    expect((await describeChat(redis, prefix, 'guild')).entries).toHaveLength(10);
+
+    // Made two minutes older: the next message finds it, and so does every 32nd one then, until nothing old is left.
+    await post(chats, 2_000, 1);
+    await redis.zincrby(`${prefix}:messaging:{guild}:chat`, 120_000, '\0e');
+    await post(chats, 1, 1);
+    expect((await describeChat(redis, prefix, 'guild')).entries).toHaveLength(1_011);
+    for (let n = 0; n < 64; n += 1) await chats.post('guild', 'anna', n);
+    const { entries, bytes, storedBytes } = await describeChat(redis, prefix, 'guild');
+    expect(entries).toHaveLength(65);
+    expect(bytes).toBe(storedBytes);
+  });
+
+  test('a log that has expired is begun anew: ids go on, its bytes are counted from 0', async () => {
+    const chats = await openChat();
+    for (const body of [1, 2, 3]) await chats.post('guild', 'anna', body);
+    await redis.del(`${prefix}:messaging:{guild}:log`);
+    expect(await chats.post('guild', 'anna', 4)).toEqual({ id: 4, isDuplicate: false });
+    const { lastId, bytes, storedBytes } = await describeChat(redis, prefix, 'guild');
+    expect({ lastId, bytes }).toEqual({ lastId: 4, bytes: storedBytes });
+  });
+
+  test('instants never go back, even if the clock of the server does', async () => {
+    const chats = await openChat();
+    await chats.post('guild', 'anna', 1);
+    const chat = `${prefix}:messaging:{guild}:chat`;
+    // The last message, and the chat itself, came from a clock that is a minute ahead.
+    await redis.zadd(chat, '-60000', '\0t');
+    await chats.post('guild', 'anna', 2);
+    await redis.zincrby(chat, -600_000, '\0e');
+    await chats.post('guild', 'anna', 3);
+    expect((await describeChat(redis, prefix, 'guild')).instants).toEqual([
+      expect.any(Number),
+      60_000,
+      60_000,
+    ]);
+  });
+
+  test('bodies are any JSON value, and come back as they were', async () => {
+    const chats = await openChat();
+    const bodies = [null, false, 0, '', 'a\0b', '\u2028😀', [], {}, [[]], { '': null }, 1e300, '"\\\n'];
+    for (const body of bodies) await chats.post('guild', 'anna', body);
+    expect((await describeChat(redis, prefix, 'guild')).entries.map(({ body }) => body)).toEqual(bodies);
+  });
+
+  test('refuses a body that is no JSON value or too large before it sends anything', async () => {
+    const chats = await openChat({ maxPayloadBytes: 8 });
+    for (const body of [undefined, () => 1, Symbol('x'), 1n]) {
+      await expect(chats.post('guild', 'anna', body)).rejects.toBeInstanceOf(TypeError);
+    }
+    await expect(chats.post('guild', 'anna', '1234567')).rejects.toMatchObject({
+      code: 'ERR_BODY_TOO_LARGE',
+      bytes: 9,
+      maxBytes: 8,
+    });
+    await expect(chats.post('guild', 'anna', 'ééé')).resolves.toMatchObject({ id: 1 });
+    await expect(chats.post('guild', 'anna', 'éééé')).rejects.toBeInstanceOf(InvalidBodyError);
+    expect((await describeChat(redis, prefix, 'guild')).lastId).toBe(1);
+  });
+
+  test('any names will do for chats, members and ids', async () => {
+    const chats = open();
+    for (const name of HOSTILE) {
+      const { chatId } = await chats.create({ chatId: name, sender: name, members: HOSTILE });
+      expect(await chats.post(chatId, name, name, { id: name })).toEqual({ id: 1, isDuplicate: false });
+      expect(await chats.post(chatId, name, name, { id: name })).toEqual({ id: 1, isDuplicate: true });
+      const { entries, cursors } = await describeChat(redis, prefix, name);
+      expect(entries).toMatchObject([{ from: name }]);
+      expect(Object.keys(cursors).toSorted()).toEqual([...HOSTILE].toSorted());
+    }
+  });
+
+  test.each([
+    ['chatId', '', 'anna', undefined, RangeError],
+    ['chatId', 1, 'anna', undefined, TypeError],
+    ['sender', 'guild', 'x'.repeat(1_025), undefined, RangeError],
+    ['sender', 'guild', null, undefined, TypeError],
+    ['id', 'guild', 'anna', '', RangeError],
+    ['id', 'guild', 'anna', 7, TypeError],
+  ])('a %s that is no name is refused: %j %j %j', async (option, chatId, sender, id, kind) => {
+    const chats = open();
+    const posting = chats.post(chatId as string, sender as string, 1, { id: id as unknown as string });
+    await expect(posting).rejects.toBeInstanceOf(kind);
+    await expect(chats.post(chatId as string, sender as string, 1, { id: id as string })).rejects.toThrow(
+      option,
+    );
+    expect(await keys()).toEqual([]);
+  });
+
+  test('a command that ioredis sends again after a lost reply is not posted twice', async () => {
+    const chats = await openChat();
+    await chats.post('guild', 'anna', 'warm');
+    const first = chats.post('guild', 'anna', 'once');
+    const spied: unknown[][] = [];
+    const call = redis.call.bind(redis);
+    redis.call = ((command: string, args: unknown[]) => {
+      spied.push([command, args]);
+      return call(command, args as string[]);
+    }) as typeof redis.call;
+    await first;
+    redis.call = call;
+    const [command, args] = spied[0] as [string, string[]];
+    expect(await redis.call(command, args)).toEqual([-2]);
+    expect((await describeChat(redis, prefix, 'guild')).lastId).toBe(2);
+  });
+});

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, jest, test } from '@jest/globals';
+import { Readable } from 'node:stream';
+import { Chats, Mailboxes } from '@mortise/messaging';
+import type { Telemetry } from '@mortise/redis';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import * as fileMetrics from '../../src/files/metrics.js';
+import * as metrics from '../../src/telemetry/metrics.js';
+import { Channel, lines, textOf } from '../files/fixture.js';
+
+const redis = connect();
+
+/** Adds up the counts. */
+class Recording implements Telemetry {
+  readonly counts: Record<string, number> = {};
+  readonly batches: number[] = [];
+  readonly waits: string[] = [];
+
+  count(...[{ name }, value, attributes]: Parameters<NonNullable<Telemetry['count']>>): void {
+    expect(attributes['messaging.system']).toBe('mortise');
+    const kind = attributes['mortise.messaging.kind'];
+    const event = attributes['mortise.messaging.event'];
+    const direction = attributes['mortise.messaging.direction'];
+    const key = [name.replace('mortise.messaging.', ''), kind, event, direction].filter(Boolean).join(' ');
+    this.counts[key] = (this.counts[key] ?? 0) + value;
+  }
+
+  record(...[{ name }, value, attributes]: Parameters<NonNullable<Telemetry['record']>>): void {
+    if (name.endsWith('batch')) this.batches.push(value);
+    else this.waits.push(`${String(attributes['mortise.messaging.room'])} ${value > 0}`);
+  }
+}
+
+test('mailboxes count what is sent, doubled, dropped, received and acked', async () => {
+  const telemetry = new Recording();
+  const mailboxes = new Mailboxes(redis, { prefix: freshPrefix(), telemetry, maxMessages: 2 });
+  await Promise.all([1, 2, 3].map((body) => mailboxes.send('jack', body, { from: 'anna', id: `${body}` })));
+  await mailboxes.send('jack', 3, { from: 'anna', id: '3' });
+  await mailboxes.receive('jack');
+  await mailboxes.receive('jack');
+  await mailboxes.ack('jack', 3);
+  await mailboxes.ack('jack', 4).catch(() => undefined);
+  expect(telemetry.counts).toEqual({
+    'posted mailbox': 3,
+    'duplicates mailbox': 1,
+    'dropped mailbox': 1,
+    'pulled mailbox': 4,
+    'gaps mailbox': 2,
+    'acks mailbox': 1,
+  });
+  expect(telemetry.batches).toEqual([3, 1]);
+});
+
+test('chats count what is posted, doubled, dropped, pulled and acked', async () => {
+  const telemetry = new Recording();
+  const chats = new Chats(redis, { prefix: freshPrefix(), telemetry, maxMessages: 2 });
+  await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'], body: 1, id: '1' });
+  await Promise.all([1, 2, 3].map((body) => chats.post('c', 'anna', body, { id: `${body}` })));
+  await chats.post('c', 'eve', 4).catch(() => undefined);
+  await chats.pull('ben', { autoAck: true });
+  await chats.delete('c', 'anna', 3);
+  expect(telemetry.counts).toEqual({
+    'posted chat': 3,
+    'duplicates chat': 1,
+    'dropped chat': 1,
+    'pulled chat': 2,
+    'gaps chat': 1,
+    'acks chat': 1,
+  });
+  expect(telemetry.batches).toEqual([3]);
+});
+
+test('followers count what they are handed, by kind, and what they had to fetch', async () => {
+  const telemetry = new Recording();
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix, telemetry, maxMessages: 2 });
+  const others = new Chats(redis, { prefix, maxMessages: 2 });
+  await others.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
+  for (const body of [1, 2, 3]) await others.post('c', 'anna', body);
+  for await (const event of chats.follow('ben')) {
+    if (event.type === 'message' && event.message.id === 3) void others.typing('c', 'anna');
+    if (event.type === 'typing') break;
+  }
+  expect(telemetry.counts).toEqual({
+    'fetched chat': 1,
+    'followed chat gap': 1,
+    'gaps chat': 1,
+    'followed chat message': 2,
+    'followed chat typing': 1,
+  });
+});
+
+test('files count bytes and chunks that are sent and read, and waits for the window and the budget', async () => {
+  const telemetry = new Recording();
+  const channel = new Channel(redis);
+  const content = lines(2_000);
+  // The window of one file is all of the budget.
+  const sender = channel.sender({ telemetry, budgetBytes: 16 * 1_024 });
+  const sending = ['a', 'b'].map((name) => sender.send(Readable.from([content]), { name }));
+  const receiver = channel.receiver('r1', redis, 300, telemetry);
+  for await (const file of receiver.files()) {
+    expect((await textOf(file)).length).toBe(content.length);
+    await file.done();
+    if (file.number === 2) break;
+  }
+  const chunks = 2 * Math.ceil(content.length / (4_096 - 64 - 16));
+  await Promise.all(sending);
+  expect(telemetry.counts).toEqual({
+    'file_chunks file sent': chunks,
+    'file_bytes file sent': 2 * content.length,
+    'file_chunks file read': chunks,
+    'file_bytes file read': 2 * content.length,
+  });
+  expect(new Set(telemetry.waits)).toEqual(new Set(['window true', 'budget true']));
+  expect(telemetry.waits.filter((wait) => wait.startsWith('budget'))).toHaveLength(1);
+});
+
+test('an interrupted subscription is counted', async () => {
+  const telemetry = new Recording();
+  const own = connect();
+  const chats = new Chats(own, { prefix: freshPrefix(), telemetry });
+  await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'], body: 1 });
+  const follower = chats.follow('ben');
+  await follower.next();
+  const next = follower.next();
+  const id = await own.client('ID');
+  await redis.client('KILL', 'ID', id);
+  await until('both channels to be whole again', () => telemetry.counts['resyncs chat'] === 2);
+  await follower.return!();
+  expect((await next).done).toBe(true);
+});
+
+describe('the telemetry', () => {
+  test('may throw: nothing is lost by it, and it is printed once', async () => {
+    const print = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+    const telemetry: Telemetry = {
+      count() {
+        throw new Error('full');
+      },
+      record() {
+        throw new Error('full');
+      },
+    };
+    const chats = new Chats(redis, { prefix: freshPrefix(), telemetry });
+    await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
+    for (const body of [1, 2]) await chats.post('c', 'anna', body);
+    expect((await chats.pull('ben', { autoAck: true }))[0]).toMatchObject({ unread: 2 });
+    expect(print.mock.calls).toEqual([['mortise: telemetry threw', expect.any(Error)]]);
+    print.mockRestore();
+  });
+
+  test('may have neither method; what is no object is refused', async () => {
+    const mailboxes = new Mailboxes(redis, { prefix: freshPrefix(), telemetry: {} });
+    expect(await mailboxes.send('jack', 1, { from: 'anna' })).toMatchObject({ id: 1 });
+    for (const telemetry of [null, 1, 'otel'] as unknown as Telemetry[]) {
+      expect(() => new Chats(redis, { telemetry })).toThrow('telemetry must be an object');
+      expect(() => new Mailboxes(redis, { telemetry })).toThrow('telemetry must be an object');
+    }
+  });
+
+  test('is listed in the README', () => {
+    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+    const rows = [...readme.matchAll(/^\| `(mortise\.messaging\.\w+)` +\| `([^`]+)`/gm)];
+    const all = Object.values({ ...metrics, ...fileMetrics });
+    expect(rows.map(([, name, unit]) => `${name} ${unit}`).toSorted()).toEqual(
+      all.flatMap((metric) => ('unit' in metric ? `${metric.name} ${metric.unit}` : [])).toSorted(),
+    );
+  });
+});

@@ -1,0 +1,418 @@
+import { describe, expect, test } from '@jest/globals';
+import { Discard, Queue } from '@mortise/queues';
+import type { Child, FlowIds, FlowTask, QueueOptions, TaskContext } from '@mortise/queues';
+import { connect, freshPrefix, gate } from '@mortise/test-kit';
+import { QueueKeys } from '../../src/keys.js';
+import { launch } from '../fixture/launch.js';
+import { endGrace } from '../fixture/set-due.js';
+import { until } from '../fixture/until.js';
+
+const redis = connect();
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
+type Tasks = Record<string, any>;
+
+function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; prefix: string; keys: QueueKeys } {
+  const prefix = freshPrefix();
+  return { queue: new Queue(redis, 'q', { prefix, ...options }), prefix, keys: new QueueKeys('q', prefix) };
+}
+
+const stateOf = async (queue: Queue<Tasks>, id: string) => (await queue.get(id))?.state;
+type More = Omit<Partial<FlowTask>, 'queue'> & { queue?: string };
+function leaf(payload: unknown, { queue, ...more }: More = {}): FlowTask {
+  const task = { name: 'leaf', payload, ...more };
+  return queue === undefined ? task : { ...task, queue };
+}
+const sum = async (_: unknown, context: TaskContext): Promise<number> =>
+  (await context.children()).reduce((total, { result }) => total + ((result as number | undefined) ?? 0), 0);
+
+describe('enqueueFlow', () => {
+  test('a parent runs when its children have ended, and has their results in order', async () => {
+    const { queue, prefix, keys } = newQueue();
+    const flow = await queue.enqueueFlow({
+      name: 'sum',
+      payload: 'p',
+      children: [leaf(1), leaf(2), leaf(3)],
+    });
+    expect(flow).toMatchObject({ queue: 'q', isDuplicate: false, children: [{ queue: 'q' }, {}, {}] });
+    expect(await queue.get(flow.id)).toMatchObject({
+      state: 'waiting',
+      name: 'sum',
+      payload: 'p',
+      attempt: 0,
+    });
+    expect(await queue.counts()).toMatchObject({ waiting: 1, ready: 3, scheduled: 0 });
+    const opened = gate();
+    let seen: Child[] = [];
+    await launch(
+      redis,
+      'q',
+      {
+        leaf: async (payload) => (await opened.passed, payload),
+        sum: async (payload, context) => {
+          seen = await context.children();
+          expect(payload).toBe('p');
+          return sum(payload, context);
+        },
+      },
+      { prefix },
+    );
+    await until(async () => (await queue.counts()).active === 3);
+    expect(await stateOf(queue, flow.id)).toBe('waiting');
+    opened.open();
+    expect(await queue.result(flow.id)).toBe(6);
+    expect(seen).toMatchObject(
+      flow.children.map(({ id }, index) => ({
+        id,
+        queue: 'q',
+        name: 'leaf',
+        state: 'succeeded',
+        result: index + 1,
+      })),
+    );
+    expect(await queue.counts()).toMatchObject({ waiting: 0, succeeded: 4, dead: 0 });
+    // Entries for the parent are removed step by step.
+    await until(async () => (await redis.exists(keys.of.flows, keys.of.outbox)) === 0);
+  });
+
+  test('a tree over queues, shards and groups, whose tasks are not retained', async () => {
+    const { queue, prefix } = newQueue({ shards: 3 });
+    const other = new Queue<Tasks>(redis, 'other', { prefix, priorities: ['now', 'later'] });
+    const third = new Queue<Tasks>(redis, '}x', { prefix, shards: 2 });
+    // A queue has its priorities and shards from whoever uses it first.
+    for (const one of [queue, other, third]) await one.configure({ concurrency: 1_000 });
+    const leaves = (count: number, more: More): FlowTask[] =>
+      Array.from({ length: count }, () => leaf(1, more));
+    const handlers = { leaf: (payload: number) => payload, sum };
+    for (const name of ['q', 'other', '}x'])
+      await launch(redis, name, handlers, { prefix, keepSucceeded: 0 });
+    const flow: FlowTask = {
+      name: 'sum',
+      payload: null,
+      options: { group: 'one' },
+      children: [
+        ...leaves(3, {}),
+        {
+          queue: 'other',
+          name: 'sum',
+          payload: null,
+          options: { priority: 'now', delayMs: 10 },
+          children: [
+            ...leaves(5, { queue: '}x', options: { group: 'g' } }),
+            { name: 'sum', payload: 1, children: leaves(20, { options: { delayMs: 5 } }) },
+          ],
+        },
+        {
+          queue: '}x',
+          name: 'sum',
+          payload: null,
+          children: leaves(7, { queue: 'q', options: { group: 'h' } }),
+        },
+        leaf(1, { queue: 'other', children: [] }),
+      ],
+    };
+    const roots = await Promise.all(Array.from({ length: 5 }, () => queue.enqueueFlow(flow)));
+    // Some are over before the question comes.
+    const ends = await Promise.allSettled(roots.map(({ id }) => queue.result(id)));
+    for (const end of ends) {
+      expect(end).toMatchObject(
+        end.status === 'fulfilled' ? { value: 36 } : { reason: { code: 'ERR_TASK_NOT_FOUND' } },
+      );
+    }
+    const all = [queue, other, third];
+    await until(async () => {
+      const counts = await Promise.all(all.map((one) => one.counts()));
+      return counts.every((each) => Object.values(each).every((count) => count === 0));
+    });
+  });
+
+  test("an idle worker of the parent's queue is woken when the last child has ended elsewhere", async () => {
+    const { queue, prefix, keys } = newQueue();
+    const idle = await launch(redis, 'q', { sum }, { prefix });
+    const { id } = await queue.enqueueFlow({
+      name: 'sum',
+      payload: 0,
+      children: [leaf(1, { queue: 'other' }), leaf(2, { queue: 'other' })],
+    });
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
+    const listener = connect();
+    const messages: string[] = [];
+    await listener.subscribe(keys.wakeChannel(idle.id));
+    listener.on('message', (_, message: string) => messages.push(message));
+    await launch(redis, 'other', { leaf: (payload) => payload }, { prefix });
+    expect(await queue.result(id)).toBe(3);
+    expect(messages).toEqual(['w:']);
+  });
+
+  test('a parent is dead when a child is, and so are those above it; others go on', async () => {
+    const { queue, prefix } = newQueue();
+    const opened = gate();
+    await launch(
+      redis,
+      'q',
+      {
+        leaf: async (payload) => (await opened.passed, payload),
+        bad: () => Promise.reject(new Discard('no')),
+        sum,
+      },
+      { prefix },
+    );
+    const flow = await queue.enqueueFlow({
+      name: 'sum',
+      payload: 1,
+      children: [leaf(1), { name: 'sum', payload: 2, children: [{ name: 'bad', payload: 1 }, leaf(2)] }],
+    });
+    const [first, middle] = flow.children as [FlowIds, FlowIds];
+    const reason = `its child "bad", task "${middle.children[0]!.id}" of queue "q", is dead: Discard: no`;
+    await expect(queue.result(middle.id)).rejects.toMatchObject({
+      code: 'ERR_TASK_DEAD',
+      reason: expect.stringContaining(reason),
+    });
+    await expect(queue.result(flow.id)).rejects.toMatchObject({
+      code: 'ERR_TASK_DEAD',
+      reason: expect.stringContaining(
+        `its child "sum", task "${middle.id}" of queue "q", is dead: ${reason}`,
+      ),
+    });
+    expect(await stateOf(queue, first.id)).toBe('active');
+    opened.open();
+    expect(await queue.result(first.id)).toBe(1);
+    expect(await queue.counts()).toMatchObject({ waiting: 0, dead: 3 });
+    // By hand, a parent runs with what there is.
+    await queue.retry(middle.id);
+    expect(await queue.result(middle.id)).toBe(2);
+  });
+
+  test('a cancelled or removed child fails its parent, too, or is passed over', async () => {
+    const { queue, prefix, keys } = newQueue();
+    const late = { delayMs: 60_000 };
+    const children = [
+      leaf(1, { options: late }),
+      leaf(2, { options: late }),
+      leaf(3, { options: late }),
+      leaf(4),
+    ];
+    const strict = await Promise.all(
+      [0, 1].map(() => queue.enqueueFlow({ name: 'sum', payload: 0, children })),
+    );
+    const lenient = await queue.enqueueFlow({ name: 'see', payload: 0, onChildFailure: 'ignore', children });
+    const ids = lenient.children.map(({ id }) => id);
+    await queue.cancel(strict[0]!.children[0]!.id, { reason: 'sold' });
+    await queue.remove(strict[1]!.children[1]!.id);
+    await queue.cancel(ids[0]!);
+    await queue.remove(ids[1]!);
+    let seen: Child[] = [];
+    await launch(
+      redis,
+      'q',
+      {
+        leaf: (payload) => (payload === 3 ? Promise.reject(new Discard('no')) : payload),
+        see: async (_, context) => void (seen = await context.children()),
+      },
+      { prefix },
+    );
+    for (const [index, what] of ['was cancelled: sold', 'was removed'].entries()) {
+      await expect(queue.result(strict[index]!.id)).rejects.toMatchObject({
+        code: 'ERR_TASK_DEAD',
+        reason: expect.stringContaining(what),
+      });
+    }
+    expect(await stateOf(queue, lenient.id)).toBe('waiting');
+    await queue.promote(ids[2]!);
+    await queue.result(lenient.id);
+    expect(seen).toMatchObject([
+      { id: ids[0], state: 'cancelled' },
+      { id: ids[1], state: 'removed' },
+      { id: ids[2], state: 'dead', error: expect.stringContaining('no') },
+      { id: ids[3], state: 'succeeded', result: 4 },
+    ]);
+    for (const { id } of strict) await queue.remove(id);
+    await queue.drain({ scheduled: true });
+    await until(async () => (await redis.exists(keys.of.flows, keys.of.outbox)) === 0);
+  });
+
+  test('a parent that was cancelled or removed while it waited is not run; its children are', async () => {
+    const { queue, prefix, keys } = newQueue();
+    const children = Array.from({ length: 300 }, (_, index) => leaf(index));
+    const flows = await Promise.all(
+      [0, 1].map(() => queue.enqueueFlow({ name: 'sum', payload: 0, children })),
+    );
+    const [cancelled, removed] = flows.map(({ id }) => id) as [string, string];
+    await queue.cancel(cancelled);
+    await queue.remove(removed);
+    expect(await queue.counts()).toMatchObject({ waiting: 0, ready: 600, cancelled: 1 });
+    await launch(redis, 'q', { leaf: (payload) => payload }, { prefix });
+    await until(async () => (await queue.counts()).succeeded === 600);
+    expect(await queue.counts()).toMatchObject({ waiting: 0, ready: 0, cancelled: 1, dead: 0 });
+    await queue.clean('cancelled');
+    await until(async () => (await redis.exists(keys.of.flows, keys.of.outbox)) === 0);
+  });
+
+  test('with an id it is stored once, and a repeated call names the same tasks', async () => {
+    const { queue } = newQueue();
+    const flow = { name: 'sum', payload: 0, options: { id: 'order 7' }, children: [leaf(1), leaf(2)] };
+    const first = await queue.enqueueFlow(flow);
+    expect(first).toMatchObject({ id: 'order 7', isDuplicate: false });
+    expect(await queue.enqueueFlow(flow)).toEqual({ ...first, isDuplicate: true });
+    expect(await queue.counts()).toMatchObject({ waiting: 1, ready: 2 });
+    await expect(queue.enqueueFlow({ ...flow, payload: 1 })).rejects.toMatchObject({
+      code: 'ERR_TASK_CONFLICT',
+    });
+    const childless = { name: 'sum', payload: 0, options: { id: 'order 8' }, children: [] };
+    expect(await queue.enqueueFlow(childless)).toMatchObject({
+      id: 'order 8',
+      isDuplicate: false,
+      children: [],
+    });
+    expect(await queue.enqueueFlow(childless)).toMatchObject({ isDuplicate: true });
+    expect(await stateOf(queue, 'order 8')).toBe('ready');
+  });
+
+  test('a child for which there is no room is stored when there is', async () => {
+    const { queue, prefix, keys } = newQueue();
+    const other = new Queue<Tasks>(redis, 'other', { prefix });
+    await other.configure({ maxTasks: 1 });
+    const { id: first } = await other.enqueue('leaf', 0);
+    const flow = await queue.enqueueFlow({
+      name: 'sum',
+      payload: 0,
+      children: [leaf(1), leaf(2, { queue: 'other' })],
+    });
+    const errors: unknown[] = [];
+    await launch(
+      redis,
+      ['q', 'other'],
+      { leaf: (payload) => payload, sum },
+      { prefix, onError: (error) => errors.push(error) },
+    );
+    await other.result(first);
+    await other.clean('succeeded');
+    await endGrace(redis, keys);
+    // Its worker comes by.
+    await queue.enqueue('leaf', 4);
+    expect(await queue.result(flow.id)).toBe(3);
+    for (const error of errors) expect(error).toMatchObject({ code: 'ERR_QUEUE_FULL' });
+  });
+
+  test('is refused whole when any of it is wrong', async () => {
+    const { queue } = newQueue();
+    const deep = (levels: number): FlowTask =>
+      levels === 1 ? leaf(1) : { name: 'sum', payload: 0, children: [deep(levels - 1)] };
+    const with1 = (child: FlowTask): FlowTask => ({ name: 'sum', payload: 0, children: [leaf(1), child] });
+    const wrong: [FlowTask, object][] = [
+      [deep(11), { code: 'ERR_INVALID_FLOW' }],
+      [{ ...leaf(0), children: Array.from({ length: 1_000 }, () => leaf(1)) }, { code: 'ERR_INVALID_FLOW' }],
+      [
+        { ...leaf(0), children: Array.from({ length: 40 }, () => leaf('x'.repeat(250_000))) },
+        { code: 'ERR_INVALID_FLOW' },
+      ],
+      [{ ...with1(leaf(1, { options: { id: 'a' } })), options: { id: 'a' } }, { code: 'ERR_INVALID_FLOW' }],
+      [with1(leaf(1, { options: { id: 'a', dedupMs: 5 } })), { code: 'ERR_INVALID_FLOW' }],
+      [with1(leaf(undefined)), { code: 'ERR_INVALID_PAYLOAD' }],
+      [with1(leaf('x'.repeat(300_000))), { code: 'ERR_PAYLOAD_TOO_LARGE' }],
+      [with1(leaf(1, { name: '' })), { name: 'RangeError' }],
+      [with1(leaf(1, { queue: '' })), { name: 'RangeError' }],
+      [with1(leaf(1, { queue: 'other', options: { priority: 'urgent' } })), { name: 'RangeError' }],
+      [with1(leaf(1, { onChildFailure: 'retry' as never })), { name: 'RangeError' }],
+      [with1(leaf(1, { children: {} as never })), { name: 'TypeError' }],
+      [with1(null as never), { name: 'TypeError' }],
+    ];
+    for (const [flow, error] of wrong) await expect(queue.enqueueFlow(flow)).rejects.toMatchObject(error);
+    const counts = await queue.counts();
+    expect(Object.values(counts).every((count) => count === 0)).toBe(true);
+    expect(await queue.enqueueFlow(deep(10))).toMatchObject({ isDuplicate: false });
+  });
+
+  test('the payload is taken as it is at the call', async () => {
+    const { queue } = newQueue();
+    const payload = { n: 1 };
+    const enqueued = queue.enqueueFlow({ name: 'sum', payload, children: [leaf(payload)] });
+    payload.n = 2;
+    const { id, children } = await enqueued;
+    expect(await queue.get(id)).toMatchObject({ payload: { n: 1 } });
+    expect(await queue.get(children[0]!.id)).toMatchObject({ payload: { n: 1 } });
+  });
+});
+
+describe('children', () => {
+  test('a task without children has none', async () => {
+    const { queue, prefix } = newQueue();
+    await launch(redis, 'q', { t: async (_, context) => (await context.children()).length }, { prefix });
+    const { id } = await queue.enqueue('t', 1);
+    expect(await queue.result(id)).toBe(0);
+  });
+
+  test('are read in pieces when their results are large', async () => {
+    const { queue, prefix } = newQueue();
+    const children = Array.from({ length: 30 }, (_, index) => leaf(index));
+    await launch(
+      redis,
+      'q',
+      {
+        leaf: (payload) => String(payload).padEnd(200_000, '.'),
+        see: async (_, context) =>
+          (await context.children()).map(({ result }) => Number.parseInt(result as string, 10)),
+      },
+      { prefix },
+    );
+    const { id } = await queue.enqueueFlow({ name: 'see', payload: 0, children });
+    expect(await queue.result(id)).toEqual(children.map(({ payload }) => payload));
+  });
+});
+
+describe('cancel', () => {
+  const flow = (): FlowTask => ({
+    name: 'sum',
+    payload: 'root',
+    children: [
+      leaf('running'),
+      leaf('later', { options: { delayMs: 3_600_000 } }),
+      { queue: 'other', name: 'sum', payload: 'mid', children: [leaf('below', { queue: 'other' })] },
+    ],
+  });
+  const all = (ids: FlowIds): FlowIds[] => [ids, ...ids.children.flatMap(all)];
+
+  test('of a flow cancels all its unended tasks, in all its queues, with this reason alone', async () => {
+    const { queue, prefix } = newQueue();
+    const other = new Queue<Tasks>(redis, 'other', { prefix });
+    const door = gate();
+    const signals: AbortSignal[] = [];
+    const run = async (payload: unknown, { signal }: TaskContext): Promise<void> => {
+      if (payload !== 'running') return;
+      signals.push(signal);
+      await door.passed;
+    };
+    await launch(redis, 'q', { leaf: run, sum: run }, { prefix });
+    await other.pause();
+    const ids = await queue.enqueueFlow(flow());
+    await until(() => signals.length === 1);
+    expect(await queue.cancel(ids, { reason: 'not wanted' })).toBe(true);
+    await until(() => signals[0]!.aborted);
+    for (const { queue: name, id } of all(ids)) {
+      const task = await (name === 'q' ? queue : other).get(id);
+      expect([task?.payload, task?.state, task?.error]).toEqual([task?.payload, 'cancelled', 'not wanted']);
+    }
+    expect(all(ids)).toHaveLength(5);
+    expect(await queue.cancel(ids)).toBe(false);
+    door.open();
+    // Reports of children change nothing any more.
+    await other.resume();
+    await launch(redis, 'other', { leaf: run, sum: run }, { prefix });
+    await queue.enqueue('leaf', 'after');
+    await until(async () => (await redis.hlen(new QueueKeys('other', prefix).of.outbox)) === 0);
+    expect((await queue.get(ids.id))!.state).toBe('cancelled');
+    expect(await other.counts()).toMatchObject({ cancelled: 2, dead: 0, succeeded: 0 });
+  });
+
+  test('of a parent alone leaves its children', async () => {
+    const { queue } = newQueue();
+    const { id, children } = await queue.enqueueFlow({ name: 'sum', payload: 1, children: [leaf(1)] });
+    expect(await queue.cancel(id)).toBe(true);
+    expect(await stateOf(queue, children[0]!.id)).toBe('ready');
+  });
+
+  test.each([{}, { queue: 'q', id: 5, children: [] }, { queue: 'q', id: 'a' }])('refuses %j', async (ids) => {
+    const { queue } = newQueue();
+    await expect(queue.cancel(ids as unknown as FlowIds)).rejects.toThrow('a flow must be what enqueueFlow');
+  });
+});
