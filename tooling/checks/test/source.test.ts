@@ -38,6 +38,18 @@ test('no file has grown into two', () => {
   expect(long).toEqual([]);
 });
 
+describe('tests lie in folders of the names of the sources', () => {
+  /** The folders right below `root`, but for `otel`: one line, which the test of telemetry covers. */
+  function folders(root: string, pattern: string): string[] {
+    const paths = files(`${root}/*/${pattern}`).map((file) => file.slice(root.length + 1).split('/')[0]!);
+    return [...new Set(paths)].filter((folder) => folder !== 'otel').toSorted();
+  }
+
+  test.each(PACKAGES)('packages/%s', (name) => {
+    expect(folders(`packages/${name}/test`, '*.test.ts')).toEqual(folders(`packages/${name}/src`, '*.ts'));
+  });
+});
+
 test('the documents and the code name no machine', () => {
   const machine = /(^|[^\w.])\/(home|root|Users)\/\w/;
   expect(offenders(machine, [...code, ...files('*.md', '*.json', '*.yaml')])).toEqual([]);
