@@ -15,7 +15,7 @@ import { Follower } from './follow/follower.js';
 import { Signals } from './follow/signals.js';
 import { MessagingKeys } from './keys.js';
 import type { ChatMessage } from './log/chat-message.js';
-import type { ChatsContext } from './log/chats-context.js';
+import type { ChatsContext } from './log/context.js';
 import type { CreateResult } from './members/creator.js';
 import { Creator } from './members/creator.js';
 import { MemberIndex } from './members/member-index.js';
@@ -44,9 +44,9 @@ import type { PostResult } from './post/poster.js';
 import { Poster } from './post/poster.js';
 import { Reviser } from './post/reviser.js';
 import { Acks } from './pull/acks.js';
+import { ChatReader } from './pull/chat-reader.js';
 import type { ChatOverview } from './pull/chats-of.js';
 import { ChatsOf } from './pull/chats-of.js';
-import { History } from './pull/history.js';
 import { Puller } from './pull/pull.js';
 import type { Pulled } from './pull/pulled.js';
 import { telemetryAttributes } from './telemetry/metrics.js';
@@ -59,7 +59,7 @@ export class Chats<Body = unknown> {
   readonly #acks: Acks;
   readonly #puller: Puller<Body>;
   readonly #chatsOf: ChatsOf;
-  readonly #history: History<Body>;
+  readonly #reader: ChatReader<Body>;
   readonly #membership: Membership;
   readonly #members: Members;
   readonly #mutes: Mutes;
@@ -89,7 +89,7 @@ export class Chats<Body = unknown> {
     });
     this.#puller = new Puller(context, index, this.#acks);
     this.#chatsOf = new ChatsOf(context, index);
-    this.#history = new History(context);
+    this.#reader = new ChatReader(context);
     this.#signals = new Signals(context);
   }
 
@@ -208,7 +208,7 @@ export class Chats<Body = unknown> {
    * O(limit), and O(stored) in the middle of a long chat. Error: ERR_UNKNOWN_CHAT.
    */
   async history(chatId: string, options: HistoryOptions = {}): Promise<ChatMessage<Body>[]> {
-    return this.#history.read(chatId, options);
+    return this.#reader.history(chatId, options);
   }
 
   /**

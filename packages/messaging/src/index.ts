@@ -33,25 +33,23 @@ export type { ChatMember, MembersPage } from './members/members.js';
 export type { ChatOverview } from './pull/chats-of.js';
 export type { Pulled } from './pull/pulled.js';
 export type {
-  AddDeviceOptions,
-  DeviceOptions,
-  MailboxesOptions,
-  ReceiveOptions,
-  SendOptions,
-} from './options.js';
-export type {
   AckOptions,
+  AddDeviceOptions,
   ChatsOfOptions,
   ChatsOptions,
   CreateOptions,
+  DeviceOptions,
   FollowOptions,
   HistoryOptions,
   JoinOptions,
+  MailboxesOptions,
   MembersOptions,
   MuteOptions,
   PostOptions,
   PullOptions,
+  ReceiveOptions,
   Role,
+  SendOptions,
   SetRoleOptions,
   UnreadableOptions,
 } from './options.js';

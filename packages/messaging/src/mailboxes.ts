@@ -15,7 +15,7 @@ import { requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import { MessagingKeys } from './keys.js';
 import { Acks } from './mailbox/acks.js';
 import { Blocks } from './mailbox/blocks.js';
-import type { MailboxesContext } from './mailbox/context.js';
+import type { MailboxesContext } from './log/context.js';
 import type { AddDeviceResult } from './mailbox/devices.js';
 import { Devices } from './mailbox/devices.js';
 import type { Message } from './mailbox/message.js';

@@ -207,9 +207,9 @@ export interface FollowOptions extends UnreadableOptions {
   readonly includeMuted?: boolean;
 }
 
-const DAY_MS = 86_400_000;
-const KIB = 1_024;
-const MIB = 1_024 * KIB;
+export const DAY_MS = 86_400_000;
+export const KIB = 1_024;
+export const MIB = 1_024 * KIB;
 
 export const MAILBOX_DEFAULTS = {
   maxMessages: 10_000,

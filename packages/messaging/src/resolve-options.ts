@@ -12,7 +12,7 @@ import {
   requireOptions,
   requireSignal,
 } from '@mortise/redis';
-import { CHAT_DEFAULTS, MAILBOX_DEFAULTS } from './options.js';
+import { CHAT_DEFAULTS, DAY_MS, KIB, MAILBOX_DEFAULTS, MIB } from './options.js';
 import type {
   AckOptions,
   AddDeviceOptions,
@@ -34,10 +34,6 @@ import type {
   SetRoleOptions,
   UnreadableOptions,
 } from './options.js';
-
-const DAY_MS = 86_400_000;
-const KIB = 1_024;
-const MIB = 1_024 * KIB;
 
 /** The numbering of a mailbox outlives its messages by this time, so that a late ack does not hit new messages. */
 const NUMBERING_MS = 7 * DAY_MS;
@@ -86,6 +82,8 @@ interface LogLimits {
   readonly maxPayloadBytes: number;
   readonly keepMs: number;
   readonly dedupMs: number;
+  /** For the scripts that append: an f64 for each limit, big-endian, in the order that they state. */
+  readonly packed: Buffer;
 }
 
 export interface MailboxLimits extends LogLimits {
@@ -104,53 +102,45 @@ export interface ChatLimits extends LogLimits {
 export function resolveChatsOptions(options: ChatsOptions): ChatLimits {
   requireOptions('Chats', options, CHATS_OPTIONS);
   const limits = resolveLog(options, CHAT_DEFAULTS);
+  const { keepMs, dedupMs, maxMessages, maxBytes } = limits;
   const count = (name: 'maxMembers' | 'maxChats' | 'keepAcked', min: number, max: number) =>
     requireInteger(name, options[name] ?? CHAT_DEFAULTS[name], { min, max });
+  const keepAcked = count('keepAcked', 0, maxMessages);
   return {
     ...limits,
-    keepAcked: count('keepAcked', 0, limits.maxMessages),
+    keepAcked,
     maxMembers: count('maxMembers', 1, 100_000),
     maxChats: count('maxChats', 1, 100_000),
+    packed: pack([keepMs, dedupMs, maxMessages, maxBytes, keepAcked]),
   };
 }
 
 export function resolveMailboxesOptions(options: MailboxesOptions): MailboxLimits {
   requireOptions('Mailboxes', options, MAILBOXES_OPTIONS);
   const limits = resolveLog(options, MAILBOX_DEFAULTS);
-  const { keepMs, dedupMs } = limits;
-  return { ...limits, headMs: keepMs + Math.max(dedupMs, NUMBERING_MS), tombstoneMs: 3 * keepMs };
+  const { keepMs, dedupMs, maxMessages, maxBytes } = limits;
+  const [headMs, tombstoneMs] = [keepMs + Math.max(dedupMs, NUMBERING_MS), 3 * keepMs];
+  const packed = pack([keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs]);
+  return { ...limits, headMs, tombstoneMs, packed };
 }
 
 function resolveLog(
   options: MailboxesOptions,
   defaults: typeof MAILBOX_DEFAULTS | typeof CHAT_DEFAULTS,
-): LogLimits {
-  const maxBytes = requireInteger('maxBytes', options.maxBytes ?? defaults.maxBytes, {
-    min: KIB,
-    max: 256 * MIB,
-  });
+): Omit<LogLimits, 'packed'> {
+  const count = (name: 'maxMessages' | 'maxBytes' | 'maxPayloadBytes', min: number, max: number) =>
+    requireInteger(name, options[name] ?? defaults[name], { min, max });
+  const maxBytes = count('maxBytes', KIB, 256 * MIB);
   return {
-    maxMessages: requireInteger('maxMessages', options.maxMessages ?? defaults.maxMessages, {
-      min: 1,
-      max: 1_000_000,
-    }),
+    maxMessages: count('maxMessages', 1, 1_000_000),
     maxBytes,
-    maxPayloadBytes: requireInteger('maxPayloadBytes', options.maxPayloadBytes ?? defaults.maxPayloadBytes, {
-      min: 1,
-      max: Math.min(8 * MIB, maxBytes),
-    }),
+    maxPayloadBytes: count('maxPayloadBytes', 1, Math.min(8 * MIB, maxBytes)),
     keepMs: milliseconds('keepMs', options.keepMs ?? defaults.keepMs),
     dedupMs: milliseconds('dedupMs', options.dedupMs ?? defaults.dedupMs),
   };
 }
 
-export function resolveReceiveOptions(options: ReceiveOptions): {
-  device: string;
-  limit: number;
-  isLatest: boolean;
-  waitMs: number;
-  signal: AbortSignal | undefined;
-} {
+export function resolveReceiveOptions(options: ReceiveOptions) {
   requireOptions('receive', options, RECEIVE_OPTIONS);
   return {
     device: encodeDevice(options),
@@ -162,14 +152,7 @@ export function resolveReceiveOptions(options: ReceiveOptions): {
   };
 }
 
-export function resolvePullOptions(options: PullOptions): {
-  limit: number;
-  maxReplyBytes: number;
-  waitMs: number;
-  signal: AbortSignal | undefined;
-  autoAck: boolean;
-  includeMuted: boolean;
-} {
+export function resolvePullOptions(options: PullOptions) {
   requireOptions('pull', options, PULL_OPTIONS);
   requireListener(options);
   return {
@@ -191,11 +174,7 @@ export function resolveChatsOfOptions(options: ChatsOfOptions): { includeMuted: 
   return { includeMuted: requireBoolean('includeMuted', options.includeMuted ?? true) };
 }
 
-export function resolveFollowOptions(options: FollowOptions): {
-  after: string | undefined;
-  includeMuted: boolean;
-  signal: AbortSignal | undefined;
-} {
+export function resolveFollowOptions(options: FollowOptions) {
   requireOptions('follow', options, FOLLOW_OPTIONS);
   requireListener(options);
   return {
@@ -205,11 +184,7 @@ export function resolveFollowOptions(options: FollowOptions): {
   };
 }
 
-export function resolveHistoryOptions(options: HistoryOptions): {
-  before: number | undefined;
-  after: number | undefined;
-  limit: number;
-} {
+export function resolveHistoryOptions(options: HistoryOptions) {
   const { before, after } = requireOptions('history', options, HISTORY_OPTIONS);
   if (before !== undefined) requireInteger('before', before, { min: 1 });
   if (after !== undefined) requireInteger('after', after, { min: 0 });
@@ -294,6 +269,12 @@ function requireWait({ waitMs = CHAT_DEFAULTS.waitMs }: { readonly waitMs?: numb
 
 function requireListener({ onUnreadable }: UnreadableOptions): void {
   if (onUnreadable !== undefined) requireFunction('onUnreadable', onUnreadable);
+}
+
+function pack(limits: readonly number[]): Buffer {
+  const packed = Buffer.allocUnsafe(8 * limits.length);
+  for (const [place, limit] of limits.entries()) packed.writeDoubleBE(limit, 8 * place);
+  return packed;
 }
 
 function milliseconds(option: string, value: number): number {

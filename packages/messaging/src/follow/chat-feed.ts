@@ -8,7 +8,7 @@
  */
 import type { Listener } from '@mortise/redis';
 import { afterMicrotasks, ClientClosedError } from '@mortise/redis';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import type { ChatKeys } from '../keys.js';
 import { entryId } from '../log/entry.js';
 import { FETCHED, RESYNCS } from '../telemetry/metrics.js';
@@ -133,10 +133,7 @@ export class ChatFeed implements Listener {
 
   /** The position of a member, and since when they are in the chat. One round trip. */
   membership(member: string): Promise<Membership | undefined> {
-    return persist(
-      () => !this.#isOver,
-      () => readMembership(this.#context.redis, this.keys, member),
-    );
+    return this.#persist(() => readMembership(this.#context.redis, this.keys, member));
   }
 
   /** A member has acked in this process. */
@@ -148,10 +145,7 @@ export class ChatFeed implements Listener {
   page(after: number): Promise<Page | undefined> {
     const known = this.#pages.get(after);
     if (known) return known;
-    const page = persist(
-      () => !this.#isOver,
-      () => readPage(this.#context.redis, this.keys, after),
-    );
+    const page = this.#persist(() => readPage(this.#context.redis, this.keys, after));
     this.#pages.set(after, page);
     this.#context.telemetry?.count(FETCHED, 1);
     const forget = (): void => {
@@ -196,7 +190,7 @@ export class ChatFeed implements Listener {
   /** Something was missed: the membership of every follower is uncertain. */
   #distrust(): void {
     this.changes += 1;
-    for (const followers of this.#followers.values()) for (const follower of followers) follower.doubt();
+    for (const follower of this.#all()) follower.doubt();
     this.doubt();
   }
 
@@ -222,7 +216,7 @@ export class ChatFeed implements Listener {
     if (kind === 'j') for (const follower of this.#followers.get(text) ?? []) follower.joined();
     if (kind === 'l') this.#onLeft(text, seq);
     if (kind !== 'x') return;
-    for (const followers of this.#followers.values()) for (const follower of followers) follower.ended(seq);
+    for (const follower of this.#all()) follower.ended(seq);
     this.#renumber(0, 0);
   }
 
@@ -271,19 +265,14 @@ export class ChatFeed implements Listener {
         this.#isStale = this.#wanted.size > 0;
         this.#late.clear();
         const { changes, lastId } = this;
-        const reply = await persist(
-          () => !this.#isOver,
-          () => this.#heads.read(this.keys.chat, members),
-        );
+        const reply = await this.#persist(() => this.#heads.read(this.keys.chat, members));
         if (!reply || this.#isOver) return;
         // Otherwise the chat has changed during the read.
         if (changes === this.changes) this.#apply(members, reply, lastId);
         else this.look(members);
       }
     } catch (error) {
-      if (isOfOneChat(error))
-        for (const followers of this.#followers.values())
-          for (const follower of followers) follower.fail(error);
+      if (isOfOneChat(error)) for (const follower of this.#all()) follower.fail(error);
       else this.#fail(error);
     } finally {
       this.#isReading = false;
@@ -291,10 +280,7 @@ export class ChatFeed implements Listener {
   }
 
   async #subscribe(): Promise<void> {
-    const stop = await persist(
-      () => !this.#isOver,
-      () => this.#context.hub.listen(this.keys.events, this),
-    );
+    const stop = await this.#persist(() => this.#context.hub.listen(this.keys.events, this));
     if (this.#isOver) stop?.();
     else this.#stop = stop;
   }
@@ -321,15 +307,13 @@ export class ChatFeed implements Listener {
       for (const follower of this.#followers.get(member) ?? []) this.#place(follower, head, cursors[index]);
     }
     if (isNew && isRecheck) this.#distrust();
-    else if (isNew)
-      for (const followers of this.#followers.values()) for (const follower of followers) follower.wake();
+    else if (isNew) for (const follower of this.#all()) follower.wake();
   }
 
   /** There is no such chat. The tail stays for followers that have not read it. */
   #applyEnd(): void {
     this.#isRecheck = false;
-    for (const followers of this.#followers.values())
-      for (const follower of followers) this.#place(follower, undefined, undefined);
+    for (const follower of this.#all()) this.#place(follower, undefined, undefined);
     if (this.epoch !== 0 || this.lastId > 0) this.#renumber(0, 0);
   }
 
@@ -339,11 +323,20 @@ export class ChatFeed implements Listener {
   }
 
   #fail(error: unknown): void {
-    const failed = Array.from(this.#followers.values(), (followers) => [...followers]).flat();
+    const failed = this.#all();
     this.#close();
     this.#onEmpty(this);
     this.#followers.clear();
     for (const follower of failed) follower.fail(error);
+  }
+
+  /** Repeats a read until it succeeds; undefined when the feed is over. */
+  #persist<Result>(act: () => Promise<Result>): Promise<Result | undefined> {
+    return persist(() => !this.#isOver, act);
+  }
+
+  #all(): FeedFollower[] {
+    return Array.from(this.#followers.values(), (followers) => [...followers]).flat();
   }
 
   #close(): void {

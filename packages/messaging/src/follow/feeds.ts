@@ -1,5 +1,5 @@
 /** The feeds of all chats that are followed through one `Chats`. */
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { ChatFeed } from './chat-feed.js';
 import { ChatHeads } from './chat-heads.js';
 

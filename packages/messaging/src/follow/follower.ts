@@ -1,6 +1,6 @@
 /** Follows the chats of members: push, with catch-up. */
 import { encodeName, requireName } from '@mortise/redis';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import type { MemberIndex } from '../members/member-index.js';
 import type { FollowOptions } from '../options.js';
 import { resolveFollowOptions } from '../resolve-options.js';

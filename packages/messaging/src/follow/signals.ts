@@ -1,6 +1,7 @@
 /** Signals to present followers: typing and presence. They are never stored. */
-import { decodeName, encodeName, requireName } from '@mortise/redis';
-import type { ChatsContext } from '../log/chats-context.js';
+import { decodeName } from '@mortise/redis';
+import type { ChatsContext } from '../log/context.js';
+import { encodeMember } from '../log/entry.js';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
 import { followIndex, followSignal } from '../scripts.gen.js';
 
@@ -15,7 +16,7 @@ export class Signals {
   }
 
   async typing(chatId: string, member: string): Promise<void> {
-    const name = encodeName(requireName('member', member));
+    const name = encodeMember('member', member);
     const outcome = await this.#signal(chatId, name, 't', name);
     if (outcome < 0) throw UnknownIdError.chat(chatId);
     if (outcome === 0) throw NotAllowedError.notAMember(chatId, member);
@@ -24,8 +25,8 @@ export class Signals {
   async presence(member: string, status: string): Promise<void> {
     const { redis, keys } = this.#context;
     const { chats, mutes } = keys.member(member);
-    const name = encodeName(requireName('member', member));
-    const text = `${name}\0${encodeName(requireName('status', status))}`;
+    const name = encodeMember('member', member);
+    const text = `${name}\0${encodeMember('status', status)}`;
     const [, entries] = (await followIndex.run(redis, { chats, mutes }, {})) as [string, string[]];
     const chatIds = entries.filter((_, index) => index % 2 === 0).map(decodeName);
     for (let from = 0; from < chatIds.length; from += MAX_CONCURRENT) {

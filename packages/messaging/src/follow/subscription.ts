@@ -1,7 +1,7 @@
 /** The events of all chats of a member, each chat in order. It stores positions but no messages, so it stays small while unread. */
 import type { Listener } from '@mortise/redis';
 import { ClientClosedError, decodeName, encodeName, onAbort } from '@mortise/redis';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import type { MemberIndex } from '../members/member-index.js';
 import type { UnreadableOptions } from '../options.js';
 import { persist } from '../persist.js';

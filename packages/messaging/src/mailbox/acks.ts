@@ -4,7 +4,7 @@ import type { DeviceOptions } from '../options.js';
 import { resolveDeviceOptions } from '../resolve-options.js';
 import { mailboxAck } from '../scripts.gen.js';
 import { ACKS } from '../telemetry/metrics.js';
-import type { MailboxesContext } from './context.js';
+import type { MailboxesContext } from '../log/context.js';
 import { isEmptyMailbox } from './empty-mailbox.js';
 
 interface Ack {

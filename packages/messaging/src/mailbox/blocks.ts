@@ -1,7 +1,7 @@
 import { Coalescer, decodeName, encodeName, requireName } from '@mortise/redis';
 import { TooManyError } from '../errors.js';
 import { mailboxBlock, mailboxUnblock } from '../scripts.gen.js';
-import type { MailboxesContext } from './context.js';
+import type { MailboxesContext } from '../log/context.js';
 
 interface Change {
   readonly sender: string;

@@ -1,9 +1,9 @@
-import { encodeName, requireName } from '@mortise/redis';
 import { TooManyError } from '../errors.js';
+import type { MailboxesContext } from '../log/context.js';
+import { encodeMember } from '../log/entry.js';
 import type { AddDeviceOptions } from '../options.js';
 import { resolveAddDeviceOptions } from '../resolve-options.js';
 import { mailboxAddDevice, mailboxRemoveDevice } from '../scripts.gen.js';
-import type { MailboxesContext } from './context.js';
 
 /** The result of `addDevice`. */
 export interface AddDeviceResult {
@@ -27,7 +27,7 @@ export class Devices {
   async add(recipient: string, device: string, options: AddDeviceOptions): Promise<AddDeviceResult> {
     const { redis, keys, limits } = this.#context;
     const reply = (await mailboxAddDevice.run(redis, keys.mailbox(recipient), {
-      device: encodeName(requireName('device', device)),
+      device: encodeMember('device', device),
       at: resolveAddDeviceOptions(options),
       maxDevices: MAX_DEVICES,
       headMs: limits.headMs,
@@ -39,11 +39,7 @@ export class Devices {
   /** Returns whether it existed. */
   async remove(recipient: string, device: string): Promise<boolean> {
     const { redis, keys } = this.#context;
-    const encoded = encodeName(requireName('device', device));
-    return (
-      (await mailboxRemoveDevice.run(redis, keys.mailbox(recipient), {
-        device: encoded,
-      })) === 1
-    );
+    const args = { device: encodeMember('device', device) };
+    return (await mailboxRemoveDevice.run(redis, keys.mailbox(recipient), args)) === 1;
   }
 }

@@ -33,8 +33,7 @@ if head[1] then
   end
   redis.call('ZADD', mailbox, cursor, device)
 else
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 -- include mailbox.begin.part.lua
 end
 redis.call('PEXPIRE', mailbox, headMs)

@@ -22,14 +22,7 @@ if floor >= base and floor < last and redis.call('EXISTS', uncounted) == 1 then
   end
 end
 if floor > base then
-  if redis.call('EXISTS', expiring) == 1 then
-    for from = base + 1, floor, MOST_STEPS do
-      local ids = {}
-      for id = from, math.min(from + MOST_STEPS - 1, floor) do
-        ids[#ids + 1] = id
-      end
-      redis.call('ZREM', expiring, unpack(ids))
-    end
-  end
+  local first, final = base + 1, floor
+-- include mailbox.unexpire.part.lua
 -- include log.trim.part.lua
 end

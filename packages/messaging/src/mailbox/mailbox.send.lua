@@ -92,14 +92,9 @@ if fresh > 0 then
       redis.call('PEXPIRE', expiring, tombstoneMs)
     end
   end
-  if droppedTo > 0 and redis.call('EXISTS', expiring) == 1 then
-    for from = droppedFrom, droppedTo, 1000 do
-      local dropped = {}
-      for id = from, math.min(from + 999, droppedTo) do
-        dropped[#dropped + 1] = id
-      end
-      redis.call('ZREM', expiring, unpack(dropped))
-    end
+  if droppedTo > 0 then
+    local first, final = droppedFrom, droppedTo
+-- include mailbox.unexpire.part.lua
   end
   redis.call(publish, wake, '*:')
 end

@@ -5,8 +5,7 @@
 --   hasTombstones  messages expired: cursors may step over them
 --   last, base  the newest id, and the id before the oldest entry; only with hasTombstones
 local MOST_EXPIRED = 500
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 local expired = redis.call('ZRANGEBYSCORE', expiring, '-inf', string.format('%.0f', now), 'LIMIT', '0', MOST_EXPIRED)
 local hasTombstones, hasMore, last, base = false, #expired == MOST_EXPIRED, nil, nil
 if #expired > 0 then

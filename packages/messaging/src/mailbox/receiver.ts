@@ -6,7 +6,7 @@ import { resolveReceiveOptions } from '../resolve-options.js';
 import { mailboxReceive } from '../scripts.gen.js';
 import { GAPS, PULLED } from '../telemetry/metrics.js';
 import { untilUnread } from '../wait/until-unread.js';
-import type { MailboxesContext } from './context.js';
+import type { MailboxesContext } from '../log/context.js';
 import { isEmptyMailbox } from './empty-mailbox.js';
 import type { Message } from './message.js';
 import { toMessage } from './message.js';

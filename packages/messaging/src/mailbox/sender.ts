@@ -3,13 +3,12 @@ import { NotAllowedError } from '../errors.js';
 import type { Appended } from '../log/appended.js';
 import { toAppended } from '../log/appended.js';
 import { encodeMember } from '../log/entry.js';
-import { limitsOperand } from '../log/limits-operand.js';
 import type { NewMessage } from '../log/packed-messages.js';
 import { newMessage, packMessages } from '../log/packed-messages.js';
 import type { SendOptions } from '../options.js';
 import { resolveOutgoing, resolveSendOptions, resolveTtlMs } from '../resolve-options.js';
 import { mailboxSend } from '../scripts.gen.js';
-import type { MailboxesContext } from './context.js';
+import type { MailboxesContext } from '../log/context.js';
 
 /** A message for `sendMany`. */
 export interface Outgoing<Body = unknown> extends SendOptions {
@@ -34,7 +33,6 @@ const TTL_BYTES = 10;
 /** Sends messages to mailboxes. Messages to one recipient in the same tick are one script call. */
 export class Sender<Body> {
   readonly #context: MailboxesContext;
-  readonly #limits: Buffer;
   readonly #sends = new Coalescer<string, Request, SendResult>(
     (recipient, requests) => this.#sendBatch(recipient, requests),
     {
@@ -45,9 +43,7 @@ export class Sender<Body> {
   );
 
   constructor(context: MailboxesContext) {
-    const { keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs } = context.limits;
     this.#context = context;
-    this.#limits = limitsOperand([keepMs, dedupMs, maxMessages, maxBytes, headMs, tombstoneMs]);
   }
 
   async send(recipient: string, body: Body, options: SendOptions): Promise<SendResult> {
@@ -75,11 +71,11 @@ export class Sender<Body> {
   }
 
   async #sendBatch(recipient: string, requests: readonly Request[]): Promise<(SendResult | Error)[]> {
-    const { redis, keys, hub, telemetry } = this.#context;
+    const { redis, keys, limits, hub, telemetry } = this.#context;
     const { senders, packed } = packMessages(requests);
     const replies = (await mailboxSend.run(redis, keys.mailbox(recipient), {
       publish: hub.publishCommand,
-      limits: this.#limits,
+      limits: limits.packed,
       count: requests.length,
       packed,
       ttls: packTtls(requests),

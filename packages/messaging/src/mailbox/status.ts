@@ -5,7 +5,7 @@ import { toRange } from '../log/entry.js';
 import type { DeviceOptions } from '../options.js';
 import { resolveDeviceOptions } from '../resolve-options.js';
 import { mailboxStatus, mailboxUnread } from '../scripts.gen.js';
-import type { MailboxesContext } from './context.js';
+import type { MailboxesContext } from '../log/context.js';
 import { isEmptyMailbox } from './empty-mailbox.js';
 
 /** Counts and times of a device. */

@@ -33,8 +33,7 @@ local notAfter, notBefore, indexedFrom = tonumber(ARGV[5]), tonumber(ARGV[6]), t
 local messageKey, body, sender = ARGV[8], ARGV[9], ARGV[10]
 local OWNER, WINDOWS, MOST_OPERANDS = 0.5, 64, 1000
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 if redis.call('EXISTS', chat) == 1 then
   local id
   if messageKey ~= '' then

@@ -26,8 +26,7 @@ if not last then
   return false
 end
 last = -last
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 local members = redis.call('ZCARD', chat) - HEAD_SIZE
 local replies, written, ids, frames, seen = { now }, {}, {}, {}, {}
 for i = 4, #ARGV, 4 do

@@ -54,8 +54,7 @@ if #frames > 0 then
   local lowest = redis.call('ZRANGE', chat, HEAD_SIZE, HEAD_SIZE, 'WITHSCORES')[2]
   if not lowest then
     redis.call('UNLINK', chat, log, uncounted, joined, ids, oldIds)
-    local time = redis.call('TIME')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
     local epoch = 0 - (scores[2] or 0)
     redis.call('SET', ended, epoch, 'PXAT', math.max(now, epoch) + REMEMBERED_MS)
     frames[#frames + 1] = struct.pack('>c1I', 'x', 0)

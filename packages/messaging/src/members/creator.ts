@@ -1,7 +1,7 @@
 import { ArgumentTypeError, requireName } from '@mortise/redis';
 import { v7 as uuid } from 'uuid';
 import { TooManyError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { encodeBody, encodeMember } from '../log/entry.js';
 import { messageKey } from '../log/message-key.js';
 import { resolveCreateOptions } from '../resolve-options.js';

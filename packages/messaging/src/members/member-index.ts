@@ -1,6 +1,6 @@
 import type { Read } from '@mortise/redis';
 import { Coalescer, decodeName, encodeName, readEach, readMany, requireName } from '@mortise/redis';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { TooManyError } from '../errors.js';
 import { SlotRule } from '../log/slot-rule.js';
 import { chatWithdraw, memberBeginLeave, memberForget, memberIndex } from '../scripts.gen.js';

@@ -17,6 +17,5 @@ local indexedAt = redis.call('ZSCORE', chats, chat)
 if not indexedAt then
   return false
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 return { indexedAt, now - indexedAt < youngMs and 1 or 0 }

@@ -13,8 +13,7 @@
 local chats, mutes = KEYS[1], KEYS[2]
 local minAgeMs = tonumber(ARGV[1])
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 local forgotten = 0
 for index = 2, #ARGV, 3 do
   local chat, value = ARGV[index + 1], ARGV[index + 2]

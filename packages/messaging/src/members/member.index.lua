@@ -16,8 +16,7 @@
 local chats, mutes, events = KEYS[1], KEYS[2], KEYS[3]
 local publish, maxChats = ARGV[1], tonumber(ARGV[2])
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 local size = redis.call('ZCARD', chats)
 local replies, count = { now }, (#ARGV - 2) / 2
 for index = 1, count do

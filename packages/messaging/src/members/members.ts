@@ -1,6 +1,6 @@
 import { decodeName } from '@mortise/redis';
 import { UnknownIdError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { ackedIdOf, roleOf } from '../log/score.js';
 import { resolveMembersOptions } from '../resolve-options.js';
 import type { MembersOptions, Role } from '../options.js';

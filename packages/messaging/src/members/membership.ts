@@ -1,6 +1,6 @@
 import { CodedError, Coalescer, requireName, requireOneOf } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError, TooManyError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { encodeMember } from '../log/entry.js';
 import { fractionOf, ROLES } from '../log/score.js';
 import { resolveJoinOptions, resolveSetRoleOptions } from '../resolve-options.js';

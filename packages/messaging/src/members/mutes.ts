@@ -1,6 +1,6 @@
 import { Coalescer, encodeName, requireName } from '@mortise/redis';
 import { NotAllowedError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import type { MuteOptions } from '../options.js';
 import { resolveMuteOptions } from '../resolve-options.js';
 import { memberMute, memberUnmute } from '../scripts.gen.js';

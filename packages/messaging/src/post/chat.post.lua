@@ -53,8 +53,7 @@ else
 end
 
 local keepMs, dedupMs, maxMessages, maxBytes, keepAcked = struct.unpack('>ddddd', limits)
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 -- `0 - head[n]`, since `-head[n]` turns 0 into -0.
 local bytes, epoch, last, lastAt, kind = 0 - head[1], 0 - head[2], 0 - head[3], 0 - head[4], ''
 -- include log.append.part.lua

@@ -68,8 +68,7 @@ elseif kind == 'E' or role ~= OWNER or message > last then
 end
 
 local keepMs, dedupMs, maxMessages, maxBytes, keepAcked = struct.unpack('>ddddd', limits)
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include server.now.part.lua
 if changed then
   redis.call('LSET', log, index, changed)
   bytes = bytes - #entry + #changed

@@ -1,10 +1,9 @@
 import { Coalescer, requireName } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import type { Appended } from '../log/appended.js';
 import { toAppended } from '../log/appended.js';
 import { encodeMember } from '../log/entry.js';
-import { limitsOperand } from '../log/limits-operand.js';
 import type { NewMessage } from '../log/packed-messages.js';
 import { newMessage, packMessages } from '../log/packed-messages.js';
 import type { PostOptions } from '../options.js';
@@ -24,7 +23,6 @@ const MAX_BATCH = { messages: 100, bytes: 1_048_576 };
 /** Posts to chats. Posts to one chat in the same tick are one script call. */
 export class Poster {
   readonly #context: ChatsContext;
-  readonly #limits: Buffer;
   readonly #posts = new Coalescer<string, Post, PostResult>((chatId, posts) => this.#send(chatId, posts), {
     maxBatch: MAX_BATCH.messages,
     maxBytes: MAX_BATCH.bytes,
@@ -32,9 +30,7 @@ export class Poster {
   });
 
   constructor(context: ChatsContext) {
-    const { keepMs, dedupMs, maxMessages, maxBytes, keepAcked } = context.limits;
     this.#context = context;
-    this.#limits = limitsOperand([keepMs, dedupMs, maxMessages, maxBytes, keepAcked]);
   }
 
   async post(chatId: string, sender: string, body: unknown, options: PostOptions): Promise<PostResult> {
@@ -46,11 +42,11 @@ export class Poster {
   }
 
   async #send(chatId: string, posts: readonly Post[]): Promise<(PostResult | Error)[]> {
-    const { redis, keys, hub, telemetry } = this.#context;
+    const { redis, keys, limits, hub, telemetry } = this.#context;
     const { senders, packed } = packMessages(posts);
     const replies = (await chatPost.run(redis, keys.chat(chatId), {
       publish: hub.publishCommand,
-      limits: this.#limits,
+      limits: limits.packed,
       count: posts.length,
       packed,
       senders,

@@ -1,8 +1,7 @@
 import { requireInteger, requireName } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { encodeBody, encodeMember, toRange } from '../log/entry.js';
-import { limitsOperand } from '../log/limits-operand.js';
 import { deletionKey, editKey } from '../log/message-key.js';
 import type { PostOptions } from '../options.js';
 import { resolvePostOptions } from '../resolve-options.js';
@@ -26,12 +25,9 @@ interface Revision {
 /** Edits and deletes messages. One script call each: they are rare. */
 export class Reviser {
   readonly #context: ChatsContext;
-  readonly #limits: Buffer;
 
   constructor(context: ChatsContext) {
-    const { keepMs, dedupMs, maxMessages, maxBytes, keepAcked } = context.limits;
     this.#context = context;
-    this.#limits = limitsOperand([keepMs, dedupMs, maxMessages, maxBytes, keepAcked]);
   }
 
   async edit(
@@ -59,10 +55,10 @@ export class Reviser {
 
   async #revise(revision: Revision): Promise<PostResult> {
     const { kind, chatId, sender, author, messageId, key, json, isRepeatable } = revision;
-    const { redis, keys, hub, telemetry } = this.#context;
+    const { redis, keys, limits, hub, telemetry } = this.#context;
     const reply = (await chatRevise.run(redis, keys.chat(chatId), {
       publish: hub.publishCommand,
-      limits: this.#limits,
+      limits: limits.packed,
       kind,
       sender: author,
       message: messageId,

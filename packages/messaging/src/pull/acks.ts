@@ -1,6 +1,6 @@
 import { Coalescer, requireInteger, requireName } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { encodeMember } from '../log/entry.js';
 import { SlotRule } from '../log/slot-rule.js';
 import type { AckOptions } from '../options.js';

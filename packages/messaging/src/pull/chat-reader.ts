@@ -1,8 +1,11 @@
 import { encodeName } from '@mortise/redis';
+import { UnknownIdError } from '../errors.js';
 import type { ChatMessage } from '../log/chat-message.js';
 import { toChatMessage } from '../log/chat-message.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { ackedIdOf } from '../log/score.js';
+import type { HistoryOptions } from '../options.js';
+import { resolveHistoryOptions } from '../resolve-options.js';
 import { chatRead } from '../scripts.gen.js';
 
 /** A range of a log. */
@@ -65,6 +68,13 @@ export class ChatReader<Body> {
 
   constructor(context: ChatsContext) {
     this.#context = context;
+  }
+
+  async history(chatId: string, options: HistoryOptions): Promise<ChatMessage<Body>[]> {
+    const { before, after, limit } = resolveHistoryOptions(options);
+    const slice = await this.read(chatId, { after, before, isLatest: after === undefined, limit });
+    if (!slice) throw UnknownIdError.chat(chatId);
+    return slice.messages;
   }
 
   /**

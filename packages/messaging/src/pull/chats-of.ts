@@ -1,7 +1,7 @@
 import type { Read } from '@mortise/redis';
 import { readEach, requireName } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { ackedIdOf, HEAD } from '../log/score.js';
 import type { MemberIndex } from '../members/member-index.js';
 import type { ChatsOfOptions } from '../options.js';

@@ -5,7 +5,7 @@
  */
 import { requireName, waitFor } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { ackedIdOf } from '../log/score.js';
 import type { MemberIndex } from '../members/member-index.js';
 import type { PullOptions } from '../options.js';

@@ -12,7 +12,7 @@
  * Rejected: the script for all chats, which costs the server three times as much. A rotation stored in Redis: each pull would
  * have to write, and the devices of a member would move it for each other.
  */
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { toRange } from '../log/entry.js';
 import { ackedIdOf, HEAD } from '../log/score.js';
 import type { JoinedChat } from '../members/member-index.js';

@@ -3,7 +3,7 @@
  * for a few seconds; other chats are not affected.
  */
 import { ErrorReporter } from '@mortise/redis';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { ChatUnreadableError } from '../errors.js';
 import type { UnreadableOptions } from '../options.js';
 import { UNREADABLE } from '../telemetry/metrics.js';

@@ -10,7 +10,7 @@ import type { Read } from '@mortise/redis';
 import { readEach } from '@mortise/redis';
 import type { ChatMessage } from '../log/chat-message.js';
 import { toChatMessage } from '../log/chat-message.js';
-import type { ChatsContext } from '../log/chats-context.js';
+import type { ChatsContext } from '../log/context.js';
 import { entryId } from '../log/entry.js';
 import { ackedIdOf } from '../log/score.js';
 import { SlotRule } from '../log/slot-rule.js';
