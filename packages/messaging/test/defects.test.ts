@@ -18,13 +18,15 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
-import { Chats } from '@mortise/messaging';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { Chats, NotAllowedError, UnknownIdError } from '@mortise/messaging';
 import type { Pulled } from '@mortise/messaging';
-import type { CommandArgument } from '@mortise/redis';
-import { freshPrefix } from '@mortise/test-kit';
+import { freshPrefix, until } from '@mortise/test-kit';
 import { chatAck } from '../src/scripts.gen.js';
+import type { Death } from './fixture/stepwise-client.js';
+import { DeathError, dieEverywhere, mortal, stepwise } from './fixture/stepwise-client.js';
 import { describeOnBoth, nodesOf } from './fixture/topologies.js';
+import { expectRefusal } from './fixture/outcomes.js';
 
 /** In one tick: m1, m2 and so on. */
 async function postMany(chats: Chats, chatId: string, sender: string, count: number): Promise<void> {
@@ -91,32 +93,23 @@ describeOnBoth((redis, another) => {
     });
   });
 
-  test('D10: a post of no member, or to a chat that has ended, is refused, and no key comes of it', async () => {
+  test('D10: a post of no member, or to a chat that is unknown or has ended, is refused, and no key comes of it', async () => {
     const prefix = freshPrefix();
     const chats = new Chats(redis(), { prefix });
     await chats.create({ chatId: 'c', sender: 'anna', members: [] });
-    const keys = async (): Promise<string[]> =>
-      (await Promise.all(nodesOf(redis()).map((node) => node.keys(`${prefix}:*{c}:*`)))).flat();
+    const keys = async (): Promise<string[]> => {
+      const all = await Promise.all(nodesOf(redis()).map((node) => node.keys(`${prefix}:*`)));
+      return all.flat().toSorted();
+    };
     const before = await keys();
-    await expect(chats.post('c', 'eve', 1)).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
+    await expect(chats.post('c', 'eve', 1)).rejects.toBeInstanceOf(NotAllowedError);
+    await expectRefusal(chats.post('c', 'eve', 1), 'ERR_NOT_A_MEMBER', { chatId: 'c', member: 'eve' });
+    await expectRefusal(chats.post('other', 'anna', 1), 'ERR_UNKNOWN_CHAT', { chatId: 'other' });
     expect(await keys()).toEqual(before);
     await chats.leave('c', 'anna');
-    for (const sender of ['anna', 'eve'])
-      await expect(chats.post('c', sender, 1)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_CHAT' });
-    expect((await keys()).toSorted()).toEqual(
-      ['ended', 'left'].map((part) => `${prefix}:messaging:{c}:${part}`),
-    );
-  });
-
-  test('D9: a member joins after the newest message, and a second join loses nothing', async () => {
-    const chats = new Chats(redis(), { prefix: freshPrefix() });
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'before' });
-    expect(await chats.join(chatId, 'cleo')).toEqual({ isNew: true, ackedId: 1 });
-    expect(await chats.pull('cleo')).toEqual([]);
-    await chats.post(chatId, 'anna', 'after');
-    expect(await chats.join(chatId, 'cleo')).toEqual({ isNew: false, ackedId: 1 });
-    expect(bodiesOf(await chats.pull('cleo'))).toEqual([['after']]);
-    expect(bodiesOf(await chats.pull('ben'))).toEqual([['before', 'after']]);
+    await expect(chats.post('c', 'anna', 1)).rejects.toBeInstanceOf(UnknownIdError);
+    await expectRefusal(chats.post('c', 'eve', 1), 'ERR_UNKNOWN_CHAT', { chatId: 'c' });
+    expect(await keys()).toEqual(['ended', 'left'].map((part) => `${prefix}:messaging:{c}:${part}`));
   });
 
   test('D11: a pull that acks while its member leaves adds nobody, and the log is trimmed', async () => {
@@ -160,53 +153,18 @@ describeOnBoth((redis, another) => {
     await found();
     await chats.ack('c', 'ben', 1);
     let acks = 0;
-    const between = new Proxy(redis(), {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name, target);
-        if (name !== 'call') return typeof value === 'function' ? value.bind(target) : value;
-        return async (command: string, args: CommandArgument[]): Promise<unknown> => {
-          if (args[0] === chatAck.sha1) {
-            acks += 1;
-            for (const member of ['anna', 'ben']) await chats.leave('c', member);
-            await found();
-          }
-          return target.call(command, args);
-        };
-      },
+    const between = stepwise(redis(), async (_, send, [, sha1]) => {
+      if (sha1 === chatAck.sha1) {
+        acks += 1;
+        for (const member of ['anna', 'ben']) await chats.leave('c', member);
+        await found();
+      }
+      return send();
     });
     const pulled = await new Chats(between, { prefix }).pull('ben', { autoAck: true });
     expect(pulled).toMatchObject([{ chatId: 'c', messages: [{ id: 2 }] }]);
     expect(acks).toBe(1);
     expect(await chats.pull('ben')).toMatchObject([{ ackedId: 0, messages: [{ id: 1 }, { id: 2 }] }]);
-  });
-
-  test('D21: an own message in a chat without unread ones is not unread', async () => {
-    const chats = new Chats(redis(), { prefix: freshPrefix() });
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
-    expect(await chats.pull('anna')).toEqual([]);
-    await chats.ack(chatId, 'ben', 1);
-    await chats.post(chatId, 'ben', 'y');
-    expect(await chats.pull('ben')).toEqual([]);
-    expect(bodiesOf(await chats.pull('anna'))).toEqual([['y']]);
-  });
-
-  test('D22: gives at most `limit` messages of each chat, from the oldest; acking goes on to the next', async () => {
-    const chats = new Chats(redis(), { prefix: freshPrefix() });
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    await postMany(chats, chatId, 'anna', 7);
-    const seen: unknown[] = [];
-    const unreads: number[] = [];
-    for (;;) {
-      const [chat] = await chats.pull('ben', { limit: 3 });
-      if (!chat) break;
-      expect(chat.messages.length).toBeLessThanOrEqual(3);
-      expect(chat.lastId).toBe(7);
-      unreads.push(chat.unread);
-      seen.push(...chat.messages.map(({ body }) => body));
-      await chats.ack(chatId, 'ben', chat.messages.at(-1)!.id);
-    }
-    expect(seen).toEqual(['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7']);
-    expect(unreads).toEqual([7, 4, 1]);
   });
 
   test('D23: two pulls of a member that ack at once never move a cursor back', async () => {
@@ -228,6 +186,188 @@ describeOnBoth((redis, another) => {
     await chats.pull('ben', { autoAck: true });
     expect(await chats.pull('ben')).toEqual([]);
     expect(await chats.ack(chatId, 'ben', 1)).toBe(100);
+  });
+
+  /**
+   * A change of two slots has steps, each of them one script. Here its process dies before each, and between the execution of
+   * each and the reply. Another process then finds all or nothing of it, repeats it, and it is whole.
+   */
+  describe('a process that dies at a step of', () => {
+    const MEMBERS = ['anna', 'ben', 'cleo'];
+
+    /** The same chats for one who will die and one who lives on; the scripts are known, so steps are countable. */
+    async function both(death: Death) {
+      const prefix = freshPrefix();
+      const dying = new Chats(mortal(redis(), death), { prefix });
+      const chats = new Chats(redis(), { prefix });
+      const indexOf = (member: string): string => `${prefix}:messaging:{${member}}:chats`;
+      return {
+        chats,
+        dying,
+        indexed: (member: string) => redis().zcard(indexOf(member)),
+        /** A reader removes useless entries once they are old. */
+        expectForgotten: async (member: string) => {
+          const indexed = (await redis().call('zrange', [indexOf(member), 0, -1])) as string[];
+          for (const chat of indexed) await redis().call('zadd', [indexOf(member), 1, chat]);
+          expect(await chats.pull(member)).toEqual([]);
+          await until('the cleaning', async () => (await redis().zcard(indexOf(member))) === 0);
+        },
+      };
+    }
+
+    /** True when it lived through. Any other failure than its death is one of the test. */
+    async function survives(action: Promise<unknown>): Promise<boolean> {
+      try {
+        await action;
+        return true;
+      } catch (error) {
+        if (error instanceof DeathError) return false;
+        throw error;
+      }
+    }
+
+    /** Loads the scripts on all nodes, so that no step is doubled. */
+    beforeAll(async () => {
+      for (let index = 0; index < 40; index += 1) {
+        const chats = new Chats(redis(), { prefix: freshPrefix() });
+        const { chatId } = await chats.create({ sender: `a${index}`, members: [`b${index}`], body: 1 });
+        await chats.join(chatId, 'c');
+        await chats.pull('c', { autoAck: true });
+        await chats.ack(chatId, `b${index}`, 1);
+        await chats.leave(chatId, 'c');
+      }
+    });
+
+    test('create: all see the chat, or nobody does; doing it again makes one chat with one message', async () => {
+      const steps = await dieEverywhere(async (death) => {
+        const { chats, dying, expectForgotten } = await both(death);
+        const creation = { sender: 'anna', members: MEMBERS, body: 'first', chatId: 'c', id: 'i' };
+        const isAlive = await survives(dying.create(creation));
+        const seen = await Promise.all(
+          ['ben', 'cleo'].map(async (member) => bodiesOf(await chats.pull(member))),
+        );
+        const counts = await Promise.all(MEMBERS.map(async (member) => (await chats.chatsOf(member)).length));
+        expect([
+          [0, 0, 0],
+          [1, 1, 1],
+        ]).toContainEqual(counts);
+        expect(seen).toEqual(counts[0] === 1 ? [[['first']], [['first']]] : [[], []]);
+        expect(isAlive ? counts : [1, 1, 1]).toEqual([1, 1, 1]);
+        if (counts[0] === 0) for (const member of MEMBERS) await expectForgotten(member);
+        expect(await chats.create(creation)).toEqual({ chatId: 'c', isNew: counts[0] === 0, id: 1 });
+        expect(await chats.create(creation)).toEqual({ chatId: 'c', isNew: false, id: 1 });
+        for (const member of ['ben', 'cleo']) expect(bodiesOf(await chats.pull(member))).toEqual([['first']]);
+        expect((await chats.members('c')).members.map(({ member }) => member)).toEqual(MEMBERS);
+        return isAlive;
+      });
+      expect(steps).toBe(MEMBERS.length + 1);
+    });
+
+    test('join: a member or not, and nothing between; doing it again loses nothing', async () => {
+      const steps = await dieEverywhere(async (death) => {
+        const { chats, dying, expectForgotten } = await both(death);
+        await chats.create({ sender: 'anna', members: ['ben'], body: 'before', chatId: 'c' });
+        const isAlive = await survives(dying.join('c', 'cleo'));
+        const isMember = (await chats.members('c')).members.some(({ member }) => member === 'cleo');
+        await chats.post('c', 'anna', 'after');
+        expect(bodiesOf(await chats.pull('cleo'))).toEqual(isMember ? [['after']] : []);
+        if (!isMember) await expectForgotten('cleo');
+        expect(await chats.join('c', 'cleo')).toEqual({ isNew: !isMember, ackedId: isMember ? 1 : 2 });
+        await chats.post('c', 'anna', 'last');
+        expect(bodiesOf(await chats.pull('cleo'))).toEqual([isMember ? ['after', 'last'] : ['last']]);
+        return isAlive;
+      });
+      expect(steps).toBe(2);
+    });
+
+    test('leave: no ghost, what is left is trimmed, the index is cleaned', async () => {
+      const steps = await dieEverywhere(async (death) => {
+        const { chats, dying, indexed } = await both(death);
+        await chats.create({ sender: 'anna', members: ['ben'], body: 'x', chatId: 'c' });
+        const isAlive = await survives(dying.leave('c', 'ben'));
+        const isMember = (await chats.members('c')).members.some(({ member }) => member === 'ben');
+        expect(await chats.chatsOf('ben')).toHaveLength(isMember ? 1 : 0);
+        expect(await chats.history('c')).toHaveLength(isMember ? 1 : 0);
+        expect(await chats.leave('c', 'ben')).toBe(isMember);
+        expect(await chats.history('c')).toEqual([]);
+        expect(await chats.pull('ben')).toEqual([]);
+        expect(await indexed('ben')).toBe(0);
+        expect(await chats.members('c')).toMatchObject({ members: [{ member: 'anna' }] });
+        return isAlive;
+      });
+      expect(steps).toBe(3);
+    });
+
+    test('the last leave: the chat is there or gone; a new one of its name has another epoch', async () => {
+      const steps = await dieEverywhere(async (death) => {
+        const { chats, dying } = await both(death);
+        await chats.create({ sender: 'anna', members: ['ben'], body: 'x', chatId: 'c' });
+        await chats.leave('c', 'ben');
+        const [before] = await chats.chatsOf('anna');
+        const isAlive = await survives(dying.leave('c', 'anna'));
+        await chats.leave('c', 'anna');
+        await expectRefusal(chats.history('c'), 'ERR_UNKNOWN_CHAT');
+        await expectRefusal(chats.join('c', 'ben'), 'ERR_UNKNOWN_CHAT');
+        await expectRefusal(chats.post('c', 'anna', 'y'), 'ERR_UNKNOWN_CHAT');
+        expect(await chats.chatsOf('ben')).toEqual([]);
+        await chats.create({ sender: 'anna', members: ['ben'], body: 'new', chatId: 'c' });
+        const [after] = await chats.chatsOf('anna');
+        expect(after!.epoch).toBeGreaterThan(before!.epoch);
+        expect(bodiesOf(await chats.pull('ben'))).toEqual([['new']]);
+        return isAlive;
+      });
+      expect(steps).toBe(3);
+    });
+
+    test('pull and ack of many chats: each is acked or comes again, and none is skipped', async () => {
+      await dieEverywhere(async (death) => {
+        const { chats, dying } = await both(death);
+        const chatIds = ['c1', 'c2', 'c3', 'c4'];
+        for (const chatId of chatIds) {
+          await chats.create({ sender: 'anna', members: ['ben'], chatId });
+          for (const body of [1, 2, 3]) await chats.post(chatId, 'anna', body);
+        }
+        const handled = new Map<string, unknown[]>(chatIds.map((chatId) => [chatId, []]));
+        const isAlive = await survives(
+          (async () => {
+            for (const { chatId, messages } of await dying.pull('ben', { limit: 2 })) {
+              for (const { body } of messages) handled.get(chatId)!.push(body);
+              await dying.ack(chatId, 'ben', messages.at(-1)!.id);
+            }
+          })(),
+        );
+        for (const { chatId, messages, ackedId } of await chats.pull('ben')) {
+          expect(handled.get(chatId)!.length).toBeGreaterThanOrEqual(ackedId);
+          // A repeated message was handled before, but not acked.
+          expect(messages.map(({ body }) => body)).toEqual([1, 2, 3].slice(ackedId));
+          handled.get(chatId)!.splice(ackedId, Infinity, ...messages.map(({ body }) => body));
+          await chats.ack(chatId, 'ben', 3);
+        }
+        for (const bodies of handled.values()) expect(bodies).toEqual([1, 2, 3]);
+        for (const chatId of chatIds) expect(await chats.history(chatId)).toEqual([]);
+        return isAlive;
+      });
+    });
+
+    test('autoAck: the cursor is where it was, or behind what was read, chat by chat', async () => {
+      await dieEverywhere(async (death) => {
+        const { chats, dying } = await both(death);
+        const chatIds = ['c1', 'c2', 'c3'];
+        for (const chatId of chatIds) {
+          await chats.create({ sender: 'anna', members: ['ben'], chatId });
+          for (const body of [1, 2, 3]) await chats.post(chatId, 'anna', body);
+        }
+        const isAlive = await survives(dying.pull('ben', { limit: 2, autoAck: true }));
+        const cursors = (await chats.chatsOf('ben')).map(({ ackedId }) => ackedId);
+        expect(isAlive ? cursors : [2, 2, 2]).toEqual([2, 2, 2]);
+        for (const cursor of cursors) expect([0, 2]).toContain(cursor);
+        expect(bodiesOf(await chats.pull('ben', { autoAck: true }))).toEqual(
+          cursors.map((cursor) => [1, 2, 3].slice(cursor)),
+        );
+        for (const chatId of chatIds) expect(await chats.history(chatId)).toEqual([]);
+        return isAlive;
+      });
+    });
   });
 });
 

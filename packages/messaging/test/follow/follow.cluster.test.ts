@@ -1,36 +1,22 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { RedisCluster } from '@mortise/redis-server';
-import { keySlot, startCluster } from '@mortise/redis-server';
-import { disconnect, freshPrefix, until } from '@mortise/test-kit';
-import { Cluster } from 'ioredis';
-import { Reader } from '../fixture/follow-reader.js';
-import { keepPosting } from './keep-posting.js';
+import { keySlot } from '@mortise/redis-server';
+import { freshPrefix, runCluster, until } from '@mortise/test-kit';
+import type { Reader } from '../fixture/follow-reader.js';
+import { read, upTo } from '../fixture/guild.js';
+import { keepPosting } from '../fixture/keep-posting.js';
 
-let cluster: RedisCluster;
-const clients: Cluster[] = [];
-const readers: Reader[] = [];
+const { servers: cluster, connect } = await runCluster();
 const CHATS = Array.from({ length: 12 }, (_, index) => `chat-${index}`);
 
-beforeAll(async () => {
-  cluster = await startCluster();
-});
-afterEach(async () => {
-  for (const reader of readers.splice(0)) await reader.stop();
-  for (const client of clients.splice(0)) disconnect(client);
-});
-afterAll(() => cluster.stop());
-
 function open(prefix: string): Chats {
-  const client = new Cluster(cluster.startupNodes, {
+  const client = connect({
     maxRedirections: 100,
     retryDelayOnFailover: 50,
     retryDelayOnClusterDown: 50,
     retryDelayOnTryAgain: 5,
     redisOptions: { maxRetriesPerRequest: null },
   });
-  client.on('error', () => undefined);
-  clients.push(client);
   return new Chats(client, { prefix });
 }
 
@@ -53,8 +39,7 @@ class Scene {
     for (const chatId of CHATS) {
       await this.#chats.create({ chatId, sender: 'anna', members: ['bob', 'carl'] });
     }
-    this.#followers.push(...['bob', 'carl'].map((member) => new Reader(open(this.prefix), member)));
-    readers.push(...this.#followers);
+    this.#followers.push(...['bob', 'carl'].map((member) => read(open(this.prefix), member)));
   }
 
   post(): () => Promise<void> {
@@ -81,7 +66,7 @@ class Scene {
       () => this.#followers.every((reader) => CHATS.every((chatId) => reader.ids(chatId).at(-1) === count)),
       40_000,
     );
-    const ids = Array.from({ length: count }, (_, index) => index + 1).join();
+    const ids = upTo(count).join();
     const wrong = this.#followers.flatMap((reader) =>
       CHATS.filter((chatId) => reader.ids(chatId).join() !== ids).map(
         (chatId) => `${chatId} ${reader.ids(chatId).join()}`,
@@ -181,8 +166,7 @@ test('a member who left and came back resumes after that, in every chat', async 
     await chats.post(chatId, 'bob', 'own');
     begins.set(chatId, ackedId + 1);
   }
-  const resumed = new Reader(open(scene.prefix), 'bob', { after });
-  readers.push(resumed);
+  const resumed = read(open(scene.prefix), 'bob', { after });
   for (const [chatId, id] of begins) await resumed.hasText(`${chatId}:${id}`);
   for (const [chatId, id] of begins) expect(resumed.ids(chatId)).toEqual([id]);
   const away = resumed.texts.filter((text) => text.includes(' '));

@@ -1,63 +1,61 @@
 /** Followers whose connections break: what they get is whole, in order, and once; or they get a gap, and what is missing. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { RedisServer, TcpProxy } from '@mortise/redis-server';
-import { startProxy, startSingle } from '@mortise/redis-server';
-import { freshPrefix, until } from '@mortise/test-kit';
+import type { TcpProxy } from '@mortise/redis-server';
+import { startProxy } from '@mortise/redis-server';
+import { disconnectLater, freshPrefix, runServer, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { MessagingKeys } from '../../src/keys.js';
 import { packMessages } from '../../src/log/packed-messages.js';
-import { limitsOperand } from '../../src/log/limits-operand.js';
 import { resolveChatsOptions } from '../../src/resolve-options.js';
 import { chatJoin, chatLeave, chatPost } from '../../src/scripts.gen.js';
-import { Reader } from '../fixture/follow-reader.js';
-import { keepPosting } from './keep-posting.js';
+import type { Reader } from '../fixture/follow-reader.js';
+import { read, upTo } from '../fixture/guild.js';
+import { keepPosting } from '../fixture/keep-posting.js';
 
-let server: RedisServer;
+const { server } = await runServer();
 let prefix = '';
 const clients: Redis[] = [];
 const proxies: TcpProxy[] = [];
-const readers: Reader[] = [];
 
-beforeAll(async () => {
-  server = await startSingle();
-});
 afterEach(async () => {
-  for (const reader of readers.splice(0)) await reader.stop();
   for (const client of clients.splice(0)) client.disconnect();
   for (const proxy of proxies.splice(0)) await proxy.stop();
 });
-afterAll(() => server.stop());
 
 /** A process of its own, as far as Redis can tell. */
 function connect(url = server.url, options: object = {}): Redis {
   const client = new Redis(url, { retryStrategy: () => 10, maxRetriesPerRequest: null, ...options });
-  client.on('error', () => undefined);
   clients.push(client);
-  return client;
+  return disconnectLater(client);
 }
+
+const chatsOf = (client = connect()): Chats => new Chats(client, { prefix });
 
 async function openChat(): Promise<Chats> {
   prefix = freshPrefix();
-  const chats = new Chats(connect(), { prefix });
+  const chats = chatsOf();
   await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob', 'carl'] });
   return chats;
 }
 
-function read(chats: Chats, member: string, after?: string): Reader {
-  const reader = new Reader(chats, member, after === undefined ? {} : { after });
-  readers.push(reader);
-  return reader;
-}
-
-async function proxied(): Promise<{ proxy: TcpProxy; chats: Chats }> {
+async function proxied(options: object = {}): Promise<{ proxy: TcpProxy; chats: Chats }> {
   const proxy = await startProxy(server);
   proxies.push(proxy);
-  return { proxy, chats: new Chats(connect(proxy.url), { prefix }) };
+  return { proxy, chats: chatsOf(connect(proxy.url, options)) };
 }
 
-const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+/** A chat in which bob has got some messages, and is cut off. */
+async function cutOff(count = 1, options: object = {}) {
+  const chats = await openChat();
+  const { proxy, chats: own } = await proxied(options);
+  const reader = read(own, 'bob');
+  for (const n of upTo(count)) await chats.post('guild', 'anna', n);
+  await reader.hasText(`guild:${count}`);
+  proxy.refuse();
+  return { chats, proxy, reader };
+}
 
 /** Posts, five at a time, until the function is called that it returns, which resolves to how many. */
 function postUntil(chats: Chats): () => Promise<number> {
@@ -71,9 +69,8 @@ describe.each([
 ])('a follower over %s', (_, options) => {
   test('survives a subscription that is killed again and again, while messages are posted', async () => {
     const chats = await openChat();
-    const name = `follower-${randomUUID()}`;
-    const own = new Chats(connect(server.url, { ...options, connectionName: name }), { prefix });
-    const reader = read(own, 'bob');
+    const connectionName = `follower-${randomUUID()}`;
+    const reader = read(chatsOf(connect(server.url, { ...options, connectionName })), 'bob');
     const stop = postUntil(chats);
     for (let round = 0; round < 15; round += 1) {
       await reader.has(reader.events.length + 10);
@@ -85,13 +82,7 @@ describe.each([
   });
 
   test('learns of a chat that it was added to while it was cut off, and of one that it has lost', async () => {
-    const chats = await openChat();
-    const proxy = await startProxy(server);
-    proxies.push(proxy);
-    const reader = read(new Chats(connect(proxy.url, options), { prefix }), 'bob');
-    await chats.post('guild', 'anna', 1);
-    await reader.hasText('guild:1');
-    proxy.refuse();
+    const { chats, proxy, reader } = await cutOff(1, options);
     await chats.create({ chatId: 'new', sender: 'anna', members: ['bob'], body: 1 });
     await chats.leave('guild', 'bob');
     await proxy.restore();
@@ -116,90 +107,65 @@ test('a follower whose connection is cut in the middle of replies', async () => 
   expect(reader.texts).toEqual(upTo(count).map((id) => `guild:${id}`));
 });
 
-test('a follower that was cut off while the cap of the chat passed it: the gap, then the rest', async () => {
-  const chats = await openChat();
-  const small = new Chats(connect(), { prefix, maxMessages: 50 });
-  const { proxy, chats: own } = await proxied();
-  const reader = read(own, 'bob');
-  await chats.post('guild', 'anna', 1);
-  await reader.hasText('guild:1');
-  proxy.refuse();
-  await Promise.all(upTo(200).map((n) => small.post('guild', 'anna', n)));
-  await proxy.restore();
-  await reader.hasText('guild:201');
-  expect(reader.texts).toEqual([
-    'guild:1',
-    'guild gap 2-151',
-    ...upTo(50).map((index) => `guild:${index + 151}`),
-  ]);
-});
+const MEANWHILE: [what: string, count: number, act: (chats: Chats) => Promise<unknown>, texts: string[]][] = [
+  [
+    'the cap of the chat passed it: the gap, then the others',
+    1,
+    () => {
+      const small = new Chats(connect(), { prefix, maxMessages: 50 });
+      return Promise.all(upTo(200).map((n) => small.post('guild', 'anna', n)));
+    },
+    ['guild:1', 'guild gap 2-151', ...upTo(50).map((index) => `guild:${index + 151}`)],
+  ],
+  [
+    'its chat was deleted and made anew: a reset',
+    2,
+    async (chats) => {
+      for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
+      await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 'anew' });
+      for (const n of [2, 3, 4]) await chats.post('guild', 'anna', n);
+    },
+    ['guild:1', 'guild:2', 'guild reset', ...upTo(4).map((id) => `guild:${id}`)],
+  ],
+  [
+    'its member left and came back gets nothing of the time between',
+    1,
+    async (chats) => {
+      await chats.leave('guild', 'bob');
+      for (const n of [2, 3]) await chats.post('guild', 'anna', n);
+      await chats.join('guild', 'bob');
+      await chats.post('guild', 'anna', 4);
+    },
+    ['guild:1', 'guild left bob', 'guild joined bob', 'guild:4'],
+  ],
+  [
+    'another device acked gets the messages that are still stored',
+    1,
+    async (chats) => {
+      for (const n of [2, 3]) await chats.post('guild', 'anna', n);
+      await chats.ack('guild', 'bob', 2);
+    },
+    ['guild:1', 'guild:2', 'guild:3'],
+  ],
+];
 
-test('a follower that was cut off while its chat was deleted and made anew: a reset', async () => {
-  const chats = await openChat();
-  const { proxy, chats: own } = await proxied();
-  const reader = read(own, 'bob');
-  for (const n of [1, 2]) await chats.post('guild', 'anna', n);
-  await reader.hasText('guild:2');
-  proxy.refuse();
-  for (const member of ['anna', 'bob', 'carl']) await chats.leave('guild', member);
-  await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'], body: 'anew' });
-  for (const n of [2, 3, 4]) await chats.post('guild', 'anna', n);
+test.each(MEANWHILE)('a follower that was cut off while %s', async (_, count, act, texts) => {
+  const { chats, proxy, reader } = await cutOff(count);
+  await act(chats);
   await proxy.restore();
-  await reader.hasText('guild:4');
-  expect(reader.texts).toEqual([
-    'guild:1',
-    'guild:2',
-    'guild reset',
-    'guild:1',
-    'guild:2',
-    'guild:3',
-    'guild:4',
-  ]);
-});
-
-test('a follower that was cut off while its member left and came back gets nothing of the time between', async () => {
-  const chats = await openChat();
-  const { proxy, chats: own } = await proxied();
-  const reader = read(own, 'bob');
-  await chats.post('guild', 'anna', 1);
-  await reader.hasText('guild:1');
-  proxy.refuse();
-  await chats.leave('guild', 'bob');
-  for (const n of [2, 3]) await chats.post('guild', 'anna', n);
-  await chats.join('guild', 'bob');
-  await chats.post('guild', 'anna', 4);
-  await proxy.restore();
-  await reader.hasText('guild:4');
-  expect(reader.texts).toEqual(['guild:1', 'guild left bob', 'guild joined bob', 'guild:4']);
+  await reader.hasText(texts.at(-1)!);
+  await reader.has(texts.length);
+  expect(reader.texts).toEqual(texts);
 });
 
 test('a follower that was cut off while its member left gets no later message', async () => {
-  const chats = await openChat();
-  const { proxy, chats: own } = await proxied();
-  const reader = read(own, 'bob');
-  await chats.post('guild', 'anna', 1);
-  await reader.hasText('guild:1');
-  proxy.refuse();
+  const { chats, proxy, reader } = await cutOff();
   await chats.leave('guild', 'bob');
   const stop = keepPosting((n) => chats.post('guild', 'anna', n));
   await proxy.restore();
   await reader.hasText('guild left bob');
   await stop();
   expect(reader.texts).toEqual(['guild:1', 'guild left bob']);
-});
-
-test('a follower that was cut off while another device acked gets the messages that are still stored', async () => {
-  const chats = await openChat();
-  const { proxy, chats: own } = await proxied();
-  const reader = read(own, 'bob');
-  await chats.post('guild', 'anna', 1);
-  await reader.hasText('guild:1');
-  proxy.refuse();
-  for (const n of [2, 3]) await chats.post('guild', 'anna', n);
-  await chats.ack('guild', 'bob', 2);
-  await proxy.restore();
-  await reader.hasText('guild:3');
-  expect(reader.texts).toEqual(['guild:1', 'guild:2', 'guild:3']);
 });
 
 test.each([
@@ -210,17 +176,16 @@ test.each([
   async (what, texts) => {
     const chats = await openChat();
     const redis = connect();
-    const reader = read(new Chats(connect(), { prefix }), 'bob');
+    const reader = read(chatsOf(), 'bob');
     await chats.post('guild', 'anna', 1);
     await reader.hasText('guild:1');
     const keys = { ...new MessagingKeys(prefix).chat('guild'), events: 'nobody listens' };
     const publish = 'PUBLISH';
     await chatLeave.run(redis, keys, { publish, keepAcked: 0, leavers: ['bob', ''] });
     const message = { author: 'anna', key: Buffer.from('2'), hasId: true, json: '2', jsonBytes: 1 };
-    const { keepMs, dedupMs, maxMessages, maxBytes, keepAcked } = resolveChatsOptions({});
     await chatPost.run(redis, keys, {
       publish,
-      limits: limitsOperand([keepMs, dedupMs, maxMessages, maxBytes, keepAcked]),
+      limits: resolveChatsOptions({}).packed,
       count: 1,
       ...packMessages([message]),
     });
@@ -229,14 +194,13 @@ test.each([
       await chatJoin.run(redis, keys, { publish, maxMembers: 10, keepMs: 60_000, joins });
     }
     await chats.post('guild', 'anna', 3);
-    await reader.hasText(texts.at(-1)!);
-    expect(reader.texts).toEqual(texts);
+    expect(await reader.textsWith(texts.at(-1)!)).toEqual(texts);
   },
 );
 
 test('a slow reader whose server restarts empty gets the pushed messages, a gap, and the end', async () => {
   const chats = await openChat();
-  const reader = read(new Chats(connect(), { prefix }), 'bob');
+  const reader = read(chatsOf(), 'bob');
   reader.hold();
   await chats.post('guild', 'anna', 1);
   await reader.hasText('guild:1');
@@ -247,17 +211,12 @@ test('a slow reader whose server restarts empty gets the pushed messages, a gap,
   await chats.create({ chatId: 'next', sender: 'anna', members: ['bob'], body: 1 });
   reader.release();
   await reader.hasText('guild ended');
-  const reported = reader.events.flatMap((event) => {
-    if (event.chatId !== 'guild') return [];
-    if (event.type === 'gap') return upTo(event.toId).slice(event.fromId - 1);
-    return 'message' in event ? [event.message.id] : [];
-  });
-  expect(reported).toEqual(upTo(200));
+  expect(reader.reported('guild')).toEqual(upTo(200));
 });
 
 test('a server that forgets confirmed messages causes a reset, not silence', async () => {
   const chats = await openChat();
-  const reader = read(new Chats(connect(), { prefix }), 'bob');
+  const reader = read(chatsOf(), 'bob');
   for (const n of [1, 2, 3]) await chats.post('guild', 'anna', n);
   await reader.hasText('guild:3');
   // As after a failover to a replica that was behind.
@@ -274,15 +233,14 @@ test('a server that forgets confirmed messages causes a reset, not silence', asy
 
 test('the chats of a server that restarts empty have ended', async () => {
   const chats = await openChat();
-  const reader = read(new Chats(connect(), { prefix }), 'bob');
+  const reader = read(chatsOf(), 'bob');
   await chats.post('guild', 'anna', 1);
   await reader.hasText('guild:1');
   await server.kill();
   await server.restart();
   await reader.hasText('guild ended');
   await chats.create({ chatId: 'next', sender: 'anna', members: ['bob'], body: 1 });
-  await reader.hasText('next:1');
-  expect(reader.texts).toEqual(['guild:1', 'guild ended', 'next joined bob', 'next:1']);
+  expect(await reader.textsWith('next:1')).toEqual(['guild:1', 'guild ended', 'next joined bob', 'next:1']);
 });
 
 /** The random numbers of a test; its seed stands in the name of what fails. */
@@ -298,7 +256,7 @@ test('a storm: 20 followers in 4 processes, cut or ended and resumed 6 times eac
   const seed = Date.now() & 0x7fffffff;
   const random = randomness(seed);
   prefix = freshPrefix();
-  const chats = new Chats(connect(), { prefix });
+  const chats = chatsOf();
   const members = upTo(20).map((n) => `m${n}`);
   const chatIds = ['a', 'b', 'c'];
   for (const chatId of chatIds) await chats.create({ chatId, sender: 'anna', members });
@@ -310,7 +268,7 @@ test('a storm: 20 followers in 4 processes, cut or ended and resumed 6 times eac
   const follow = (member: string): void => {
     const { chats: own } = processes[random(processes.length)]!;
     const after = tokens.get(member);
-    const reader = new Reader(own, member, after === undefined ? {} : { after }, async (event) => {
+    const reader = read(own, member, after === undefined ? {} : { after }, async (event) => {
       tokens.set(member, event.token);
       if (event.type === 'message') got.get(member)!.get(event.chatId)!.push(event.message.id);
       else others.push(`${event.type} of ${event.chatId} for ${member}`);
@@ -319,7 +277,6 @@ test('a storm: 20 followers in 4 processes, cut or ended and resumed 6 times eac
         await own.ack(event.chatId, member, event.message.id);
       }
     });
-    readers.push(reader);
     current.set(member, reader);
   };
   for (const member of members) follow(member);

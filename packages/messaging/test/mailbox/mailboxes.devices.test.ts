@@ -1,22 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import { Mailboxes, TooManyError, UnknownIdError } from '@mortise/messaging';
-import type { MailboxesOptions } from '@mortise/messaging';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { NotAllowedError, TooManyError, UnknownIdError } from '@mortise/messaging';
+import type { Mailboxes, MailboxesOptions } from '@mortise/messaging';
+import { HOSTILE } from '../fixture/chat-state.js';
+import { ANNA, bodies, create, isAwaited, keyOf, prefix, redis, sendAll } from '../fixture/mailboxes.js';
+import { outcomesOf } from '../fixture/outcomes.js';
 
-const redis = connect();
 const PHONE = { device: 'phone' };
 
-function create(options: MailboxesOptions = {}): Mailboxes {
-  return new Mailboxes(redis, { prefix: freshPrefix(), ...options });
-}
-
-async function sendAll(mailboxes: Mailboxes, all: readonly unknown[]): Promise<void> {
-  await mailboxes.sendMany(all.map((body) => ({ recipient: 'jack', body, from: 'anna' })));
-}
-
-async function bodies(mailboxes: Mailboxes, device?: string): Promise<unknown[]> {
-  const messages = await mailboxes.receive('jack', device === undefined ? {} : { device });
-  return messages.map(({ body }) => body);
+/** With the devices `main` and `phone`. */
+async function createWithPhone(options: MailboxesOptions = {}): Promise<Mailboxes> {
+  const mailboxes = create(options);
+  await mailboxes.addDevice('jack', 'main');
+  await mailboxes.addDevice('jack', 'phone');
+  return mailboxes;
 }
 
 describe('addDevice', () => {
@@ -28,9 +24,9 @@ describe('addDevice', () => {
     expect(await mailboxes.addDevice('jack', 'tv', { at: 'oldest' })).toEqual({ isNew: true, ackedId: 1 });
     expect(await mailboxes.addDevice('jack', 'pad', { at: 'newest' })).toEqual({ isNew: true, ackedId: 3 });
     await sendAll(mailboxes, [4]);
-    expect(await bodies(mailboxes, 'phone')).toEqual([4]);
-    expect(await bodies(mailboxes, 'tv')).toEqual([2, 3, 4]);
-    expect(await bodies(mailboxes, 'main')).toEqual([2, 3, 4]);
+    expect(await bodies(mailboxes, PHONE)).toEqual([4]);
+    expect(await bodies(mailboxes, { device: 'tv' })).toEqual([2, 3, 4]);
+    expect(await bodies(mailboxes, { device: 'main' })).toEqual([2, 3, 4]);
     expect(await bodies(mailboxes)).toEqual([2, 3, 4]);
   });
 
@@ -51,7 +47,7 @@ describe('addDevice', () => {
     expect(await mailboxes.addDevice('jack', 'phone', { at: 'oldest' })).toEqual({ isNew: true, ackedId: 0 });
     expect(await mailboxes.status('jack')).toMatchObject({ lastId: 0, unread: 0, lastReceivedAt: null });
     await sendAll(mailboxes, [1]);
-    expect(await bodies(mailboxes, 'phone')).toEqual([1]);
+    expect(await bodies(mailboxes, PHONE)).toEqual([1]);
     expect((await mailboxes.devices('jack')).map(({ device }) => device)).toEqual(['phone']);
     await expect(mailboxes.receive('jack')).rejects.toThrow(UnknownIdError);
     expect(await mailboxes.addDevice('jack', 'main')).toEqual({ isNew: true, ackedId: 1 });
@@ -63,11 +59,7 @@ describe('addDevice', () => {
     await Promise.all(names.map((name) => mailboxes.addDevice('jack', name)));
     const refusal = await mailboxes.addDevice('jack', 'one more').catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(TooManyError);
-    expect(refusal).toMatchObject({
-      code: 'ERR_TOO_MANY_DEVICES',
-      recipient: 'jack',
-      maxDevices: 100,
-    });
+    expect(refusal).toMatchObject({ code: 'ERR_TOO_MANY_DEVICES', recipient: 'jack', maxDevices: 100 });
     expect(await mailboxes.addDevice('jack', 'device 7')).toEqual({ isNew: false, ackedId: 0 });
     expect(await mailboxes.devices('jack')).toHaveLength(100);
   });
@@ -90,25 +82,20 @@ describe('addDevice', () => {
     await expect(create().addDevice('jack', 'phone', { at })).rejects.toThrow(RangeError);
   });
 
-  test.each([['}x'], ['\0l'], ['\0'], ['%'], ['😀'], ['\ud83d'], ['__proto__'], ['-1'], ['(1']])(
-    '%j is a device',
-    async (device) => {
-      const mailboxes = create();
-      await mailboxes.addDevice('jack', device);
-      await sendAll(mailboxes, [1]);
-      expect(await bodies(mailboxes, device)).toEqual([1]);
-      expect(await mailboxes.ack('jack', 1, { device })).toBe(1);
-      expect(await mailboxes.devices('jack')).toMatchObject([{ device, ackedId: 1, unread: 0 }]);
-      expect(await mailboxes.removeDevice('jack', device)).toBe(true);
-    },
-  );
+  test.each([...HOSTILE, '-1'])('%j is a device', async (device) => {
+    const mailboxes = create();
+    await mailboxes.addDevice('jack', device);
+    await sendAll(mailboxes, [1]);
+    expect(await bodies(mailboxes, { device })).toEqual([1]);
+    expect(await mailboxes.ack('jack', 1, { device })).toBe(1);
+    expect(await mailboxes.devices('jack')).toMatchObject([{ device, ackedId: 1, unread: 0 }]);
+    expect(await mailboxes.removeDevice('jack', device)).toBe(true);
+  });
 });
 
 describe('ack of several devices', () => {
   test('frees the messages that the slowest one has acked, and counts for each', async () => {
-    const mailboxes = create();
-    await mailboxes.addDevice('jack', 'main');
-    await mailboxes.addDevice('jack', 'phone');
+    const mailboxes = await createWithPhone();
     await sendAll(mailboxes, [1, 2, 3]);
     expect(await mailboxes.ack('jack', 2)).toBe(2);
     expect(await mailboxes.status('jack')).toMatchObject({ unread: 3, ackedId: 0, dropped: null });
@@ -123,11 +110,9 @@ describe('ack of several devices', () => {
   });
 
   test('travels together, each answered for itself', async () => {
-    const mailboxes = create();
-    await mailboxes.addDevice('jack', 'main');
-    await mailboxes.addDevice('jack', 'phone');
+    const mailboxes = await createWithPhone();
     await sendAll(mailboxes, [1, 2, 3]);
-    const acks = await Promise.allSettled([
+    const acks = await outcomesOf([
       mailboxes.ack('jack', 2),
       mailboxes.ack('jack', 4),
       mailboxes.ack('jack', 1, PHONE),
@@ -136,15 +121,7 @@ describe('ack of several devices', () => {
       mailboxes.ack('jack', 2, PHONE),
       mailboxes.ack('jack', 1, PHONE),
     ]);
-    expect(acks.map((ack) => (ack.status === 'fulfilled' ? ack.value : ack.reason.code))).toEqual([
-      2,
-      'ERR_UNKNOWN_MESSAGE',
-      1,
-      'ERR_UNKNOWN_DEVICE',
-      1,
-      1,
-      0,
-    ]);
+    expect(acks).toEqual([2, 'ERR_UNKNOWN_MESSAGE', 1, 'ERR_UNKNOWN_DEVICE', 1, 1, 0]);
     expect((await mailboxes.devices('jack')).map(({ device, ackedId }) => [device, ackedId])).toEqual([
       ['phone', 2],
       ['main', 3],
@@ -152,9 +129,7 @@ describe('ack of several devices', () => {
   });
 
   test('a cap drops messages that a slow device has not acked, and reports them to it alone', async () => {
-    const mailboxes = create({ maxMessages: 3 });
-    await mailboxes.addDevice('jack', 'main');
-    await mailboxes.addDevice('jack', 'phone');
+    const mailboxes = await createWithPhone({ maxMessages: 3 });
     await sendAll(mailboxes, [1, 2, 3]);
     await mailboxes.ack('jack', 3);
     await sendAll(mailboxes, [4, 5]);
@@ -212,7 +187,7 @@ describe('removeDevice', () => {
     expect(await mailboxes.status('jack')).toMatchObject({ unread: 2, lastId: 3, ackedId: 1 });
     await expect(mailboxes.unread('jack')).rejects.toThrow(UnknownIdError);
     await mailboxes.addDevice('jack', 'phone', { at: 'oldest' });
-    expect(await bodies(mailboxes, 'phone')).toEqual([2, 3]);
+    expect(await bodies(mailboxes, PHONE)).toEqual([2, 3]);
   });
 });
 
@@ -231,24 +206,17 @@ describe('a device of a missing mailbox', () => {
 
 describe('waiting', () => {
   test('a device without unread messages is woken while another one has some', async () => {
-    const prefix = freshPrefix();
-    const mailboxes = create({ prefix });
-    await mailboxes.addDevice('jack', 'main');
-    await mailboxes.addDevice('jack', 'phone');
+    const mailboxes = await createWithPhone();
     await sendAll(mailboxes, [1]);
     await mailboxes.ack('jack', 1, PHONE);
     const waiting = mailboxes.receive('jack', { ...PHONE, waitMs: Infinity });
-    await until('a subscription', async () => {
-      const [, count] = await redis.pubsub('NUMSUB', `${prefix}:messaging:{jack}:mailbox-wake`);
-      return (count as number) > 0;
-    });
+    await isAwaited();
     await sendAll(mailboxes, [2]);
     expect(await waiting).toMatchObject([{ id: 2 }]);
   });
 
   test('ends with ERR_UNKNOWN_DEVICE when the device was removed', async () => {
-    const prefix = freshPrefix();
-    const mailboxes = create({ prefix });
+    const mailboxes = create();
     await mailboxes.addDevice('jack', 'phone');
     const waiting = mailboxes.receive('jack', { ...PHONE, waitMs: Infinity });
     waiting.catch(() => undefined);
@@ -280,14 +248,135 @@ describe('the last fetch', () => {
   });
 
   test('moves on, once in a second at most', async () => {
-    const prefix = freshPrefix();
-    const mailboxes = create({ prefix });
+    const mailboxes = create();
     await sendAll(mailboxes, [1]);
     await mailboxes.receive('jack');
     const first = (await mailboxes.status('jack')).lastFetchedAt!;
-    const fetched = `${prefix}:messaging:{jack}:mailbox-fetched`;
-    await redis.hset(fetched, 'main', first - 1_000);
+    await redis.hset(keyOf('-fetched'), 'main', first - 1_000);
     await mailboxes.receive('jack');
     expect((await mailboxes.status('jack')).lastFetchedAt).toBeGreaterThanOrEqual(first);
+  });
+});
+
+describe('block', () => {
+  test('refuses messages of the sender, and takes those of others', async () => {
+    const mailboxes = create();
+    await mailboxes.send('jack', 'before', { from: 'joe' });
+    expect(await mailboxes.block('jack', 'joe')).toBe(true);
+    expect(await mailboxes.block('jack', 'joe')).toBe(false);
+    const refusal = await mailboxes.send('jack', 'spam', { from: 'joe' }).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(NotAllowedError);
+    expect(refusal).toMatchObject({ code: 'ERR_SENDER_BLOCKED', recipient: 'jack', sender: 'joe' });
+    expect(await mailboxes.send('jack', 'hi', ANNA)).toEqual({ id: 2, isDuplicate: false });
+    expect(await mailboxes.send('jill', 'hi', { from: 'joe' })).toEqual({ id: 1, isDuplicate: false });
+    // Stored messages stay.
+    expect(await bodies(mailboxes)).toEqual(['before', 'hi']);
+  });
+
+  test('refuses only the messages of the sender in a batch', async () => {
+    const mailboxes = create();
+    await mailboxes.block('jack', 'joe');
+    const sends = ['anna', 'joe', 'bert', 'joe', 'anna'].map(async (from, index) => {
+      const options = { from, id: `id ${index}`, ...(index === 4 && { ttlMs: 3_600_000 }) };
+      return (await mailboxes.send('jack', index, options)).id;
+    });
+    expect(await outcomesOf(sends)).toEqual([1, 'ERR_SENDER_BLOCKED', 2, 'ERR_SENDER_BLOCKED', 3]);
+    expect(await bodies(mailboxes)).toEqual([0, 2, 4]);
+  });
+
+  test('a `ttlMs` counts for its own message, also after refused ones', async () => {
+    const mailboxes = create();
+    await mailboxes.block('jack', 'joe');
+    await Promise.allSettled(
+      [
+        { from: 'joe', ttlMs: 1_000 },
+        { from: 'anna' },
+        { from: 'anna', ttlMs: 3_600_000 },
+        { from: 'anna' },
+      ].map((options) => mailboxes.send('jack', 1, options)),
+    );
+    expect(await redis.zrange(keyOf('-expiring'), '0', '-1')).toEqual(['2']);
+  });
+
+  test('sendMany sends the others, then rejects with the refusal', async () => {
+    const mailboxes = create();
+    await mailboxes.block('jack', 'joe');
+    const messages = ['jack', 'jill', 'jack'].map((recipient, index) => ({
+      recipient,
+      body: index,
+      from: index === 0 ? 'joe' : 'anna',
+    }));
+    await expect(mailboxes.sendMany(messages)).rejects.toThrow('"jack" takes nothing from "joe"');
+    expect(await Promise.all([mailboxes.unread('jack'), mailboxes.unread('jill')])).toEqual([1, 1]);
+  });
+
+  test('answers the repetition of a message that was sent before', async () => {
+    const mailboxes = create();
+    const options = { from: 'joe', id: 'x' };
+    await mailboxes.send('jack', 1, options);
+    await mailboxes.block('jack', 'joe');
+    const sends = [mailboxes.send('jack', 1, options), mailboxes.send('jack', 2, { from: 'joe', id: 'y' })];
+    expect(await outcomesOf(sends)).toEqual([{ id: 1, isDuplicate: true }, 'ERR_SENDER_BLOCKED']);
+  });
+
+  test('makes no mailbox, and neither does a refused message', async () => {
+    const mailboxes = create();
+    await mailboxes.block('jack', 'joe');
+    await expect(mailboxes.send('jack', 1, { from: 'joe' })).rejects.toThrow(NotAllowedError);
+    expect(await redis.keys(`${prefix}:*`)).toEqual([keyOf('-blocked')]);
+    expect((await mailboxes.status('jack')).epoch).toBeNull();
+  });
+
+  test('is full at 10,000, and says so', async () => {
+    const mailboxes = create();
+    const names = Array.from({ length: 10_000 }, (_, index) => `sender ${index}`);
+    await Promise.all(names.map((name) => mailboxes.block('jack', name)));
+    const changes = await Promise.allSettled([
+      mailboxes.block('jack', 'one more'),
+      mailboxes.block('jack', 'sender 7'),
+      mailboxes.unblock('jack', 'sender 7'),
+      mailboxes.block('jack', 'one more'),
+    ]);
+    expect(changes[0]).toMatchObject({ reason: expect.any(TooManyError) });
+    expect(changes[0]).toMatchObject({ reason: { code: 'ERR_TOO_MANY_BLOCKED', maxBlocked: 10_000 } });
+    expect(changes.slice(1)).toEqual([
+      { status: 'fulfilled', value: false },
+      { status: 'fulfilled', value: true },
+      { status: 'fulfilled', value: true },
+    ]);
+  });
+});
+
+describe('unblock and blocked', () => {
+  test('let the sender in again, and tell whom the recipient has blocked', async () => {
+    const mailboxes = create();
+    expect(await mailboxes.blocked('jack')).toEqual([]);
+    await Promise.all(['joe', 'bert', '}x', '\ud83d', '\0'].map((sender) => mailboxes.block('jack', sender)));
+    expect(await mailboxes.blocked('jack')).toEqual(['\0', 'bert', 'joe', '}x', '\ud83d']);
+    expect(await mailboxes.unblock('jack', 'joe')).toBe(true);
+    expect(await mailboxes.unblock('jack', 'joe')).toBe(false);
+    expect(await mailboxes.send('jack', 'hi', { from: 'joe' })).toEqual({ id: 1, isDuplicate: false });
+    await expect(mailboxes.send('jack', 'hi', { from: '}x' })).rejects.toThrow(NotAllowedError);
+    await expect(mailboxes.send('jack', 'hi', { from: '\0' })).rejects.toThrow(NotAllowedError);
+  });
+
+  test('happen in the order of the calls', async () => {
+    const mailboxes = create();
+    const changes = [true, false, false, true, true];
+    const results = changes.map((isBlock) =>
+      isBlock ? mailboxes.block('jack', 'joe') : mailboxes.unblock('jack', 'joe'),
+    );
+    expect(await Promise.all(results)).toEqual([true, true, false, true, false]);
+  });
+
+  test.each([
+    ['', RangeError],
+    [null as unknown as string, TypeError],
+  ])('refuse %j as a name', async (name, Misuse) => {
+    const mailboxes = create();
+    await expect(mailboxes.block('jack', name)).rejects.toThrow(Misuse);
+    await expect(mailboxes.block(name, 'joe')).rejects.toThrow(Misuse);
+    await expect(mailboxes.unblock('jack', name)).rejects.toThrow(Misuse);
+    await expect(mailboxes.blocked(name)).rejects.toThrow(Misuse);
   });
 });

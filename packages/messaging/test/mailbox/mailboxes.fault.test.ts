@@ -1,42 +1,21 @@
-import { getEventListeners } from 'node:events';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { Chats, Mailboxes } from '@mortise/messaging';
-import { startProxy, startSingle } from '@mortise/redis-server';
-import type { RedisServer, TcpProxy } from '@mortise/redis-server';
-import { WaiterHub } from '@mortise/redis';
-import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
+import { startProxy } from '@mortise/redis-server';
+import { disconnectLater, freshPrefix, runServer, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
+import { subscribed } from '../fixture/subscribed.js';
 
-let server: RedisServer;
-let proxy: TcpProxy;
-const clients: Redis[] = [];
+const { server, redis: steady } = await runServer({ isCluster: true, appendFsync: 'always' });
+const proxy = await startProxy(server);
+afterEach(() => proxy.restore());
+afterAll(() => proxy.stop());
 
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true, appendFsync: 'always' });
-  proxy = await startProxy(server);
-});
+/** A client that reports what went wrong instead of sending again by itself. */
+const fragile = (url = proxy.url, options: object = { commandTimeout: 150 }): Redis =>
+  disconnectLater(new Redis(url, { retryStrategy: () => 5, maxRetriesPerRequest: 0, ...options }));
 
-afterEach(async () => {
-  for (const client of clients.splice(0)) client.disconnect();
-  await proxy.restore();
-});
-
-afterAll(async () => {
-  await proxy?.stop();
-  await server?.stop();
-});
-
-/** A client through the proxy that reports what went wrong instead of sending again by itself. */
-function fragile(): Redis {
-  const redis = new Redis(proxy.url, {
-    retryStrategy: () => 5,
-    maxRetriesPerRequest: 0,
-    commandTimeout: 150,
-  });
-  redis.on('error', () => undefined);
-  clients.push(redis);
-  return redis;
-}
+/** A client whose commands wait for Redis as long as it takes. */
+const patient = (url = proxy.url): Redis => fragile(url, { maxRetriesPerRequest: null });
 
 /** Calls until it is answered. */
 async function insist<Value>(call: () => Promise<Value>): Promise<Value> {
@@ -62,7 +41,6 @@ describe.each(Object.keys(FAULTS))('%s', (fault) => {
     const prefix = freshPrefix();
     const sender = new Mailboxes<number>(fragile(), { prefix });
     const receiver = new Mailboxes<number>(fragile(), { prefix });
-    const steady = new Mailboxes<number>(connect(server.url), { prefix });
     const messages = 6;
     let faults = 0;
     // Half of the time the fault comes right before a command, half of the time right behind it.
@@ -92,20 +70,15 @@ describe.each(Object.keys(FAULTS))('%s', (fault) => {
       await withFault(!isBefore, () => receiver.ack('jack', message!.id));
     }
     expect(received).toEqual(Array.from({ length: messages }, (_, body) => body));
-    expect(await steady.status('jack')).toMatchObject({
-      lastId: messages,
-      ackedId: messages,
-      unread: 0,
-      sizeBytes: 0,
-    });
+    const status = await new Mailboxes(steady, { prefix }).status('jack');
+    expect(status).toMatchObject({ lastId: messages, ackedId: messages, unread: 0, sizeBytes: 0 });
     expect(faults).toBe(3 * messages);
   });
 });
 
 test('a lost reply differs from a message that was not sent: the id is known', async () => {
   const prefix = freshPrefix();
-  const redis = fragile();
-  const mailboxes = new Mailboxes<string>(redis, { prefix });
+  const mailboxes = new Mailboxes<string>(fragile(), { prefix });
   await insist(() => mailboxes.send('jack', 'warm', { from: 'anna', id: 'warm' }));
   proxy.dropReplies();
   await expect(mailboxes.send('jack', 'hi', { from: 'anna', id: 'x' })).rejects.toThrow('timed out');
@@ -116,16 +89,13 @@ test('a lost reply differs from a message that was not sent: the id is known', a
 
 test('a command that ioredis sends again is one message, also without an id', async () => {
   const prefix = freshPrefix();
-  const patient = new Redis(proxy.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
-  patient.on('error', () => undefined);
-  clients.push(patient);
-  const mailboxes = new Mailboxes<number>(patient, { prefix });
+  const mailboxes = new Mailboxes<number>(patient(), { prefix });
+  const direct = new Mailboxes(steady, { prefix });
   await mailboxes.send('jack', 0, { from: 'anna' });
   for (let body = 1; body <= 10; body += 1) {
     proxy.dropReplies();
     const sending = mailboxes.send('jack', body, { from: 'anna' });
-    const steady = new Mailboxes(connect(server.url), { prefix });
-    await until('the message to be there', async () => (await steady.status('jack')).lastId === body + 1);
+    await until('the message to be there', async () => (await direct.status('jack')).lastId === body + 1);
     await proxy.restore();
     expect(await sending).toEqual({ id: body + 1, isDuplicate: false });
   }
@@ -133,18 +103,11 @@ test('a command that ioredis sends again is one message, also without an id', as
 
 test('a waiting receiver gets messages that were sent while its connection was cut', async () => {
   const prefix = freshPrefix();
-  const patient = new Redis(proxy.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
-  patient.on('error', () => undefined);
-  clients.push(patient);
-  const steady = connect(server.url);
   const sender = new Mailboxes<number>(steady, { prefix });
-  const receiver = new Mailboxes<number>(patient, { prefix });
+  const receiver = new Mailboxes<number>(patient(), { prefix });
   for (let body = 1; body <= 10; body += 1) {
     const waiting = receiver.receive('jack', { waitMs: 60_000 });
-    await until('a subscription', async () => {
-      const [, count] = await steady.pubsub('NUMSUB', `${prefix}:messaging:{jack}:mailbox-wake`);
-      return (count as number) > 0;
-    });
+    await subscribed(steady, `${prefix}:messaging:{jack}:mailbox-wake`);
     proxy.refuse();
     await sender.send('jack', body, { from: 'anna' });
     await proxy.restore();
@@ -155,10 +118,7 @@ test('a waiting receiver gets messages that were sent while its connection was c
 
 test('a server that is killed and restarts has every confirmed change', async () => {
   const prefix = freshPrefix();
-  const redis = new Redis(server.url, { retryStrategy: () => 5, maxRetriesPerRequest: null });
-  redis.on('error', () => undefined);
-  clients.push(redis);
-  const mailboxes = new Mailboxes<number>(redis, { prefix });
+  const mailboxes = new Mailboxes<number>(patient(server.url), { prefix });
   await mailboxes.addDevice('jack', 'main');
   await mailboxes.addDevice('jack', 'phone');
   await mailboxes.block('jack', 'joe');
@@ -200,14 +160,8 @@ test('a server that is killed and restarts has every confirmed change', async ()
 
 test('a sender and a receiver survive a server that is killed again and again', async () => {
   const prefix = freshPrefix();
-  const client = (): Redis => {
-    const redis = new Redis(server.url, { retryStrategy: () => 5, maxRetriesPerRequest: 0 });
-    redis.on('error', () => undefined);
-    clients.push(redis);
-    return redis;
-  };
-  const sender = new Mailboxes<number>(client(), { prefix });
-  const receiver = new Mailboxes<number>(client(), { prefix });
+  const sender = new Mailboxes<number>(fragile(server.url, {}), { prefix });
+  const receiver = new Mailboxes<number>(fragile(server.url, {}), { prefix });
   const messages = 150;
   const received: number[] = [];
   const sending = (async () => {
@@ -234,127 +188,63 @@ test('a sender and a receiver survive a server that is killed again and again', 
   expect(await receiver.status('jack')).toMatchObject({ unread: 0, lastId: messages, ackedId: messages });
 });
 
-test('a server with full memory takes no message, and lets stored ones be read and acked', async () => {
-  const prefix = freshPrefix();
-  const redis = connect(server.url);
-  const mailboxes = new Mailboxes<number>(redis, { prefix });
-  await mailboxes.addDevice('jack', 'main');
-  await mailboxes.addDevice('jack', 'phone');
-  await mailboxes.send('jack', 1, { from: 'anna' });
-  await mailboxes.send('jack', 2, { from: 'anna' });
-  await mailboxes.block('jack', 'joe');
-  await redis.config('SET', 'maxmemory', '1');
-  try {
-    await expect(mailboxes.send('jack', 3, { from: 'anna' })).rejects.toThrow('OOM');
-    expect(await mailboxes.receive('jack')).toHaveLength(2);
-    expect(await mailboxes.ack('jack', 2)).toBe(2);
-    expect(await mailboxes.ack('jack', 1, { device: 'phone' })).toBe(1);
-    expect(await mailboxes.unread('jack', { device: 'phone' })).toBe(1);
-    expect(await mailboxes.removeDevice('jack', 'phone')).toBe(true);
-    await expect(mailboxes.block('jack', 'eve')).rejects.toThrow('OOM');
-    const unblocked = ['joe', 'joe', 'eve'].map((sender) => mailboxes.unblock('jack', sender));
-    expect(await Promise.all(unblocked)).toEqual([true, false, false]);
-    expect(await mailboxes.blocked('jack')).toEqual([]);
-    expect(await mailboxes.status('jack')).toMatchObject({ unread: 0, lastId: 2, ackedId: 2 });
-  } finally {
-    await redis.config('SET', 'maxmemory', '0');
+describe('a server with full memory', () => {
+  /** Runs an action while the memory is full. */
+  async function whileFull(act: () => Promise<void>): Promise<void> {
+    await steady.config('SET', 'maxmemory', '1');
+    try {
+      await act();
+    } finally {
+      await steady.config('SET', 'maxmemory', '0');
+    }
   }
-});
 
-test('a server with full memory lets chats be unmuted, not muted', async () => {
-  const redis = connect(server.url);
-  const chats = new Chats(redis, { prefix: freshPrefix() });
-  for (const chatId of ['a', 'b'])
-    await chats.create({ chatId, sender: 'anna', members: ['ben'], body: 'x' });
-  await chats.mute('a', 'ben');
-  await redis.config('SET', 'maxmemory', '1');
-  try {
-    await expect(chats.mute('b', 'ben')).rejects.toThrow('OOM');
-    await Promise.all(['a', 'b', 'no chat'].map((chatId) => chats.unmute(chatId, 'ben')));
-    expect((await chats.pull('ben')).map(({ chatId, isMuted }) => [chatId, isMuted])).toEqual([
-      ['a', false],
-      ['b', false],
-    ]);
-  } finally {
-    await redis.config('SET', 'maxmemory', '0');
-  }
-});
+  test('takes no message, and lets stored ones be read and acked', async () => {
+    const mailboxes = new Mailboxes<number>(steady, { prefix: freshPrefix() });
+    await mailboxes.addDevice('jack', 'main');
+    await mailboxes.addDevice('jack', 'phone');
+    await mailboxes.send('jack', 1, { from: 'anna' });
+    await mailboxes.send('jack', 2, { from: 'anna' });
+    await mailboxes.block('jack', 'joe');
+    await whileFull(async () => {
+      await expect(mailboxes.send('jack', 3, { from: 'anna' })).rejects.toThrow('OOM');
+      expect(await mailboxes.receive('jack')).toHaveLength(2);
+      expect(await mailboxes.ack('jack', 2)).toBe(2);
+      expect(await mailboxes.ack('jack', 1, { device: 'phone' })).toBe(1);
+      expect(await mailboxes.unread('jack', { device: 'phone' })).toBe(1);
+      expect(await mailboxes.removeDevice('jack', 'phone')).toBe(true);
+      await expect(mailboxes.block('jack', 'eve')).rejects.toThrow('OOM');
+      const unblocked = ['joe', 'joe', 'eve'].map((sender) => mailboxes.unblock('jack', sender));
+      expect(await Promise.all(unblocked)).toEqual([true, false, false]);
+      expect(await mailboxes.blocked('jack')).toEqual([]);
+      expect(await mailboxes.status('jack')).toMatchObject({ unread: 0, lastId: 2, ackedId: 2 });
+    });
+  });
 
-test('a server with full memory lets members leave, and remembers the epoch of an ended chat', async () => {
-  const redis = connect(server.url);
-  const prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix });
-  await chats.create({ chatId: 'a', sender: 'anna', members: ['ben'], body: 'x' });
-  const [{ epoch } = { epoch: 0 }] = await chats.chatsOf('anna');
-  await redis.config('SET', 'maxmemory', '1');
-  try {
-    expect(await Promise.all(['anna', 'ben'].map((member) => chats.leave('a', member)))).toEqual([
-      true,
-      true,
-    ]);
-    expect(await redis.get(`${prefix}:messaging:{a}:ended`)).toBe(`${epoch}`);
-  } finally {
-    await redis.config('SET', 'maxmemory', '0');
-  }
-});
+  test('lets chats be unmuted, not muted', async () => {
+    const chats = new Chats(steady, { prefix: freshPrefix() });
+    for (const chatId of ['a', 'b'])
+      await chats.create({ chatId, sender: 'anna', members: ['ben'], body: 'x' });
+    await chats.mute('a', 'ben');
+    await whileFull(async () => {
+      await expect(chats.mute('b', 'ben')).rejects.toThrow('OOM');
+      await Promise.all(['a', 'b', 'no chat'].map((chatId) => chats.unmute(chatId, 'ben')));
+      expect(await chats.pull('ben')).toMatchObject([
+        { chatId: 'a', isMuted: false },
+        { chatId: 'b', isMuted: false },
+      ]);
+    });
+  });
 
-describe('a signal while the server cannot be reached', () => {
-  const reason = new Error('enough');
-
-  test.each(['receive', 'pull'] as const)(
-    'ends %s at once, with its reason, with and without waitMs',
-    async (method) => {
-      const redis = connect(proxy.url);
-      await redis.ping();
-      const prefix = freshPrefix();
-      const reader = { receive: new Mailboxes(redis, { prefix }), pull: new Chats(redis, { prefix }) };
-      const read = (waitMs: number, signal: AbortSignal): Promise<unknown[]> =>
-        method === 'pull'
-          ? reader.pull.pull('jack', { waitMs, signal })
-          : reader.receive.receive('jack', { waitMs, signal });
-      proxy.refuse();
-      const stop = new AbortController();
-      const reads = [0, 60_000, Infinity].map((waitMs) => read(waitMs, stop.signal));
-      await until('the connection to be lost', () => redis.status === 'reconnecting');
-      stop.abort(reason);
-      expect(await Promise.allSettled(reads)).toEqual(reads.map(() => ({ status: 'rejected', reason })));
-      expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
-      await proxy.restore();
-      expect(await read(0, new AbortController().signal)).toEqual([]);
-      disconnect(redis);
-    },
-  );
-
-  test.each(['receive', 'pull'] as const)(
-    'ends %s while it subscribes, and leaves nothing there',
-    async (method) => {
-      const redis = connect(proxy.url);
-      const prefix = freshPrefix();
-      const hub = WaiterHub.of(redis);
-      // The read has been answered by then.
-      const spy = jest.spyOn(hub, 'listen');
-      const stopped = jest.fn();
-      const stop = new AbortController();
-      const { signal } = stop;
-      spy.mockImplementationOnce(async (channel, listener) => {
-        proxy.refuse();
-        spy.mockRestore();
-        setImmediate(() => stop.abort(reason));
-        const leave = await hub.listen(channel, listener);
-        return () => {
-          stopped();
-          leave();
-        };
-      });
-      const read =
-        method === 'pull'
-          ? new Chats(redis, { prefix }).pull('jack', { waitMs: Infinity, signal })
-          : new Mailboxes(redis, { prefix }).receive('jack', { waitMs: Infinity, signal });
-      await expect(read).rejects.toBe(reason);
-      expect(stopped).toHaveBeenCalledTimes(0);
-      await proxy.restore();
-      await until('the late subscription to be given up', () => stopped.mock.calls.length === 1);
-      disconnect(redis);
-    },
-  );
+  test('lets members leave, and remembers the epoch of an ended chat', async () => {
+    const prefix = freshPrefix();
+    const chats = new Chats(steady, { prefix });
+    await chats.create({ chatId: 'a', sender: 'anna', members: ['ben'], body: 'x' });
+    const [{ epoch } = { epoch: 0 }] = await chats.chatsOf('anna');
+    await whileFull(async () => {
+      const leaves = ['anna', 'ben'].map((member) => chats.leave('a', member));
+      expect(await Promise.all(leaves)).toEqual([true, true]);
+      expect(await steady.get(`${prefix}:messaging:{a}:ended`)).toBe(`${epoch}`);
+    });
+  });
 });

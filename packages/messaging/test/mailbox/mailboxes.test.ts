@@ -1,44 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { InvalidBodyError, Mailboxes, UnknownIdError } from '@mortise/messaging';
-import type { MailboxesOptions, ReceiveOptions } from '@mortise/messaging';
+import type { ReceiveOptions } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { HOSTILE } from '../fixture/chat-state.js';
+import { listenedChannels } from '../fixture/listened-channels.js';
+import { ANNA, bodies, create, isAwaited, keyOf, prefix, redis, sendAll } from '../fixture/mailboxes.js';
 
-const redis = connect();
-const ANNA = { from: 'anna' };
-
-function create(options: MailboxesOptions = {}): Mailboxes {
-  return new Mailboxes(redis, { prefix: freshPrefix(), ...options });
-}
-
-async function bodies(
-  mailboxes: Mailboxes,
-  recipient: string,
-  options: ReceiveOptions = {},
-): Promise<unknown[]> {
-  return (await mailboxes.receive(recipient, options)).map(({ body }) => body);
-}
-
-/** Names that break keys, scripts or entries where they are not encoded. */
-const HOSTILE = [
-  '}x',
-  '{}',
-  '{',
-  '%',
-  '%7D',
-  '\n',
-  '\0',
-  'a\0b',
-  '😀',
-  '\ud83d',
-  '\ude00',
-  ' ',
-  ':',
-  '1:2:3:',
-  '__proto__',
-  'x'.repeat(1_024),
-  '\ud83d'.repeat(341),
-];
+const NAMES = [...HOSTILE, 'x'.repeat(1_024), '\ud83d'.repeat(341)];
 
 describe('send', () => {
   test('numbers the messages of a mailbox without gaps, whoever sends', async () => {
@@ -51,8 +20,8 @@ describe('send', () => {
     ]);
     expect(results.map(({ id }) => id)).toEqual([1, 2, 1, 3]);
     expect(results.map(({ isDuplicate }) => isDuplicate)).toEqual([false, false, false, false]);
-    expect(await bodies(mailboxes, 'jack')).toEqual(['a', 'b', 'd']);
-    expect(await bodies(mailboxes, 'jill')).toEqual(['c']);
+    expect(await bodies(mailboxes)).toEqual(['a', 'b', 'd']);
+    expect(await mailboxes.receive('jill')).toMatchObject([{ body: 'c' }]);
   });
 
   test.each([
@@ -68,7 +37,7 @@ describe('send', () => {
   ])('carries %j as it is', async (body) => {
     const mailboxes = create();
     await mailboxes.send('jack', body, ANNA);
-    expect(await bodies(mailboxes, 'jack')).toStrictEqual([body]);
+    expect(await bodies(mailboxes)).toStrictEqual([body]);
   });
 
   test.each([[undefined], [() => 1], [Symbol('x')], [1n]])(
@@ -95,19 +64,19 @@ describe('send', () => {
     await expect(mailboxes.send('jack', 'x'.repeat(65_535), ANNA)).rejects.toThrow(InvalidBodyError);
   });
 
-  test.each([[null], [7], [{}], [['jack']]])('refuses %j as a name', async (name) => {
+  test.each([
+    [null, TypeError],
+    [7, TypeError],
+    [{}, TypeError],
+    [['jack'], TypeError],
+    ['', RangeError],
+    ['x'.repeat(1_025), RangeError],
+  ])('refuses %j as a name', async (given, Misuse) => {
     const mailboxes = create();
-    const from = name as unknown as string;
-    await expect(mailboxes.send(from, 'a', ANNA)).rejects.toThrow(TypeError);
-    await expect(mailboxes.send('jack', 'a', { from })).rejects.toThrow(TypeError);
-    await expect(mailboxes.send('jack', 'a', { from: 'anna', id: from })).rejects.toThrow(TypeError);
-  });
-
-  test.each([[''], ['x'.repeat(1_025)]])('refuses a name of a wrong length', async (from) => {
-    const mailboxes = create();
-    await expect(mailboxes.send(from, 'a', ANNA)).rejects.toThrow(RangeError);
-    await expect(mailboxes.send('jack', 'a', { from })).rejects.toThrow(RangeError);
-    await expect(mailboxes.send('jack', 'a', { from: 'anna', id: from })).rejects.toThrow(RangeError);
+    const name = given as string;
+    await expect(mailboxes.send(name, 'a', ANNA)).rejects.toThrow(Misuse);
+    await expect(mailboxes.send('jack', 'a', { from: name })).rejects.toThrow(Misuse);
+    await expect(mailboxes.send('jack', 'a', { from: 'anna', id: name })).rejects.toThrow(Misuse);
   });
 });
 
@@ -141,15 +110,13 @@ describe('send with an id', () => {
   });
 
   test('remembers it in the older generation', async () => {
-    const prefix = freshPrefix();
-    const mailboxes = create({ prefix });
-    const box = `${prefix}:messaging:{jack}:mailbox`;
+    const mailboxes = create();
     // The beginning of the mailbox, moved 10 minutes into the past: the next message is in the next window.
-    const age = (): Promise<string> => redis.zincrby(box, 600_000, '\0e');
+    const age = (): Promise<string> => redis.zincrby(keyOf(), 600_000, '\0e');
     await mailboxes.send('jack', 1, { from: 'anna', id: 'x' });
     await age();
     await mailboxes.send('jack', 2, { from: 'anna', id: 'y' });
-    expect((await redis.hkeys(`${box}-ids`)).toSorted()).toEqual(['', 'anna\0y']);
+    expect((await redis.hkeys(keyOf('-ids'))).toSorted()).toEqual(['', 'anna\0y']);
     expect(await mailboxes.send('jack', 3, { from: 'anna', id: 'x' })).toEqual({ id: 1, isDuplicate: true });
     await age();
     await mailboxes.send('jack', 3, ANNA);
@@ -171,7 +138,7 @@ describe('send with an id', () => {
 
   test('tells apart ids that differ in half a surrogate pair', async () => {
     const mailboxes = create();
-    const ids = [...HOSTILE, '\ud83e'];
+    const ids = [...NAMES, '\ud83e'];
     const results = await Promise.all(ids.map((id) => mailboxes.send('jack', id, { from: 'anna', id })));
     expect(results.map(({ id }) => id)).toEqual(ids.map((_, index) => index + 1));
   });
@@ -205,16 +172,9 @@ describe('sendMany', () => {
   test('takes more messages and bytes than one script does', async () => {
     const mailboxes = create();
     const body = 'x'.repeat(10_000);
-    const messages = Array.from({ length: 500 }, (_, index) => ({
-      recipient: 'jack',
-      body: body + index,
-      from: 'anna',
-    }));
-    const results = await mailboxes.sendMany(messages);
-    expect(results.map(({ id }) => id)).toEqual(messages.map((_, index) => index + 1));
-    expect(await bodies(mailboxes, 'jack', { limit: 1_000 })).toEqual(
-      messages.map((message) => message.body),
-    );
+    const all = Array.from({ length: 500 }, (_, index) => body + index);
+    expect(await sendAll(mailboxes, all)).toMatchObject(all.map((_, index) => ({ id: index + 1 })));
+    expect(await bodies(mailboxes, { limit: 1_000 })).toEqual(all);
   });
 });
 
@@ -232,25 +192,26 @@ describe('receive', () => {
   test('moves nothing', async () => {
     const mailboxes = create();
     await mailboxes.send('jack', 1, ANNA);
-    expect(await bodies(mailboxes, 'jack')).toEqual([1]);
-    expect(await bodies(mailboxes, 'jack')).toEqual([1]);
+    expect(await bodies(mailboxes)).toEqual([1]);
+    expect(await bodies(mailboxes)).toEqual([1]);
   });
 
   test('begins at either end, up to the limit', async () => {
     const mailboxes = create();
-    await mailboxes.sendMany([1, 2, 3, 4].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
-    expect(await bodies(mailboxes, 'jack', { limit: 3 })).toEqual([1, 2, 3]);
-    expect(await bodies(mailboxes, 'jack', { limit: 3, order: 'oldest' })).toEqual([1, 2, 3]);
-    expect(await bodies(mailboxes, 'jack', { limit: 3, order: 'latest' })).toEqual([4, 3, 2]);
-    expect(await bodies(mailboxes, 'jack', { limit: 9, order: 'latest' })).toEqual([4, 3, 2, 1]);
+    await sendAll(mailboxes, [1, 2, 3, 4]);
+    expect(await bodies(mailboxes, { limit: 3 })).toEqual([1, 2, 3]);
+    expect(await bodies(mailboxes, { limit: 3, order: 'oldest' })).toEqual([1, 2, 3]);
+    expect(await bodies(mailboxes, { limit: 3, order: 'latest' })).toEqual([4, 3, 2]);
+    expect(await bodies(mailboxes, { limit: 9, order: 'latest' })).toEqual([4, 3, 2, 1]);
   });
 
   test('returns 100 by default', async () => {
     const mailboxes = create();
-    await mailboxes.sendMany(
-      Array.from({ length: 101 }, (_, body) => ({ recipient: 'jack', body, from: 'anna' })),
+    await sendAll(
+      mailboxes,
+      Array.from({ length: 101 }, (_, body) => body),
     );
-    expect(await bodies(mailboxes, 'jack')).toHaveLength(100);
+    expect(await bodies(mailboxes)).toHaveLength(100);
   });
 
   test.each([
@@ -267,20 +228,141 @@ describe('receive', () => {
   });
 });
 
+describe('receive with waitMs', () => {
+  test('returns stored messages at once', async () => {
+    const mailboxes = create();
+    await mailboxes.send('jack', 1, ANNA);
+    expect(await mailboxes.receive('jack', { waitMs: Infinity })).toHaveLength(1);
+  });
+
+  test('returns an empty list when the time is over', async () => {
+    const startedAt = performance.now();
+    expect(await create().receive('jack', { waitMs: 50 })).toEqual([]);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(45);
+  });
+
+  test('is woken by a message, without looking again', async () => {
+    const mailboxes = create();
+    const waiting = mailboxes.receive('jack', { waitMs: Infinity });
+    await isAwaited();
+    const sentAt = performance.now();
+    await mailboxes.send('jack', 'hi', ANNA);
+    expect(await waiting).toMatchObject([{ id: 1, body: 'hi' }]);
+    // The bounded re-check comes after 5 s.
+    expect(performance.now() - sentAt).toBeLessThan(4_900);
+  });
+
+  test('wakes all receivers of the mailbox and no other, also from another client', async () => {
+    const mailboxes = create();
+    const sender = new Mailboxes(connect(), { prefix });
+    const waiting = Promise.all([1, 2, 3].map(() => mailboxes.receive('jack', { waitMs: Infinity })));
+    const stop = new AbortController();
+    const other = mailboxes
+      .receive('jill', { waitMs: Infinity, signal: stop.signal })
+      .catch((error: unknown) => error);
+    await isAwaited();
+    await isAwaited('jill');
+    await sender.send('jack', 'hi', ANNA);
+    expect(await waiting).toMatchObject([[{ body: 'hi' }], [{ body: 'hi' }], [{ body: 'hi' }]]);
+    stop.abort('enough');
+    expect(await other).toBe('enough');
+  });
+
+  test('is woken by each message, with acks in between', async () => {
+    const mailboxes = create();
+    const seen: unknown[] = [];
+    const reader = (async () => {
+      while (seen.length < 20) {
+        const messages = await mailboxes.receive('jack', { waitMs: Infinity });
+        seen.push(...messages.map(({ body }) => body));
+        await mailboxes.ack('jack', messages.at(-1)!.id);
+      }
+    })();
+    const times: number[] = [];
+    for (let body = 0; body < 20; body += 1) {
+      const startedAt = performance.now();
+      await mailboxes.send('jack', body, ANNA);
+      await until('the message to be acked', async () => (await mailboxes.unread('jack')) === 0);
+      times.push(performance.now() - startedAt);
+    }
+    await reader;
+    expect(seen).toEqual(Array.from({ length: 20 }, (_, body) => body));
+    // Not one of them by a look after 5 s.
+    expect(Math.max(...times)).toBeLessThan(4_900);
+  });
+
+  test('ends with the reason of the signal, before and while it waits', async () => {
+    const mailboxes = create();
+    const stop = new AbortController();
+    const waiting = mailboxes.receive('jack', { waitMs: Infinity, signal: stop.signal });
+    await isAwaited();
+    stop.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    await expect(mailboxes.receive('jack', { waitMs: 0, signal: stop.signal })).rejects.toThrow('enough');
+  });
+
+  test('leaves the hub, however it ends', async () => {
+    const { stopped } = listenedChannels(redis);
+    const mailboxes = create();
+    await mailboxes.receive('jack', { waitMs: 10 });
+    const stop = new AbortController();
+    const waiting = mailboxes.receive('jill', { waitMs: Infinity, signal: stop.signal });
+    await isAwaited('jill');
+    stop.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    expect(stopped).toEqual(['jack', 'jill'].map((name) => `${prefix}:messaging:{${name}}:mailbox-wake`));
+  });
+
+  test('looks again when a wake-up was lost', async () => {
+    const mailboxes = create();
+    await mailboxes.addDevice('jack', 'main');
+    const { epoch } = await mailboxes.status('jack');
+    const waiting = mailboxes.receive('jack', { waitMs: Infinity });
+    await isAwaited();
+    // As a sender does whose wake-up gets lost: the entry is there and nobody is notified.
+    await redis.multi().rpush(keyOf('-log'), '1:7:anna\0"hi"').zadd(keyOf(), -1, '\0l').exec();
+    expect(await waiting).toEqual([{ id: 1, from: 'anna', body: 'hi', sentAt: epoch! + 7 }]);
+  });
+
+  test('fails with ERR_CLIENT_CLOSED when its client is closed', async () => {
+    create();
+    const client = redis.duplicate();
+    const waiting = new Mailboxes(client, { prefix }).receive('jack', { waitMs: Infinity });
+    await isAwaited();
+    client.disconnect();
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+  });
+
+  test('fails so also while it looks again', async () => {
+    const client = redis.duplicate();
+    const send = client.sendCommand.bind(client);
+    let looks = 0;
+    jest.spyOn(client, 'sendCommand').mockImplementation((command, ...more) => {
+      const sent = send(command, ...more);
+      looks += Number(command.name.startsWith('evalsha'));
+      if (looks === 2) client.disconnect();
+      return sent;
+    });
+    const waiting = new Mailboxes(client, { prefix: freshPrefix() }).receive('jack', { waitMs: Infinity });
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+    expect(looks).toBe(2);
+  });
+});
+
 describe('ack', () => {
   test('frees the acked messages, and returns how many', async () => {
     const mailboxes = create();
-    await mailboxes.sendMany([1, 2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
+    await sendAll(mailboxes, [1, 2, 3]);
     expect(await mailboxes.ack('jack', 2)).toBe(2);
-    expect(await bodies(mailboxes, 'jack')).toEqual([3]);
+    expect(await bodies(mailboxes)).toEqual([3]);
     expect(await mailboxes.ack('jack', 3)).toBe(1);
     expect(await mailboxes.send('jack', 4, ANNA)).toEqual({ id: 4, isDuplicate: false });
-    expect(await bodies(mailboxes, 'jack')).toEqual([4]);
+    expect(await bodies(mailboxes)).toEqual([4]);
   });
 
   test('moves only forward', async () => {
     const mailboxes = create();
-    await mailboxes.sendMany([1, 2, 3].map((body) => ({ recipient: 'jack', body, from: 'anna' })));
+    await sendAll(mailboxes, [1, 2, 3]);
     expect(await Promise.all([3, 1, 2, 3, 0].map((id) => mailboxes.ack('jack', id)))).toEqual([
       3, 0, 0, 0, 0,
     ]);
@@ -341,9 +423,7 @@ describe('unread and status', () => {
 
   test('of one with messages, and of one without unread ones', async () => {
     const mailboxes = create();
-    await mailboxes.send('jack', 'a', ANNA);
-    await mailboxes.send('jack', 'b', ANNA);
-    await mailboxes.send('jack', 'c', ANNA);
+    for (const body of ['a', 'b', 'c']) await mailboxes.send('jack', body, ANNA);
     await mailboxes.ack('jack', 1);
     const [second, third] = await mailboxes.receive('jack');
     const status = await mailboxes.status('jack');
@@ -377,12 +457,12 @@ describe('unread and status', () => {
 });
 
 describe('any name', () => {
-  test.each(HOSTILE)('%j has a mailbox of its own and is a sender', async (name) => {
+  test.each(NAMES)('%j has a mailbox of its own and is a sender', async (name) => {
     const mailboxes = create();
     await mailboxes.send(name, 'a', { from: name, id: name });
     const [message] = await mailboxes.receive(name);
     expect(message).toMatchObject({ id: 1, from: name, body: 'a' });
-    for (const other of HOSTILE) expect(await mailboxes.unread(other)).toBe(other === name ? 1 : 0);
+    for (const other of NAMES) expect(await mailboxes.unread(other)).toBe(other === name ? 1 : 0);
   });
 });
 

@@ -2,8 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { ChatsOptions } from '@mortise/messaging';
 import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
+import { MessagingKeys } from '../../src/keys.js';
+import type { ChatKeys } from '../../src/keys.js';
+import { enterIndexed } from '../../src/members/index-guard.js';
 import * as scripts from '../../src/scripts.gen.js';
+import { chatCreate, chatJoin } from '../../src/scripts.gen.js';
+import { describeChat } from '../fixture/chat-state.js';
 import { slowlyAfter } from '../fixture/stepwise-client.js';
+import { expectRefusal } from '../fixture/outcomes.js';
 
 const redis = connect();
 
@@ -129,14 +135,13 @@ describe('maxChats', () => {
     const { chats, index } = create({ maxChats: 2 });
     await chats.create({ sender: 'ben', members: [], chatId: 'a' });
     await chats.create({ sender: 'ben', members: [], chatId: 'b' });
-    const refusal = { code: 'ERR_TOO_MANY_CHATS', member: 'ben', maxChats: 2 };
-    await expect(chats.create({ sender: 'anna', members: ['ben'], chatId: 'c' })).rejects.toMatchObject(
-      refusal,
-    );
+    const refused = { member: 'ben', maxChats: 2 };
+    const third = chats.create({ sender: 'anna', members: ['ben'], chatId: 'c' });
+    await expectRefusal(third, 'ERR_TOO_MANY_CHATS', refused);
     await chats.create({ sender: 'anna', members: [], chatId: 'd' });
-    await expect(chats.join('d', 'ben')).rejects.toMatchObject(refusal);
+    await expectRefusal(chats.join('d', 'ben'), 'ERR_TOO_MANY_CHATS', refused);
     expect(await redis.zcard(index)).toBe(2);
-    await expect(chats.history('c')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_CHAT' });
+    await expectRefusal(chats.history('c'), 'ERR_UNKNOWN_CHAT');
     // A chat that the member is in already needs no place.
     expect(await chats.join('a', 'ben')).toMatchObject({ isNew: false });
   });
@@ -155,7 +160,7 @@ describe('maxChats', () => {
       await chats.create({ sender: `${chatId}'s`, members: [], chatId });
     for (const chatId of ['a', 'b']) await redis.zadd(index, Date.now(), chatId);
     for (const chatId of ['c', 'd']) expect(await chats.join(chatId, 'ben')).toMatchObject({ isNew: true });
-    await expect(chats.join('a', 'ben')).rejects.toMatchObject({ code: 'ERR_TOO_MANY_CHATS' });
+    await expectRefusal(chats.join('a', 'ben'), 'ERR_TOO_MANY_CHATS');
     // A chat that the member is in already needs no place.
     for (const chatId of ['c', 'd']) expect(await chats.join(chatId, 'ben')).toMatchObject({ isNew: false });
     expect((await chats.chatsOf('ben')).map(({ chatId }) => chatId)).toEqual(['c', 'd']);
@@ -197,17 +202,13 @@ describe('the last chat of a member', () => {
 
   test('refused joins and creates leave no entry to non-members', async () => {
     const { prefix, chats, index } = create({ maxMembers: 2, maxChats: 2 });
-    const refused = (code: string) => ({ code });
-    await expect(chats.join('none', 'ben')).rejects.toMatchObject(refused('ERR_UNKNOWN_CHAT'));
+    const given = { sender: 'anna', members: ['ben'] };
+    await expectRefusal(chats.join('none', 'ben'), 'ERR_UNKNOWN_CHAT');
     await chats.create({ sender: 'anna', members: ['carl'], chatId: 'full' });
-    await expect(chats.join('full', 'ben')).rejects.toMatchObject(refused('ERR_TOO_MANY_MEMBERS'));
-    expect(await chats.create({ sender: 'anna', members: ['ben'], chatId: 'full' })).toMatchObject({
-      isNew: false,
-    });
+    await expectRefusal(chats.join('full', 'ben'), 'ERR_TOO_MANY_MEMBERS');
+    expect(await chats.create({ ...given, chatId: 'full' })).toMatchObject({ isNew: false });
     await chats.create({ sender: 'anna', members: [], chatId: 'second' });
-    await expect(chats.create({ sender: 'anna', members: ['ben'], chatId: 'third' })).rejects.toMatchObject(
-      refused('ERR_TOO_MANY_CHATS'),
-    );
+    await expectRefusal(chats.create({ ...given, chatId: 'third' }), 'ERR_TOO_MANY_CHATS');
     expect(await redis.exists(index)).toBe(0);
     expect(await redis.zrange(`${prefix}:messaging:{anna}:chats`, '0', '-1')).toEqual(['full', 'second']);
     expect(await redis.zrange(`${prefix}:messaging:{carl}:chats`, '0', '-1')).toEqual(['full']);
@@ -240,5 +241,95 @@ describe('the last chat of a member', () => {
     release();
     expect(await creating).toMatchObject({ isNew: true });
     expect((await chats.chatsOf('ben')).map(({ chatId }) => chatId)).toEqual(['c']);
+  });
+});
+
+describe('the second step of joining and creating', () => {
+  /** The script of a create whose index entries are of this instant. */
+  const createAt = (keys: ChatKeys, instant: number): Promise<unknown> =>
+    chatCreate.run(redis, keys, {
+      publish: 'PUBLISH',
+      keepMs: 1_000,
+      dedupMs: 1_000,
+      keepAcked: 0,
+      notAfter: instant,
+      notBefore: instant,
+      indexedFrom: instant,
+      messageKey: '',
+      body: '1',
+      sender: 'anna',
+      others: ['bob'],
+    });
+
+  test('is given half a minute from the first, and the first is done again when it came too late', async () => {
+    const log: string[] = [];
+    const now = [1_000, 2_000];
+    const result = await enterIndexed(
+      (notBefore) => {
+        log.push(`index from ${notBefore}`);
+        return Promise.resolve([
+          { joinedAt: 5, now: now.shift()!, isMuted: false },
+          { joinedAt: 6, now: 9_000, isMuted: false },
+        ]);
+      },
+      (indexed, notAfter) => {
+        log.push(`enter by ${notAfter}`);
+        expect(indexed).toHaveLength(2);
+        return Promise.resolve(log.length < 3 ? { tooLateAt: 500_000, leftAt: 7 } : { result: 'in' });
+      },
+    );
+    expect(result).toBe('in');
+    // By the clock of the chat's server the second time, whatever that of the members' servers shows.
+    expect(log).toEqual(['index from 0', 'enter by 31000', 'index from 8', 'enter by 530000']);
+  });
+
+  test('fails if the script never arrives in time', async () => {
+    let tries = 0;
+    const entering = enterIndexed(
+      () => Promise.resolve([{ joinedAt: 1, now: 1, isMuted: false }]),
+      () => {
+        tries += 1;
+        return Promise.resolve({ tooLateAt: 1, leftAt: 0 });
+      },
+    );
+    await expect(entering).rejects.toThrow('30 s');
+    expect(tries).toBe(5);
+  });
+
+  test('changes nothing when it is late, and returns the time of the server', async () => {
+    const { prefix, chats } = create();
+    await chats.create({ chatId: 'guild', sender: 'anna', members: ['bob'] });
+    const keys = new MessagingKeys(prefix);
+    const before = await describeChat(redis, prefix, 'guild');
+    const late = Date.now() - 60_000;
+    const joined = (await chatJoin.run(redis, keys.chat('guild'), {
+      publish: 'PUBLISH',
+      maxMembers: 10,
+      keepMs: 60_000,
+      joins: ['carl', 0, late, late, 'bob', 0, late, late],
+    })) as number[];
+    // A member of the chat is never late.
+    expect(joined).toEqual([expect.any(Number), -2, 0, 0, 0]);
+    expect(joined[0]).toBeGreaterThan(late);
+    expect(await describeChat(redis, prefix, 'guild')).toEqual(before);
+    const created = await createAt(keys.chat('other'), late);
+    expect(created).toEqual([-1, 0, expect.any(Number)]);
+    expect((await describeChat(redis, prefix, 'other')).exists).toBe(false);
+  });
+
+  test('gives a chat an epoch above any earlier one, also if the clock of its server is behind', async () => {
+    const { prefix, chats } = create();
+    const keys = new MessagingKeys(prefix);
+    const notBefore = Date.now() + 600_000;
+    const created = await createAt(keys.chat('guild'), notBefore);
+    expect(created).toEqual([1, 1, expect.any(Number)]);
+    await chats.post('guild', 'bob', 2);
+    expect(await describeChat(redis, prefix, 'guild')).toMatchObject({
+      epoch: notBefore,
+      instants: [0, 0],
+      lastId: 2,
+    });
+    const entries = await redis.lrange(keys.chat('guild').log, 0, -1);
+    expect(entries.map((entry) => entry.slice(0, 4))).toEqual(['1:0:', '2:0:']);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Chats, ChatsOptions } from '@mortise/messaging';
-import { describeChat } from '../fixture/chat-state.js';
-import { openChat as openGuild, prefix, redis } from '../fixture/guild.js';
+import { keyOf, look, openChat as openGuild, redis } from '../fixture/guild.js';
+import { expectRefusal } from '../fixture/outcomes.js';
 
 /** A chat of anna (its owner), bob and carl, with a message of bob's. */
 async function openChat(options: ChatsOptions = {}): Promise<Chats> {
@@ -9,8 +9,6 @@ async function openChat(options: ChatsOptions = {}): Promise<Chats> {
   await chats.post('guild', 'bob', 'one');
   return chats;
 }
-
-const look = () => describeChat(redis, prefix, 'guild');
 
 describe('edit', () => {
   test('changes the message in place, and appends an event with an id of its own', async () => {
@@ -53,14 +51,13 @@ describe('edit', () => {
     const chats = await openChat();
     const before = await look();
     for (const sender of ['anna', 'carl']) {
-      await expect(chats.edit('guild', sender, 1, 'x')).rejects.toMatchObject({
-        code: 'ERR_NOT_ALLOWED',
+      await expectRefusal(chats.edit('guild', sender, 1, 'x'), 'ERR_NOT_ALLOWED', {
         chatId: 'guild',
         member: sender,
       });
     }
-    await expect(chats.edit('guild', 'eve', 1, 'x')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
-    await expect(chats.edit('other', 'bob', 1, 'x')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_CHAT' });
+    await expectRefusal(chats.edit('guild', 'eve', 1, 'x'), 'ERR_NOT_A_MEMBER');
+    await expectRefusal(chats.edit('other', 'bob', 1, 'x'), 'ERR_UNKNOWN_CHAT');
     expect(await look()).toEqual(before);
   });
 
@@ -77,24 +74,20 @@ describe('edit', () => {
     await chats.delete('guild', 'bob', 3);
     const before = await look();
     for (const id of [2, 3, 4, 5, Number.MAX_SAFE_INTEGER]) {
-      await expect(chats.edit('guild', 'bob', id, 'y')).rejects.toMatchObject({
-        code: 'ERR_UNKNOWN_MESSAGE',
-        id,
-        lastId: 4,
-      });
+      await expectRefusal(chats.edit('guild', 'bob', id, 'y'), 'ERR_UNKNOWN_MESSAGE', { id, lastId: 4 });
     }
     expect(await look()).toEqual(before);
     await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 4)));
-    await expect(chats.edit('guild', 'bob', 1, 'y')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_MESSAGE' });
+    await expectRefusal(chats.edit('guild', 'bob', 1, 'y'), 'ERR_UNKNOWN_MESSAGE');
   });
 
   test('a message that all have acked can be edited while keepAcked keeps it', async () => {
     const chats = await openChat({ keepAcked: 2 });
     await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 1)));
     expect(await chats.edit('guild', 'bob', 1, 'x')).toMatchObject({ id: 2 });
-    expect((await look()).entries.map(({ id, body }) => [id, body])).toEqual([
-      [1, 'x'],
-      [2, 'x'],
+    expect((await look()).entries).toMatchObject([
+      { id: 1, body: 'x' },
+      { id: 2, body: 'x' },
     ]);
   });
 
@@ -106,9 +99,7 @@ describe('edit', () => {
 
   test('bodies are checked as those of messages are', async () => {
     const chats = await openChat({ maxPayloadBytes: 8 });
-    await expect(chats.edit('guild', 'bob', 1, 'x'.repeat(7))).rejects.toMatchObject({
-      code: 'ERR_BODY_TOO_LARGE',
-    });
+    await expectRefusal(chats.edit('guild', 'bob', 1, 'x'.repeat(7)), 'ERR_BODY_TOO_LARGE');
     await expect(chats.edit('guild', 'bob', 1, undefined)).rejects.toBeInstanceOf(TypeError);
     expect((await look()).lastId).toBe(1);
   });
@@ -144,19 +135,22 @@ describe('delete', () => {
     expect({ bytes, uncounted }).toEqual({ bytes: storedBytes, uncounted: [1, 3] });
   });
 
-  test('repeated, it tells the first one', async () => {
+  test.each([
+    ['stored', 'bob'],
+    ['freed', 'anna'],
+  ])('of a message that is %s, repeated, it tells the first one', async (place, sender) => {
     const chats = await openChat();
-    await chats.delete('guild', 'bob', 1);
-    expect(await chats.delete('guild', 'bob', 1)).toEqual({ id: 2, isDuplicate: true });
+    if (place === 'freed') {
+      await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 1)));
+    }
+    for (const isDuplicate of [false, true])
+      expect(await chats.delete('guild', sender, 1)).toEqual({ id: 2, isDuplicate });
     expect((await look()).lastId).toBe(2);
   });
 
   test('the author may, and an owner; others may not', async () => {
     const chats = await openChat();
-    await expect(chats.delete('guild', 'carl', 1)).rejects.toMatchObject({
-      code: 'ERR_NOT_ALLOWED',
-      member: 'carl',
-    });
+    await expectRefusal(chats.delete('guild', 'carl', 1), 'ERR_NOT_ALLOWED', { member: 'carl' });
     expect(await chats.delete('guild', 'anna', 1)).toMatchObject({ id: 2 });
     expect((await look()).entries[1]).toMatchObject({ kind: 'delete', from: 'anna' });
   });
@@ -164,22 +158,14 @@ describe('delete', () => {
   test('an owner may tell the deletion of a message that has been freed; others may not', async () => {
     const chats = await openChat();
     await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 1)));
-    await expect(chats.delete('guild', 'bob', 1)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_MESSAGE' });
-    await expect(chats.delete('guild', 'anna', 2)).rejects.toMatchObject({ code: 'ERR_UNKNOWN_MESSAGE' });
+    await expectRefusal(chats.delete('guild', 'bob', 1), 'ERR_UNKNOWN_MESSAGE');
+    await expectRefusal(chats.delete('guild', 'anna', 2), 'ERR_UNKNOWN_MESSAGE');
     expect(await chats.delete('guild', 'anna', 1)).toEqual({ id: 2, isDuplicate: false });
     expect(await look()).toMatchObject({
       entries: [{ id: 2, kind: 'delete', revises: 1 }],
       cursors: { anna: 2, bob: 1, carl: 1 },
       uncounted: [2],
     });
-  });
-
-  test('of a message that has been freed, repeated, it tells the first one', async () => {
-    const chats = await openChat();
-    await Promise.all(['anna', 'bob', 'carl'].map((member) => chats.ack('guild', member, 1)));
-    expect(await chats.delete('guild', 'anna', 1)).toEqual({ id: 2, isDuplicate: false });
-    expect(await chats.delete('guild', 'anna', 1)).toEqual({ id: 2, isDuplicate: true });
-    expect((await look()).lastId).toBe(2);
   });
 
   test('entries that all have acked go, with their marks', async () => {
@@ -190,6 +176,6 @@ describe('delete', () => {
     await chats.ack('guild', 'carl', 1);
     expect(await look()).toMatchObject({ entries: [{ id: 2 }, { id: 3 }], uncounted: [2] });
     await chats.ack('guild', 'carl', 3);
-    expect(await redis.exists(`${prefix}:messaging:{guild}:uncounted`)).toBe(0);
+    expect(await redis.exists(keyOf('uncounted'))).toBe(0);
   });
 });

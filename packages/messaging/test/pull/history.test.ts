@@ -1,22 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import { Chats } from '@mortise/messaging';
 import type { ChatsOptions, HistoryOptions } from '@mortise/messaging';
-import { connect, freshPrefix } from '@mortise/test-kit';
-
-const redis = connect();
+import { keyOf, open, redis, upTo } from '../fixture/guild.js';
 
 /** A chat with so many messages, of which none goes away. */
 async function filled(count: number, options: ChatsOptions = {}) {
-  const chats = new Chats<string>(redis, { prefix: freshPrefix(), ...options });
+  const chats = open(options);
   const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-  await Promise.all(Array.from({ length: count }, (_, index) => chats.post(chatId, 'anna', `m${index + 1}`)));
+  await Promise.all(upTo(count).map((n) => chats.post(chatId, 'anna', `m${n}`)));
   const ids = async (page: HistoryOptions = {}): Promise<number[]> =>
     (await chats.history(chatId, page)).map(({ id }) => id);
   return { chats, chatId, ids };
 }
 
-const range = (from: number, to: number): number[] =>
-  Array.from({ length: to - from + 1 }, (_, index) => from + index);
+const range = (from: number, to: number): number[] => upTo(to).slice(from - 1);
 
 describe('history', () => {
   test('gives the last messages, with ascending ids', async () => {
@@ -34,17 +30,20 @@ describe('history', () => {
 
   test('goes back by `before`, and forth by `after`', async () => {
     const { ids } = await filled(10);
-    expect(await ids({ before: 9, limit: 3 })).toEqual([6, 7, 8]);
-    expect(await ids({ before: 3, limit: 3 })).toEqual([1, 2]);
-    expect(await ids({ before: 1 })).toEqual([]);
-    expect(await ids({ before: 100, limit: 2 })).toEqual([9, 10]);
-    expect(await ids({ after: 2, limit: 3 })).toEqual([3, 4, 5]);
-    expect(await ids({ after: 8, limit: 3 })).toEqual([9, 10]);
-    expect(await ids({ after: 10 })).toEqual([]);
-    expect(await ids({ after: 1_000 })).toEqual([]);
-    expect(await ids({ after: 2, before: 6 })).toEqual([3, 4, 5]);
-    expect(await ids({ after: 2, before: 9, limit: 2 })).toEqual([3, 4]);
-    expect(await ids({ after: 5, before: 5 })).toEqual([]);
+    const pages: [HistoryOptions, number[]][] = [
+      [{ before: 9, limit: 3 }, [6, 7, 8]],
+      [{ before: 3, limit: 3 }, [1, 2]],
+      [{ before: 1 }, []],
+      [{ before: 100, limit: 2 }, [9, 10]],
+      [{ after: 2, limit: 3 }, [3, 4, 5]],
+      [{ after: 8, limit: 3 }, [9, 10]],
+      [{ after: 10 }, []],
+      [{ after: 1_000 }, []],
+      [{ after: 2, before: 6 }, [3, 4, 5]],
+      [{ after: 2, before: 9, limit: 2 }, [3, 4]],
+      [{ after: 5, before: 5 }, []],
+    ];
+    for (const [page, wanted] of pages) expect([page, await ids(page)]).toEqual([page, wanted]);
   });
 
   test('pages are full, and have everything together, despite deletions', async () => {
@@ -71,20 +70,13 @@ describe('history', () => {
   });
 
   test('reads on over more deleted messages than one script call looks at', async () => {
-    const prefix = freshPrefix();
-    const chats = new Chats(redis, { prefix, maxMessages: 100_000 });
-    const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'first' });
+    const { chats, chatId, ids } = await filled(1, { maxMessages: 100_000 });
     const count = 12_000;
-    const log = `${prefix}:messaging:{${chatId}}:log`;
-    await redis.rpush(log, ...range(2, count).map((id) => `${id}:X1:99999`));
-    await redis.zadd(`${prefix}:messaging:{${chatId}}:chat`, -count, '\0l');
-    await redis.zadd(
-      `${prefix}:messaging:{${chatId}}:uncounted`,
-      ...range(2, count).flatMap((id) => [id, id]),
-    );
+    const deleted = range(2, count);
+    await redis.rpush(keyOf('log', chatId), ...deleted.map((id) => `${id}:X1:99999`));
+    await redis.zadd(keyOf('chat', chatId), -count, '\0l');
+    await redis.zadd(keyOf('uncounted', chatId), ...deleted.flatMap((id) => [id, id]));
     await chats.post(chatId, 'anna', 'last');
-    const ids = async (page: HistoryOptions): Promise<number[]> =>
-      (await chats.history(chatId, page)).map(({ id }) => id);
     expect(await ids({ after: 1 })).toEqual([count + 1]);
     expect(await ids({ before: count + 1 })).toEqual([1]);
     expect(await ids({ after: 1, before: count + 1 })).toEqual([]);
@@ -119,10 +111,8 @@ describe('history', () => {
 
   test('of an unknown chat is refused', async () => {
     const { chats } = await filled(0);
-    await expect(chats.history('no chat')).rejects.toMatchObject({
-      code: 'ERR_UNKNOWN_CHAT',
-      chatId: 'no chat',
-    });
+    const refusal = { code: 'ERR_UNKNOWN_CHAT', chatId: 'no chat' };
+    await expect(chats.history('no chat')).rejects.toMatchObject(refusal);
   });
 
   test.each([

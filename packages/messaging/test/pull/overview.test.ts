@@ -1,15 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { ChatsOptions } from '@mortise/messaging';
-import type { CommandArgument } from '@mortise/redis';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
-import { slowlyAfter } from '../fixture/stepwise-client.js';
-
-const redis = connect();
-
-function create(options: ChatsOptions = {}): Chats {
-  return new Chats(redis, { prefix: freshPrefix(), ...options });
-}
+import { until } from '@mortise/test-kit';
+import { keyOf, open, prefix, redis } from '../fixture/guild.js';
+import { slowlyAfter, stepwise } from '../fixture/stepwise-client.js';
+import { expectRefusal, outcomesOf } from '../fixture/outcomes.js';
 
 async function unreadOf(chats: Chats, member: string): Promise<number[]> {
   return (await chats.chatsOf(member)).map(({ unread }) => unread);
@@ -17,36 +11,21 @@ async function unreadOf(chats: Chats, member: string): Promise<number[]> {
 
 describe('chatsOf', () => {
   test('lists all chats of a member, in the order in which they were joined', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId: first } = await chats.create({ sender: 'anna', members: ['ben'] });
     const { chatId: second } = await chats.create({ sender: 'anna', members: ['cleo'], body: 'hi' });
     await chats.join(second, 'ben');
     await chats.post(second, 'anna', 'two');
+    const instants = { lastAt: expect.any(Number), epoch: expect.any(Number) };
     expect(await chats.chatsOf('ben')).toEqual([
-      {
-        chatId: first,
-        unread: 0,
-        lastId: 0,
-        ackedId: 0,
-        lastAt: expect.any(Number),
-        isMuted: false,
-        epoch: expect.any(Number),
-      },
-      {
-        chatId: second,
-        unread: 1,
-        lastId: 2,
-        ackedId: 1,
-        lastAt: expect.any(Number),
-        isMuted: false,
-        epoch: expect.any(Number),
-      },
+      { chatId: first, unread: 0, lastId: 0, ackedId: 0, isMuted: false, ...instants },
+      { chatId: second, unread: 1, lastId: 2, ackedId: 1, isMuted: false, ...instants },
     ]);
     expect(await chats.chatsOf('nobody')).toEqual([]);
   });
 
   test('lastAt is when the last entry came; before there is one, when the chat was created', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
     const [empty] = await chats.chatsOf('ben');
     expect(empty!.lastAt).toBe(empty!.epoch);
@@ -56,7 +35,7 @@ describe('chatsOf', () => {
   });
 
   test('unread counts the messages of `pull`: no edits, deletions, deleted or dropped messages', async () => {
-    const chats = create({ maxMessages: 8 });
+    const chats = open({ maxMessages: 8 });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'] });
     const same = async (member: string): Promise<number> => {
       const [pulled] = await chats.pull(member, { limit: 1_000 });
@@ -87,7 +66,7 @@ describe('chatsOf', () => {
   });
 
   test('leaves muted chats out when it is asked to', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId: first } = await chats.create({ sender: 'anna', members: ['ben'] });
     const { chatId: second } = await chats.create({ sender: 'anna', members: ['ben'] });
     await chats.mute(first, 'ben');
@@ -103,7 +82,7 @@ describe('chatsOf', () => {
 
 describe('mute', () => {
   test('hides a chat from pull, and from nobody else’s, until unmute', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'], body: 'x' });
     await chats.mute(chatId, 'ben');
     expect(await chats.pull('ben')).toEqual([]);
@@ -117,9 +96,8 @@ describe('mute', () => {
   });
 
   test('ends at its instant, on the server’s clock; reading cleans it away', async () => {
-    const prefix = freshPrefix();
-    const chats = create({ prefix });
-    const mutes = `${prefix}:messaging:{ben}:mutes`;
+    const chats = open();
+    const mutes = keyOf('mutes', 'ben');
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     await chats.mute(chatId, 'ben', { untilMs: Date.now() + 3_600_000 });
     expect(await chats.pull('ben')).toEqual([]);
@@ -131,7 +109,7 @@ describe('mute', () => {
   });
 
   test('ends with the membership, and is not there in a later one or in a new chat of the name', async () => {
-    const chats = create();
+    const chats = open();
     await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
     await chats.mute('g', 'ben');
     await chats.leave('g', 'ben');
@@ -150,44 +128,33 @@ describe('mute', () => {
   });
 
   test('is refused for an index entry without a membership, and changes nothing', async () => {
-    const prefix = freshPrefix();
-    const chats = create({ prefix });
+    const chats = open();
     await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
     await chats.leave('g', 'ben');
     await chats.create({ chatId: 'g', sender: 'anna', members: ['eve'] });
     for (const member of ['ben', 'eve']) {
-      await expect(chats.mute('g', member)).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
-      expect(await redis.exists(`${prefix}:messaging:{${member}}:mutes`)).toBe(0);
+      await expectRefusal(chats.mute('g', member), 'ERR_NOT_A_MEMBER');
+      expect(await redis.exists(keyOf('mutes', member))).toBe(0);
     }
   });
 
   test('of a member who leaves meanwhile is undone', async () => {
-    const prefix = freshPrefix();
-    const chats = create({ prefix });
+    const chats = open();
     await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
-    const leaving = new Proxy(redis, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name, target);
-        if (name !== 'call') return typeof value === 'function' ? value.bind(target) : value;
-        return async (command: string, args: CommandArgument[]): Promise<unknown> => {
-          const reply = await target.call(command, args);
-          // Behind the first question.
-          if (command === 'zscore') await chats.leave('g', 'ben');
-          return reply;
-        };
-      },
+    const leaving = stepwise(redis, async (_, send, [command]) => {
+      const reply = await send();
+      // Behind the first question.
+      if (command === 'zscore') await chats.leave('g', 'ben');
+      return reply;
     });
-    await expect(new Chats(leaving, { prefix }).mute('g', 'ben')).rejects.toMatchObject({
-      code: 'ERR_NOT_A_MEMBER',
-    });
-    expect(await redis.exists(`${prefix}:messaging:{ben}:mutes`)).toBe(0);
+    await expectRefusal(new Chats(leaving, { prefix }).mute('g', 'ben'), 'ERR_NOT_A_MEMBER');
+    expect(await redis.exists(keyOf('mutes', 'ben'))).toBe(0);
   });
 
   test.each(['join', 'create'])(
     'that is set while the member leaves ends when a %s adds them again',
     async (back) => {
-      const prefix = freshPrefix();
-      const chats = create({ prefix });
+      const chats = open();
       const others = back === 'join' ? ['ben'] : [];
       await chats.create({ chatId: 'g', sender: back === 'join' ? 'anna' : 'ben', members: others });
       // The first step of leaving ends the mute, and there is none yet.
@@ -200,19 +167,19 @@ describe('mute', () => {
       else await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
       await chats.post('g', 'anna', 'welcome back');
       expect(await chats.pull('ben')).toMatchObject([{ chatId: 'g', unread: 1, isMuted: false }]);
-      expect(await redis.exists(`${prefix}:messaging:{ben}:mutes`)).toBe(0);
+      expect(await redis.exists(keyOf('mutes', 'ben'))).toBe(0);
     },
   );
 
   test('only a chat of the member can be muted, so that mutes are as few as chats', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: [] });
-    await expect(chats.mute(chatId, 'ben')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
-    await expect(chats.mute('no chat', 'ben')).rejects.toMatchObject({ code: 'ERR_NOT_A_MEMBER' });
+    const mutes = [chatId, 'no chat'].map((each) => chats.mute(each, 'ben'));
+    expect(await outcomesOf(mutes)).toEqual(['ERR_NOT_A_MEMBER', 'ERR_NOT_A_MEMBER']);
     await chats.unmute('no chat', 'ben');
   });
 
   test.each([0, -1, 1.5, Number.NaN, Infinity])('untilMs %p is refused', async (untilMs) => {
-    await expect(create().mute('x', 'ben', { untilMs })).rejects.toThrow(RangeError);
+    await expect(open().mute('x', 'ben', { untilMs })).rejects.toThrow(RangeError);
   });
 });

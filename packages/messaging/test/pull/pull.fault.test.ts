@@ -1,4 +1,5 @@
-/** Waits during an outage of Redis. The tests run side by side, each with a proxy of its own. */
+/** Reads and waits during an outage of Redis. The tests run side by side, each with a proxy of its own. */
+import { getEventListeners } from 'node:events';
 import { expect, jest, test } from '@jest/globals';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import { startProxy } from '@mortise/redis-server';
@@ -7,6 +8,7 @@ import { WaiterHub } from '@mortise/redis';
 import { disconnect, freshPrefix, runServer, until } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { listenedChannels } from '../fixture/listened-channels.js';
+import { subscribed } from '../fixture/subscribed.js';
 
 const { server, redis: direct } = await runServer({ isCluster: true });
 
@@ -59,10 +61,11 @@ class Reader {
     this.#chats = new Chats(redis, { prefix: this.prefix });
   }
 
-  read(waitMs: number): Promise<unknown[]> {
+  read(waitMs: number, signal?: AbortSignal): Promise<unknown[]> {
+    const options = { waitMs, ...(signal && { signal }) };
     return this.method === 'pull'
-      ? this.#chats.pull('jack', { waitMs })
-      : this.#mailboxes.receive('jack', { waitMs });
+      ? this.#chats.pull('jack', options)
+      : this.#mailboxes.receive('jack', options);
   }
 
   /** Something to read, by a client that reaches the server. */
@@ -73,13 +76,8 @@ class Reader {
     else await new Chats(direct, { prefix }).create({ sender: 'anna', members: ['jack'], body: 'hi' });
   }
 
-  /** Resolves when somebody waits. */
-  async isWaiting(): Promise<void> {
-    const channel = `${this.prefix}:messaging:{jack}:${CHANNELS[this.method]}`;
-    await until('a subscription', async () => {
-      const [, count] = (await direct.pubsub('NUMSUB', channel)) as [string, number];
-      return count > 0;
-    });
+  get channel(): string {
+    return `${this.prefix}:messaging:{jack}:${CHANNELS[this.method]}`;
   }
 }
 
@@ -112,7 +110,7 @@ test.concurrent.each(CASES)(
     await until('the subscription', () => confirmed.length > 0);
     fail(patient.proxy);
     await expect(reading).rejects.toMatchObject(timeout(3_000));
-    expect(stopped).toEqual([`${reader.prefix}:messaging:{jack}:${CHANNELS[method]}`]);
+    expect(stopped).toEqual([reader.channel]);
   },
 );
 
@@ -137,7 +135,7 @@ test.concurrent.each(CASES)(
     await using patient = await Patient.connect();
     const reader = new Reader(patient.redis, method);
     const reading = reader.read(60_000);
-    await reader.isWaiting();
+    await subscribed(direct, reader.channel);
     fail(patient.proxy);
     await reader.send();
     await patient.proxy.restore();
@@ -202,5 +200,66 @@ test.concurrent.each(METHODS)(
     expect(await reader.read(1)).toEqual([]);
     await reader.send();
     expect(await reader.read(1)).toHaveLength(1);
+  },
+);
+
+test.concurrent('a pull reads again when the subscription of a chat was cut', async () => {
+  const prefix = freshPrefix();
+  await using patient = await Patient.connect();
+  const others = new Chats(direct, { prefix });
+  await others.create({ chatId: 'c', sender: 'anna', members: ['jack'] });
+  const pull = new Chats(patient.redis, { prefix }).pull('jack', { waitMs: 60_000 });
+  await subscribed(direct, `${prefix}:messaging:{c}:events`);
+  patient.proxy.refuse();
+  await others.post('c', 'anna', 'unheard');
+  await patient.proxy.restore();
+  expect(await pull).toMatchObject([{ messages: [{ body: 'unheard' }] }]);
+});
+
+const REASON = new Error('enough');
+
+test.concurrent.each(METHODS)(
+  'a signal ends %s at once while Redis cannot be reached, with its reason, with and without waitMs',
+  async (method) => {
+    await using patient = await Patient.connect();
+    const reader = new Reader(patient.redis, method);
+    patient.proxy.refuse();
+    const stop = new AbortController();
+    const reads = [0, 60_000, Infinity].map((waitMs) => reader.read(waitMs, stop.signal));
+    await until('the connection to be lost', () => patient.redis.status === 'reconnecting');
+    stop.abort(REASON);
+    expect(await Promise.allSettled(reads)).toEqual(
+      reads.map(() => ({ status: 'rejected', reason: REASON })),
+    );
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
+    await patient.proxy.restore();
+    expect(await reader.read(0)).toEqual([]);
+  },
+);
+
+test.concurrent.each(METHODS)(
+  'a signal ends %s while it subscribes and Redis cannot be reached, and leaves nothing there',
+  async (method) => {
+    await using patient = await Patient.connect();
+    const { redis, proxy } = patient;
+    const hub = WaiterHub.of(redis);
+    // The read has been answered by then.
+    const spy = jest.spyOn(hub, 'listen');
+    const stopped = jest.fn();
+    const stop = new AbortController();
+    spy.mockImplementationOnce(async (channel, listener) => {
+      proxy.refuse();
+      spy.mockRestore();
+      setImmediate(() => stop.abort(REASON));
+      const leave = await hub.listen(channel, listener);
+      return () => {
+        stopped();
+        leave();
+      };
+    });
+    await expect(new Reader(redis, method).read(Infinity, stop.signal)).rejects.toBe(REASON);
+    expect(stopped).toHaveBeenCalledTimes(0);
+    await proxy.restore();
+    await until('the late subscription to be given up', () => stopped.mock.calls.length === 1);
   },
 );

@@ -4,6 +4,7 @@ import { Chats } from '@mortise/messaging';
 import type { ChatsOptions, Pulled } from '@mortise/messaging';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { stepwise } from '../fixture/stepwise-client.js';
+import { subscribed } from '../fixture/subscribed.js';
 
 const redis = connect();
 const HEADS = 2;
@@ -219,10 +220,7 @@ test('a post wakes a waiting pull, long before the next recheck', async () => {
   const { prefix, chats } = await play(0, () => Promise.resolve());
   await chats.ack('c', 'ben', 3);
   const pull = chats.pull('ben', { waitMs: 60_000 });
-  await until('the channel to be subscribed', async () => {
-    const counts = (await redis.call('pubsub', ['numsub', `${prefix}:messaging:{c}:events`])) as unknown[];
-    return Number(counts[1]) > 0;
-  });
+  await subscribed(redis, `${prefix}:messaging:{c}:events`);
   // The look behind the subscription is over when another one is.
   await chats.pull('ben');
   const before = performance.now();

@@ -41,10 +41,32 @@ async function ack(chats: Chats, pulled: readonly Pulled[]): Promise<void> {
   for (const { chatId, messages } of pulled) await chats.ack(chatId, 'ben', messages.at(-1)!.id);
 }
 
+/** Chats in which anna has posted messages of 1,000 bytes. */
+async function filled(count: number, messages: number): Promise<Room & { chatIds: readonly string[] }> {
+  const chatIds = namesOf(count);
+  const room = await create(chatIds);
+  await Promise.all(chatIds.map((chatId) => room.post(chatId, 1_000, messages)));
+  return { ...room, chatIds };
+}
+
+const idsOf = (pulled: readonly Pulled[]): unknown[] =>
+  pulled.map(({ chatId, messages }) => [chatId, messages.map(({ id }) => id)]);
+
+/** Pulls and acks until nothing comes any more. */
+async function drain(chats: Chats, options: PullOptions): Promise<Pulled[]> {
+  const all: Pulled[] = [];
+  for (;;) {
+    const pulled = await chats.pull('ben', options);
+    if (pulled.length === 0) return all;
+    all.push(...pulled);
+    await ack(chats, pulled);
+  }
+}
+
 /** The bytes that Redis sends for a pull, and its result. */
 async function sentFor(
   prefix: string,
-  { maxReplyBytes, isQuiet }: { maxReplyBytes: number; isQuiet: boolean },
+  { isQuiet, ...options }: PullOptions & { isQuiet: boolean },
   fill: () => Promise<unknown>,
 ): Promise<{ sent: number; pulled: Pulled[] }> {
   const own = connect();
@@ -54,7 +76,7 @@ async function sentFor(
   for (let look = 0; look < (isQuiet ? 3 : 0); look += 1) expect(await chats.pull('ben')).toEqual([]);
   await fill();
   const before = own.stream.bytesRead;
-  const pulled = await chats.pull('ben', { maxReplyBytes });
+  const pulled = await chats.pull('ben', options);
   return { sent: own.stream.bytesRead - before, pulled };
 }
 
@@ -331,4 +353,99 @@ test('a chat that was quiet and lost its new messages by hand or eviction report
   expect(await chats.pull('ben')).toMatchObject([{ chatId: 'a', unread: 2 }]);
   await redis.del(`${prefix}:messaging:{a}:log`);
   expect(await chats.pull('ben')).toMatchObject([{ chatId: 'a', gap: { fromId: 1, toId: 2 }, unread: 0 }]);
+});
+
+describe('maxReplyBytes of pull', () => {
+  test('bounds one reply; the other messages come with the next ones, in order', async () => {
+    const { chats, chatIds } = await filled(3, 8);
+    const first = await chats.pull('ben', { maxReplyBytes: 6_000 });
+    const bytes = first.flatMap(({ messages }) => messages).length * 1_000;
+    expect(bytes).toBeGreaterThan(0);
+    expect(bytes).toBeLessThanOrEqual(6_000);
+    const all = await drain(chats, { maxReplyBytes: 6_000 });
+    for (const chatId of chatIds) {
+      const ids = all.filter((chat) => chat.chatId === chatId).flatMap(({ messages }) => messages);
+      expect(ids.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+  });
+
+  test('counts all unread messages, also those without room', async () => {
+    const { chats } = await filled(1, 8);
+    const [pulled] = await chats.pull('ben', { maxReplyBytes: 3_500 });
+    expect(pulled).toMatchObject({ unread: 8, lastId: 8, ackedId: 0 });
+    expect(pulled!.messages.map(({ id }) => id)).toEqual([1, 2, 3]);
+    await chats.ack('c100', 'ben', 3);
+    expect(await chats.pull('ben', { maxReplyBytes: 3_500, limit: 4 })).toMatchObject([
+      { unread: 5, ackedId: 3 },
+    ]);
+  });
+
+  test('the first message of all comes at any size, and then no other', async () => {
+    const { chats, chatIds } = await filled(3, 2);
+    expect(idsOf(await chats.pull('ben', { maxReplyBytes: 1 }))).toEqual([[chatIds[0], [1]]]);
+    expect(await drain(chats, { maxReplyBytes: 1 })).toHaveLength(6);
+  });
+
+  test('a message without room stays unread, also the only one of its chat', async () => {
+    const { chats, chatIds } = await filled(3, 1);
+    expect(idsOf(await chats.pull('ben', { maxReplyBytes: 1_500 }))).toEqual([[chatIds[0], [1]]]);
+    expect(await chats.chatsOf('ben')).toMatchObject(chatIds.map(() => ({ unread: 1 })));
+    expect(idsOf(await drain(chats, { maxReplyBytes: 1_500 }))).toEqual(
+      chatIds.map((chatId) => [chatId, [1]]),
+    );
+  });
+
+  test('each chat has its share: one with much does not delay the others', async () => {
+    const { chats, chatIds, post } = await filled(3, 2);
+    await post(chatIds[0]!, 1_000, 20);
+    const pulled = await chats.pull('ben', { maxReplyBytes: 7_000 });
+    expect(pulled.map(({ chatId }) => chatId)).toEqual(chatIds);
+    for (const { messages } of pulled) expect(messages).toHaveLength(2);
+  });
+
+  test('deleted messages take no room', async () => {
+    const { chats } = await filled(1, 5);
+    for (const id of [1, 2, 3]) await chats.delete('c100', 'anna', id);
+    const pulled = await chats.pull('ben', { maxReplyBytes: 2_200 });
+    expect(idsOf(pulled)).toEqual([['c100', [4, 5, 6, 7, 8]]]);
+    expect(pulled[0]!.unread).toBe(2);
+  });
+
+  test('autoAck acks the returned messages and no others', async () => {
+    const { chats } = await filled(2, 3);
+    const seen: string[] = [];
+    for (;;) {
+      const pulled = await chats.pull('ben', { maxReplyBytes: 2_300, autoAck: true });
+      if (pulled.length === 0) break;
+      seen.push(...pulled.flatMap(({ chatId, messages }) => messages.map(({ id }) => `${chatId}: ${id}`)));
+    }
+    expect(seen.toSorted()).toEqual(
+      [1, 2, 3].map((id) => `c100: ${id}`).concat([1, 2, 3].map((id) => `c101: ${id}`)),
+    );
+  });
+});
+
+test('bounds messages of chats that were quiet, too', async () => {
+  const { chats, chatIds, post } = await filled(3, 0);
+  // The first look finds the chats read, the second one their logs empty.
+  for (let look = 0; look < 2; look += 1) expect(await chats.pull('ben')).toEqual([]);
+  for (const chatId of chatIds) await post(chatId, 1_000, 4);
+  const pulled = await chats.pull('ben', { maxReplyBytes: 6_200 });
+  expect(idsOf(pulled)).toEqual(chatIds.map((chatId) => [chatId, [1, 2]]));
+  expect(pulled.map(({ unread }) => unread)).toEqual([4, 4, 4]);
+  expect(await drain(chats, { maxReplyBytes: 1_900 })).toHaveLength(12);
+});
+
+test('Redis sends at most twice the bytes and one message', async () => {
+  const { prefix, chatIds, post } = await filled(2, 0);
+  const { sent } = await sentFor(prefix, { limit: 300, maxReplyBytes: 10_000, isQuiet: false }, () =>
+    Promise.all(chatIds.map((chatId) => post(chatId, 1_000, 300))),
+  );
+  expect(sent).toBeLessThan(2 * 10_000 + 1_000);
+});
+
+test('refuses an invalid bound', async () => {
+  const chats = new Chats(redis, { prefix: freshPrefix() });
+  for (const maxReplyBytes of [0, -1, 1.5, Number.NaN, 2 ** 28 + 1])
+    await expect(chats.pull('ben', { maxReplyBytes })).rejects.toThrow(RangeError);
 });

@@ -1,27 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
-import type { ChatsOptions, Pulled } from '@mortise/messaging';
-import type { CommandArgument } from '@mortise/redis';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import type { Pulled } from '@mortise/messaging';
+import { transcript } from '@mortise/test-kit';
 import * as scripts from '../../src/scripts.gen.js';
+import { HOSTILE } from '../fixture/chat-state.js';
+import { keyOf, open, prefix, redis, upTo } from '../fixture/guild.js';
+import { stepwise } from '../fixture/stepwise-client.js';
 
-const redis = connect();
-
-function create(options: ChatsOptions = {}): Chats {
-  return new Chats(redis, { prefix: freshPrefix(), ...options });
-}
-
-async function postMany(
-  chats: Chats,
-  chatId: string,
-  sender: string,
-  count: number,
-  from = 1,
-): Promise<void> {
-  await Promise.all(
-    Array.from({ length: count }, (_, index) => chats.post(chatId, sender, `m${from + index}`)),
-  );
+/** In one tick, by anna: m1, m2 and so on. */
+async function postMany(chats: Chats, chatId: string, count: number, from = 1): Promise<void> {
+  await Promise.all(upTo(count).map((n) => chats.post(chatId, 'anna', `m${from + n - 1}`)));
 }
 
 const bodiesOf = (pulled: readonly Pulled[]): unknown[][] =>
@@ -29,7 +18,7 @@ const bodiesOf = (pulled: readonly Pulled[]): unknown[][] =>
 
 describe('pull', () => {
   test('returns what each chat has behind the cursor, in the order in which the chats were joined', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId: first } = await chats.create({ sender: 'anna', members: ['ben'] });
     const { chatId: second } = await chats.create({ sender: 'cleo', members: ['ben'], body: 'hi' });
     await chats.post(first, 'anna', { text: 'one' });
@@ -66,7 +55,7 @@ describe('pull', () => {
   });
 
   test('D3: leaves out chats without news; somebody without chats gets nothing', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId: quiet } = await chats.create({ sender: 'anna', members: ['ben'] });
     const { chatId: loud } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     expect((await chats.pull('ben')).map(({ chatId }) => chatId)).toEqual([loud]);
@@ -78,9 +67,9 @@ describe('pull', () => {
   });
 
   test('moves nothing: the same comes again until it is acked', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'] });
-    await postMany(chats, chatId, 'anna', 5);
+    await postMany(chats, chatId, 5);
     const first = await chats.pull('ben');
     expect(await chats.pull('ben')).toEqual(first);
     await chats.ack(chatId, 'ben', 3);
@@ -89,12 +78,12 @@ describe('pull', () => {
   });
 
   test('D22: gives at most 10,000 messages of all chats, and something of each', async () => {
-    const chats = create();
+    const chats = open();
     const chatIds: string[] = [];
     for (let index = 0; index < 11; index += 1) {
       const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
       chatIds.push(chatId);
-      await postMany(chats, chatId, 'anna', 920);
+      await postMany(chats, chatId, 920);
     }
     const pulled = await chats.pull('ben', { limit: 1_000 });
     expect(pulled.map(({ chatId }) => chatId)).toEqual(chatIds);
@@ -103,9 +92,9 @@ describe('pull', () => {
   });
 
   test('an edit shows in the message and as an event; a deleted message is left out and doesn’t count', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    await postMany(chats, chatId, 'anna', 3);
+    await postMany(chats, chatId, 3);
     await chats.edit(chatId, 'anna', 1, 'm1 better');
     await chats.delete(chatId, 'anna', 2);
     const [chat] = await chats.pull('ben');
@@ -121,9 +110,9 @@ describe('pull', () => {
   });
 
   test('reads on where all that it would give is deleted', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    await postMany(chats, chatId, 'anna', 260);
+    await postMany(chats, chatId, 260);
     for (let id = 1; id <= 250; id += 1) await chats.delete(chatId, 'anna', id);
     const [chat] = await chats.pull('ben', { limit: 4 });
     expect(chat?.messages.map(({ id }) => id)).toEqual([251, 252, 253, 254]);
@@ -137,11 +126,11 @@ describe('pull', () => {
   });
 
   test('messages that a cap dropped unread are a gap, until it is acked', async () => {
-    const chats = create({ maxMessages: 4 });
+    const chats = open({ maxMessages: 4 });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben', 'cleo'] });
-    await postMany(chats, chatId, 'anna', 2);
+    await postMany(chats, chatId, 2);
     await chats.ack(chatId, 'cleo', 2);
-    await postMany(chats, chatId, 'anna', 7, 3);
+    await postMany(chats, chatId, 7, 3);
     const [ben] = await chats.pull('ben', { limit: 2 });
     expect(ben).toMatchObject({ gap: { fromId: 1, toId: 5 }, unread: 4, lastId: 9, ackedId: 0 });
     expect(ben?.messages.map(({ id }) => id)).toEqual([6, 7]);
@@ -157,11 +146,10 @@ describe('pull', () => {
   });
 
   test('a log that is gone is a gap without messages', async () => {
-    const prefix = freshPrefix();
-    const chats = create({ prefix });
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    await postMany(chats, chatId, 'anna', 3);
-    await redis.del(`${prefix}:messaging:{${chatId}}:log`);
+    await postMany(chats, chatId, 3);
+    await redis.del(keyOf('log', chatId));
     expect((await chats.pull('ben'))[0]).toMatchObject({
       messages: [],
       unread: 0,
@@ -173,7 +161,7 @@ describe('pull', () => {
   });
 
   test('a member who has left gets nothing, at once', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     expect(await chats.leave(chatId, 'ben')).toBe(true);
     expect(await chats.pull('ben')).toEqual([]);
@@ -184,9 +172,9 @@ describe('pull', () => {
 
 describe('pull with autoAck', () => {
   test('acks what it returned, and no more', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    await postMany(chats, chatId, 'anna', 5);
+    await postMany(chats, chatId, 5);
     const pulled = await chats.pull('ben', { limit: 2, autoAck: true });
     expect(bodiesOf(pulled)).toEqual([['m1', 'm2']]);
     expect(pulled[0]).toMatchObject({ ackedId: 0, unread: 5 });
@@ -195,9 +183,9 @@ describe('pull with autoAck', () => {
   });
 
   test('acks a gap', async () => {
-    const chats = create({ maxMessages: 2 });
+    const chats = open({ maxMessages: 2 });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    await postMany(chats, chatId, 'anna', 5);
+    await postMany(chats, chatId, 5);
     expect((await chats.pull('ben', { autoAck: true }))[0]).toMatchObject({ gap: { fromId: 1, toId: 3 } });
     expect(await chats.pull('ben')).toEqual([]);
   });
@@ -212,50 +200,37 @@ describe('bad input', () => {
     [{ waitMs: -1 }, 'waitMs must be from 0 to Infinity ms, got -1'],
     [{ waitMs: Number.NaN }, 'waitMs must be from 0 to Infinity ms, got NaN'],
   ])('%p is refused', async (options, message) => {
-    await expect(create().pull('ben', options)).rejects.toThrow(new RangeError(message));
+    await expect(open().pull('ben', options)).rejects.toThrow(new RangeError(message));
   });
 
   test('no name is refused', async () => {
-    await expect(create().pull('')).rejects.toThrow(RangeError);
-    await expect(create().pull(undefined as unknown as string)).rejects.toThrow(TypeError);
-    await expect(create().pull('x'.repeat(1_025))).rejects.toThrow(RangeError);
+    await expect(open().pull('')).rejects.toThrow(RangeError);
+    await expect(open().pull(undefined as unknown as string)).rejects.toThrow(TypeError);
+    await expect(open().pull('x'.repeat(1_025))).rejects.toThrow(RangeError);
   });
 
-  test.each([
-    '}x',
-    '{}',
-    '%',
-    '%7D',
-    '\n',
-    '\0',
-    '\0l',
-    '\0e',
-    '😀',
-    '\ud83d',
-    ':',
-    '__proto__',
-    'E',
-    '1:X2:',
-  ])('a chat, a member and a sender may be called %p', async (name) => {
-    const chats = create();
-    const chatId = `${name}${randomUUID()}`;
-    await chats.create({ sender: name, members: ['ben'], chatId, body: name });
-    await chats.create({ sender: 'ben', members: [name], chatId: name, body: 'for you' });
-    expect(await chats.pull('ben')).toMatchObject([{ chatId, messages: [{ from: name, body: name }] }]);
-    expect(await chats.pull(name)).toMatchObject([{ chatId: name, messages: [{ body: 'for you' }] }]);
-    await chats.mute(name, name);
-    expect(await chats.pull(name)).toEqual([]);
-    expect(await chats.pull(name, { includeMuted: true })).toMatchObject([{ chatId: name, isMuted: true }]);
-  });
+  test.each([...HOSTILE, '\0e', 'E', '1:X2:'])(
+    'a chat, a member and a sender may be called %p',
+    async (name) => {
+      const chats = open();
+      const chatId = `${name}${randomUUID()}`;
+      await chats.create({ sender: name, members: ['ben'], chatId, body: name });
+      await chats.create({ sender: 'ben', members: [name], chatId: name, body: 'for you' });
+      expect(await chats.pull('ben')).toMatchObject([{ chatId, messages: [{ from: name, body: name }] }]);
+      expect(await chats.pull(name)).toMatchObject([{ chatId: name, messages: [{ body: 'for you' }] }]);
+      await chats.mute(name, name);
+      expect(await chats.pull(name)).toEqual([]);
+      expect(await chats.pull(name, { includeMuted: true })).toMatchObject([{ chatId: name, isMuted: true }]);
+    },
+  );
 });
 
 test('the script reads a chat with a gap, after the plain read, until the gap is acked', async () => {
-  const prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix });
+  const chats = open();
   // The reader doesn't know that limit.
   const writer = new Chats(redis, { prefix, maxMessages: 3 });
   await writer.create({ chatId: 'g', sender: 'anna', members: ['ben'] });
-  await postMany(writer, 'g', 'anna', 5);
+  await postMany(writer, 'g', 5);
   const see = (): Promise<string[]> => transcript(redis, { prefix, scripts }, () => chats.pull('ben'));
   const read = 'evalsha chat.read messaging:{g}:chat messaging:{g}:log messaging:{g}:uncounted';
   const kinds = async (): Promise<string[]> =>
@@ -269,22 +244,15 @@ test('the script reads a chat with a gap, after the plain read, until the gap is
 });
 
 test('waits for no cleaning of the index, and cleans it once at a time', async () => {
-  const prefix = freshPrefix();
-  const chats = new Chats(redis, { prefix });
-  const index = `${prefix}:messaging:{ben}:chats`;
+  const chats = open();
+  const index = keyOf('chats', 'ben');
   await chats.create({ chatId: 'g', sender: 'anna', members: ['ben'], body: 'x' });
   await redis.zadd(index, 1, 'dangling');
   let cleanings = 0;
-  const stuck = new Proxy(redis, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name, target);
-      if (name !== 'call') return typeof value === 'function' ? value.bind(target) : value;
-      return (command: string, args: CommandArgument[]): Promise<unknown> => {
-        if (command !== 'zmscore' || args[0] !== index) return target.call(command, args);
-        cleanings += 1;
-        return new Promise(() => undefined);
-      };
-    },
+  const stuck = stepwise(redis, (_, send, [command, key]) => {
+    if (command !== 'zmscore' || key !== index) return send();
+    cleanings += 1;
+    return new Promise(() => undefined);
   });
   const held = new Chats(stuck, { prefix });
   for (let round = 0; round < 2; round += 1) {

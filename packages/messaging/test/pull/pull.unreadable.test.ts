@@ -2,10 +2,11 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Chats, ChatUnreadableError } from '@mortise/messaging';
 import type { Metric } from '@mortise/redis';
-import { connect, freshPrefix, monitor, until } from '@mortise/test-kit';
+import { monitor, until } from '@mortise/test-kit';
+import { keyOf, open, prefix, redis } from '../fixture/guild.js';
 import { stepwise } from '../fixture/stepwise-client.js';
+import { subscribed } from '../fixture/subscribed.js';
 
-const redis = connect();
 /** When a chat that could not be read is looked at again, and heads of quiet ones are not yet. */
 const LATER_MS = 5_000;
 const ALL = ['a', 'b', 'c', 'd'];
@@ -16,8 +17,8 @@ afterEach(() => {
 });
 
 /** Four chats of ben, with three messages each. */
-async function create(prefix = freshPrefix()): Promise<Chats> {
-  const chats = new Chats(redis, { prefix });
+async function create(): Promise<Chats> {
+  const chats = open();
   for (const chatId of ALL) {
     await chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId });
     for (const body of [1, 2, 3]) await chats.post(chatId, 'anna', body);
@@ -25,19 +26,20 @@ async function create(prefix = freshPrefix()): Promise<Chats> {
   return chats;
 }
 
-const keyOf = (prefix: string, part: string): string => `${prefix}:messaging:{b}:${part}`;
+/** A key of the chat that is damaged. */
+const keyOfB = (part: string): string => keyOf(part, 'b');
 
 /** Damages of a chat, and the error of Redis or the decoder. */
-const DAMAGES: Readonly<Record<string, [act: (prefix: string) => Promise<unknown>, says: RegExp]>> = {
-  'a chat of another type': [(prefix) => redis.set(keyOf(prefix, 'chat'), 'x'), /^WRONGTYPE/],
-  'a log of another type': [(prefix) => redis.set(keyOf(prefix, 'log'), 'x'), /^WRONGTYPE/],
+const DAMAGES: Readonly<Record<string, [act: () => Promise<unknown>, says: RegExp]>> = {
+  'a chat of another type': [() => redis.set(keyOfB('chat'), 'x'), /^WRONGTYPE/],
+  'a log of another type': [() => redis.set(keyOfB('log'), 'x'), /^WRONGTYPE/],
   'marks of another type, with more behind the cursor than is asked for': [
-    (prefix) => redis.set(keyOf(prefix, 'uncounted'), 'x'),
+    () => redis.set(keyOfB('uncounted'), 'x'),
     /^WRONGTYPE/,
   ],
-  'an entry that is no JSON': [(prefix) => redis.lset(keyOf(prefix, 'log'), 0, '1:7:anna\0{'), /JSON/],
+  'an entry that is no JSON': [() => redis.lset(keyOfB('log'), 0, '1:7:anna\0{'), /JSON/],
   'an entry without a beginning, and a log that was trimmed by hand': [
-    (prefix) => redis.multi().ltrim(keyOf(prefix, 'log'), 1, -1).lset(keyOf(prefix, 'log'), 0, 'x').exec(),
+    () => redis.multi().ltrim(keyOfB('log'), 1, -1).lset(keyOfB('log'), 0, 'x').exec(),
     /user_script/,
   ],
 };
@@ -46,12 +48,11 @@ describe.each(Object.keys(DAMAGES))('pull with %s', (damage) => {
   const [act, says] = DAMAGES[damage]!;
 
   test('returns the other chats and tells of this one, each time, until it is mended', async () => {
-    const prefix = freshPrefix();
-    const chats = await create(prefix);
+    const chats = await create();
     const state = await Promise.all(
-      ['chat', 'log', 'uncounted'].map((part) => redis.dumpBuffer(keyOf(prefix, part))),
+      ['chat', 'log', 'uncounted'].map((part) => redis.dumpBuffer(keyOfB(part))),
     );
-    await act(prefix);
+    await act();
     const reported: ChatUnreadableError[] = [];
     const pull = async () =>
       (await chats.pull('ben', { limit: 2, onUnreadable: (error) => reported.push(error) })).map(
@@ -68,8 +69,8 @@ describe.each(Object.keys(DAMAGES))('pull with %s', (damage) => {
     expect((reported[0]!.cause as Error).message).toMatch(says);
 
     for (const [index, part] of ['chat', 'log', 'uncounted'].entries()) {
-      if (state[index]) await redis.restore(keyOf(prefix, part), 0, state[index], 'REPLACE');
-      else await redis.del(keyOf(prefix, part));
+      if (state[index]) await redis.restore(keyOfB(part), 0, state[index], 'REPLACE');
+      else await redis.del(keyOfB(part));
     }
     const now = performance.now.bind(performance);
     jest.spyOn(performance, 'now').mockImplementation(() => now() + LATER_MS);
@@ -79,9 +80,8 @@ describe.each(Object.keys(DAMAGES))('pull with %s', (damage) => {
 
 describe('pull past a chat that cannot be read', () => {
   test('acks what it returns', async () => {
-    const prefix = freshPrefix();
-    const chats = await create(prefix);
-    await redis.set(keyOf(prefix, 'chat'), 'x');
+    const chats = await create();
+    await redis.set(keyOfB('chat'), 'x');
     const onUnreadable = jest.fn();
     const pulled = await chats.pull('ben', { autoAck: true, onUnreadable });
     expect(pulled.map(({ chatId }) => chatId)).toEqual(OTHERS);
@@ -90,12 +90,11 @@ describe('pull past a chat that cannot be read', () => {
   });
 
   test('returns and tells of a chat that was read and cannot be acked', async () => {
-    const prefix = freshPrefix();
-    await create(prefix);
+    await create();
     const entries = 3;
     const damaged = stepwise(redis, async (step, send) => {
       const reply = await send();
-      if (step === entries) await redis.set(keyOf(prefix, 'chat'), 'x');
+      if (step === entries) await redis.set(keyOfB('chat'), 'x');
       return reply;
     });
     const onUnreadable = jest.fn();
@@ -107,25 +106,20 @@ describe('pull past a chat that cannot be read', () => {
   });
 
   test('goes on waiting, and is woken by another chat', async () => {
-    const prefix = freshPrefix();
-    const chats = await create(prefix);
+    const chats = await create();
     for (const chatId of ALL) await chats.ack(chatId, 'ben', 3);
-    await redis.set(keyOf(prefix, 'chat'), 'x');
+    await redis.set(keyOfB('chat'), 'x');
     const onUnreadable = jest.fn();
     const pull = chats.pull('ben', { waitMs: 60_000, onUnreadable });
-    await until('the channel to be subscribed', async () => {
-      const counts = (await redis.call('pubsub', ['numsub', `${prefix}:messaging:{c}:events`])) as unknown[];
-      return Number(counts[1]) > 0;
-    });
+    await subscribed(redis, keyOf('events', 'c'));
     await chats.post('c', 'anna', 'wake');
     expect(await pull).toMatchObject([{ chatId: 'c', messages: [{ body: 'wake' }] }]);
     expect(onUnreadable).toHaveBeenCalledTimes(1);
   });
 
   test('costs no round trip more, once it is known', async () => {
-    const prefix = freshPrefix();
-    const chats = await create(prefix);
-    await redis.set(keyOf(prefix, 'chat'), 'x');
+    const chats = await create();
+    await redis.set(keyOfB('chat'), 'x');
     const onUnreadable = jest.fn();
     await chats.pull('ben', { onUnreadable });
     const seen: string[] = [];
@@ -149,10 +143,9 @@ describe('pull past a chat that cannot be read', () => {
         counts[name] = (counts[name] ?? 0) + value;
       },
     };
-    const prefix = freshPrefix();
-    await create(prefix);
+    await create();
     const chats = new Chats(redis, { prefix, telemetry });
-    await redis.set(keyOf(prefix, 'log'), 'x');
+    await redis.set(keyOfB('log'), 'x');
     for (let times = 0; times < 3; times += 1) await chats.pull('ben');
     expect(print.mock.calls).toEqual([['mortise chats:', expect.any(ChatUnreadableError)]]);
     expect(counts['mortise.messaging.unreadable']).toBe(3);
@@ -160,9 +153,8 @@ describe('pull past a chat that cannot be read', () => {
 
   test('survives a listener that throws', async () => {
     const print = jest.spyOn(console, 'error').mockReturnValue(undefined);
-    const prefix = freshPrefix();
-    const chats = await create(prefix);
-    await redis.set(keyOf(prefix, 'log'), 'x');
+    const chats = await create();
+    await redis.set(keyOfB('log'), 'x');
     const onUnreadable = (): never => {
       throw new Error('enough');
     };
@@ -171,13 +163,12 @@ describe('pull past a chat that cannot be read', () => {
   });
 
   test('reports a chat that was quiet before, when something is in its log', async () => {
-    const prefix = freshPrefix();
-    const chats = await create(prefix);
+    const chats = await create();
     for (const chatId of ALL) for (const member of ['ben', 'cleo']) await chats.ack(chatId, member, 3);
     // Quiet, and then known to be empty.
     for (let times = 0; times < 2; times += 1) await chats.pull('ben');
     for (const chatId of ALL) await chats.post(chatId, 'anna', 'new');
-    await redis.set(keyOf(prefix, 'log'), 'x');
+    await redis.set(keyOfB('log'), 'x');
     const onUnreadable = jest.fn();
     const pulled = await chats.pull('ben', { onUnreadable });
     expect(pulled.map(({ chatId, messages }) => [chatId, messages.map(({ body }) => body)])).toEqual(
@@ -187,18 +178,16 @@ describe('pull past a chat that cannot be read', () => {
   });
 
   test('fails where the index of the member itself is damaged', async () => {
-    const prefix = freshPrefix();
-    const chats = await create(prefix);
-    await redis.set(`${prefix}:messaging:{ben}:chats`, 'x');
+    const chats = await create();
+    await redis.set(keyOf('chats', 'ben'), 'x');
     await expect(chats.pull('ben')).rejects.toThrow('WRONGTYPE');
   });
 });
 
 describe('chatsOf with a chat that cannot be read', () => {
   test.each(['chat', 'log', 'uncounted'])('lists the others: another type of %s', async (part) => {
-    const prefix = freshPrefix();
-    const chats = await create(prefix);
-    await redis.set(keyOf(prefix, part), 'x');
+    const chats = await create();
+    await redis.set(keyOfB(part), 'x');
     const onUnreadable = jest.fn();
     const list = await chats.chatsOf('ben', { onUnreadable });
     expect(list.map(({ chatId, unread }) => [chatId, unread])).toEqual(OTHERS.map((chatId) => [chatId, 3]));

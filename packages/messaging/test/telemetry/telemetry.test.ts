@@ -1,36 +1,20 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, jest, test } from '@jest/globals';
 import { Readable } from 'node:stream';
+import { describe, expect, jest, test } from '@jest/globals';
 import { Chats, Mailboxes } from '@mortise/messaging';
+import { otelTelemetry } from '@mortise/messaging/otel';
 import type { Telemetry } from '@mortise/redis';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { connect, freshPrefix, listedMetrics, namesAndUnits, Recording, until } from '@mortise/test-kit';
+import * as api from '@opentelemetry/api';
 import * as fileMetrics from '../../src/files/metrics.js';
 import * as metrics from '../../src/telemetry/metrics.js';
 import { Channel, lines, textOf } from '../files/fixture.js';
 
 const redis = connect();
 
-/** Adds up the counts. */
-class Recording implements Telemetry {
-  readonly counts: Record<string, number> = {};
-  readonly batches: number[] = [];
-  readonly waits: string[] = [];
-
-  count(...[{ name }, value, attributes]: Parameters<NonNullable<Telemetry['count']>>): void {
-    expect(attributes['messaging.system']).toBe('mortise');
-    const kind = attributes['mortise.messaging.kind'];
-    const event = attributes['mortise.messaging.event'];
-    const direction = attributes['mortise.messaging.direction'];
-    const key = [name.replace('mortise.messaging.', ''), kind, event, direction].filter(Boolean).join(' ');
-    this.counts[key] = (this.counts[key] ?? 0) + value;
-  }
-
-  record(...[{ name }, value, attributes]: Parameters<NonNullable<Telemetry['record']>>): void {
-    if (name.endsWith('batch')) this.batches.push(value);
-    else this.waits.push(`${String(attributes['mortise.messaging.room'])} ${value > 0}`);
-  }
-}
+/** The values that a histogram was given. */
+const valuesOf = ({ recorded }: Recording, name: string): number[] =>
+  recorded.flatMap((each) => (each.name === `mortise.messaging.${name}` ? [each.value] : []));
 
 test('mailboxes count what is sent, doubled, dropped, received and acked', async () => {
   const telemetry = new Recording();
@@ -48,8 +32,11 @@ test('mailboxes count what is sent, doubled, dropped, received and acked', async
     'pulled mailbox': 4,
     'gaps mailbox': 2,
     'acks mailbox': 1,
+    'batch mailbox': 2,
   });
-  expect(telemetry.batches).toEqual([3, 1]);
+  expect(valuesOf(telemetry, 'batch')).toEqual([3, 1]);
+  const systems = telemetry.counted.map(({ attributes }) => attributes['messaging.system']);
+  expect(new Set(systems)).toEqual(new Set(['mortise']));
 });
 
 test('chats count what is posted, doubled, dropped, pulled and acked', async () => {
@@ -67,8 +54,9 @@ test('chats count what is posted, doubled, dropped, pulled and acked', async () 
     'pulled chat': 2,
     'gaps chat': 1,
     'acks chat': 1,
+    'batch chat': 1,
   });
-  expect(telemetry.batches).toEqual([3]);
+  expect(valuesOf(telemetry, 'batch')).toEqual([3]);
 });
 
 test('followers count what they are handed, by kind, and what they had to fetch', async () => {
@@ -111,9 +99,10 @@ test('files count bytes and chunks that are sent and read, and waits for the win
     'file_bytes file sent': 2 * content.length,
     'file_chunks file read': chunks,
     'file_bytes file read': 2 * content.length,
+    'file_waits file window': expect.any(Number),
+    'file_waits file budget': 1,
   });
-  expect(new Set(telemetry.waits)).toEqual(new Set(['window true', 'budget true']));
-  expect(telemetry.waits.filter((wait) => wait.startsWith('budget'))).toHaveLength(1);
+  expect(valuesOf(telemetry, 'file_waits').every((seconds) => seconds > 0)).toBe(true);
 });
 
 test('an interrupted subscription is counted', async () => {
@@ -160,11 +149,23 @@ describe('the telemetry', () => {
   });
 
   test('is listed in the README', () => {
-    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
-    const rows = [...readme.matchAll(/^\| `(mortise\.messaging\.\w+)` +\| `([^`]+)`/gm)];
-    const all = Object.values({ ...metrics, ...fileMetrics });
-    expect(rows.map(([, name, unit]) => `${name} ${unit}`).toSorted()).toEqual(
-      all.flatMap((metric) => ('unit' in metric ? `${metric.name} ${metric.unit}` : [])).toSorted(),
-    );
+    const all = Object.values({ ...metrics, ...fileMetrics }).filter((metric) => 'unit' in metric);
+    const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
+    const listed = listedMetrics(join(import.meta.dirname, '../..'));
+    expect(listed.toSorted(byName)).toEqual(namesAndUnits(all).toSorted(byName));
+  });
+
+  test('goes to the meter of the package, by OpenTelemetry', async () => {
+    const add = jest.fn();
+    const getMeter = jest.fn((_scope: string) => ({
+      createCounter: () => ({ add }),
+      createHistogram: () => ({ record: add }),
+    }));
+    const fake = { ...api, metrics: { getMeter } } as unknown as typeof api;
+    const chats = new Chats(redis, { prefix: freshPrefix(), telemetry: otelTelemetry(fake) });
+    const { chatId } = await chats.create({ sender: 'anna', members: [] });
+    await chats.post(chatId, 'anna', 'hello');
+    expect(getMeter).toHaveBeenCalledWith('@mortise/messaging');
+    expect(add).toHaveBeenCalledWith(1, { 'messaging.system': 'mortise', 'mortise.messaging.kind': 'chat' });
   });
 });

@@ -2,17 +2,13 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { Chats } from '@mortise/messaging';
 import type { Pulled, PullOptions } from '@mortise/messaging';
-import { connect, disconnect, freshPrefix, monitor, until } from '@mortise/test-kit';
-import { startProxy, startSingle } from '@mortise/redis-server';
+import { connect, disconnect, monitor, until } from '@mortise/test-kit';
+import { open, prefix, redis } from '../fixture/guild.js';
 import { slowlyAfter } from '../fixture/stepwise-client.js';
+import { subscribed } from '../fixture/subscribed.js';
 
-const redis = connect();
 /** Long enough that a wait which ends did not end by itself. */
 const LONG_MS = 60_000;
-
-function create(prefix = freshPrefix()): Chats {
-  return new Chats(redis, { prefix });
-}
 
 /** A pull that waits already: it listens on so many channels. */
 async function waiting(
@@ -23,25 +19,17 @@ async function waiting(
 ): Promise<Promise<Pulled[]>[]> {
   const pull = chats.pull(member, { waitMs: LONG_MS, ...options });
   pull.catch(() => undefined);
-  await subscribed(channels);
+  await subscribed(redis, ...channels);
   // In an array, so that it isn't awaited here.
   return [pull];
 }
 
-async function subscribed(channels: readonly string[]): Promise<void> {
-  await until('all channels to be subscribed', async () => {
-    const counts = (await redis.call('pubsub', ['numsub', ...channels])) as (string | number)[];
-    return counts.every((count, index) => index % 2 === 0 || Number(count) > 0);
-  });
-}
-
-const eventsOf = (prefix: string, chatId: string): string => `${prefix}:messaging:{${chatId}}:events`;
-const memberEventsOf = (prefix: string, member: string): string =>
-  `${prefix}:messaging:{${member}}:member-events`;
+const eventsOf = (chatId: string): string => `${prefix}:messaging:{${chatId}}:events`;
+const memberEventsOf = (member: string): string => `${prefix}:messaging:{${member}}:member-events`;
 
 describe('pull with waitMs', () => {
   test('returns at once what is there, and nothing at the end of the time', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     expect(await chats.pull('ben', { waitMs: LONG_MS })).toMatchObject([{ chatId }]);
     await chats.ack(chatId, 'ben', 1);
@@ -51,61 +39,52 @@ describe('pull with waitMs', () => {
   });
 
   test('is woken by a post, and acks if it should', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    const [pull] = await waiting(chats, 'ben', [eventsOf(prefix, chatId)], { autoAck: true });
+    const [pull] = await waiting(chats, 'ben', [eventsOf(chatId)], { autoAck: true });
     await chats.post(chatId, 'anna', 'wake up');
     expect(await pull).toMatchObject([{ chatId, messages: [{ body: 'wake up' }] }]);
     expect(await chats.pull('ben')).toEqual([]);
   });
 
   test('is woken by a chat that the member is put into', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
-    const [pull] = await waiting(chats, 'ben', [memberEventsOf(prefix, 'ben')]);
+    const chats = open();
+    const [pull] = await waiting(chats, 'ben', [memberEventsOf('ben')]);
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'welcome' });
     expect(await pull).toMatchObject([{ chatId, messages: [{ body: 'welcome' }] }]);
   });
 
   test('gets messages to a chat that was joined while it waited', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: [] });
-    const [pull] = await waiting(chats, 'ben', [memberEventsOf(prefix, 'ben')]);
+    const [pull] = await waiting(chats, 'ben', [memberEventsOf('ben')]);
     await chats.join(chatId, 'ben');
     await chats.post(chatId, 'anna', 'hello');
     expect(await pull).toMatchObject([{ chatId, messages: [{ body: 'hello' }] }]);
   });
 
   test('is woken by a chat that is created after its index was written', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     // So that the server knows the scripts.
     await chats.create({ sender: 'carl', members: [] });
-    const [pull] = await waiting(chats, 'ben', [memberEventsOf(prefix, 'ben')]);
+    const [pull] = await waiting(chats, 'ben', [memberEventsOf('ben')]);
     const { slow, release } = slowlyAfter(redis, 2);
-    const created = new Chats(slow, { prefix }).create({
-      sender: 'anna',
-      members: ['ben'],
-      chatId: 'c',
-      body: 'x',
-    });
+    const wanted = { sender: 'anna', members: ['ben'], chatId: 'c', body: 'x' };
+    const created = new Chats(slow, { prefix }).create(wanted);
     // The index says that ben may be in it, and the pull has found that he isn't.
-    await subscribed([eventsOf(prefix, 'c')]);
+    await subscribed(redis, eventsOf('c'));
     release();
     await created;
     expect(await pull).toMatchObject([{ chatId: 'c', messages: [{ body: 'x' }] }]);
   });
 
   test('gets messages to a chat that the member joins after its index was written', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: [] });
-    const [pull] = await waiting(chats, 'ben', [memberEventsOf(prefix, 'ben')]);
+    const [pull] = await waiting(chats, 'ben', [memberEventsOf('ben')]);
     const { slow, release } = slowlyAfter(redis, 1);
     const joined = new Chats(slow, { prefix }).join(chatId, 'ben');
-    await subscribed([eventsOf(prefix, chatId)]);
+    await subscribed(redis, eventsOf(chatId));
     release();
     await joined;
     await chats.post(chatId, 'anna', 'hello');
@@ -113,41 +92,35 @@ describe('pull with waitMs', () => {
   });
 
   test('does not listen to chats that were left long ago', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
     await chats.leave(chatId, 'ben');
     await redis.zadd(`${prefix}:messaging:{ben}:chats`, Date.now() - 61_000, chatId);
     const controller = new AbortController();
     const { signal } = controller;
-    const [pull] = await waiting(chats, 'ben', [memberEventsOf(prefix, 'ben')], { signal });
+    const [pull] = await waiting(chats, 'ben', [memberEventsOf('ben')], { signal });
     await until(
       'the index to be clean',
       async () => (await redis.exists(`${prefix}:messaging:{ben}:chats`)) === 0,
     );
-    expect(await redis.call('pubsub', ['numsub', eventsOf(prefix, chatId)])).toEqual([
-      eventsOf(prefix, chatId),
-      0,
-    ]);
+    expect(await redis.call('pubsub', ['numsub', eventsOf(chatId)])).toEqual([eventsOf(chatId), 0]);
     controller.abort();
     await expect(pull).rejects.toThrow(/abort/i);
   });
 
   test('is woken by an unmute, and not by a muted chat', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'], body: 'x' });
     await chats.mute(chatId, 'ben');
-    const [pull] = await waiting(chats, 'ben', [memberEventsOf(prefix, 'ben')]);
+    const [pull] = await waiting(chats, 'ben', [memberEventsOf('ben')]);
     await chats.unmute(chatId, 'ben');
     expect(await pull).toMatchObject([{ chatId, isMuted: false }]);
   });
 
   test('sleeps while others type: nothing is read again', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-    const [pull] = await waiting(chats, 'ben', [eventsOf(prefix, chatId)]);
+    const [pull] = await waiting(chats, 'ben', [eventsOf(chatId)]);
     // The look behind the subscription is over when another one is.
     expect(await chats.pull('ben')).toEqual([]);
     let reads = 0;
@@ -164,8 +137,7 @@ describe('pull with waitMs', () => {
   });
 
   test('many that wait share one subscription for each channel, and one post wakes all', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const members = Array.from({ length: 50 }, (_, index) => `m${index}`);
     const { chatId } = await chats.create({ sender: 'anna', members });
     const pulls = members.map((member) => chats.pull(member, { waitMs: LONG_MS }));
@@ -178,29 +150,25 @@ describe('pull with waitMs', () => {
   });
 
   test('ends with the reason of the signal', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
     const reason = new Error('enough');
     await expect(chats.pull('ben', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const controller = new AbortController();
-    const [pull] = await waiting(chats, 'ben', [eventsOf(prefix, chatId)], {
-      waitMs: Infinity,
-      signal: controller.signal,
-    });
+    const { signal } = controller;
+    const [pull] = await waiting(chats, 'ben', [eventsOf(chatId)], { waitMs: Infinity, signal });
     controller.abort(reason);
     await expect(pull).rejects.toBe(reason);
   });
 
   test('pulls and followers may share a signal: it has one listener, and none in the end', async () => {
-    const prefix = freshPrefix();
-    const chats = create(prefix);
+    const chats = open();
     const controller = new AbortController();
     const { signal } = controller;
     const members = Array.from({ length: 20 }, (_, index) => `m${index}`);
     const pulls = members.map((member) => chats.pull(member, { waitMs: Infinity, signal }));
     const events = members.map((member) => chats.follow(member, { signal }).next());
-    await subscribed(members.map((member) => memberEventsOf(prefix, member)));
+    await subscribed(redis, ...members.map(memberEventsOf));
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     controller.abort();
     const results = await Promise.allSettled([...pulls, ...events]);
@@ -209,7 +177,7 @@ describe('pull with waitMs', () => {
   });
 
   test('loses nothing that is posted while it begins to wait', async () => {
-    const chats = create();
+    const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
     for (let round = 0; round < 50; round += 1) {
       const pull = chats.pull('ben', { waitMs: LONG_MS, autoAck: true });
@@ -218,38 +186,13 @@ describe('pull with waitMs', () => {
     }
   });
 
-  test('looks again when its subscription was cut', async () => {
-    const server = await startSingle();
-    const proxy = await startProxy(server);
-    try {
-      const direct = connect(server.url);
-      const prefix = freshPrefix();
-      const chats = new Chats(connect(proxy.url), { prefix });
-      const others = new Chats(direct, { prefix });
-      const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
-      const pull = chats.pull('ben', { waitMs: LONG_MS });
-      await until('the channel to be subscribed', async () => {
-        const counts = (await direct.call('pubsub', ['numsub', eventsOf(prefix, chatId)])) as unknown[];
-        return Number(counts[1]) > 0;
-      });
-      proxy.refuse();
-      await others.post(chatId, 'anna', 'unheard');
-      await proxy.restore();
-      expect(await pull).toMatchObject([{ messages: [{ body: 'unheard' }] }]);
-    } finally {
-      await Promise.all([proxy.stop(), server.stop()]);
-    }
-  });
-
   test('ends when the client is closed', async () => {
     const own = connect();
-    const chats = new Chats(own, { prefix: freshPrefix() });
+    open();
+    const chats = new Chats(own, { prefix });
     await chats.create({ sender: 'anna', members: ['ben'] });
     const pull = chats.pull('ben', { waitMs: LONG_MS });
-    await until('the pull to have begun', async () => {
-      const names = (await redis.call('pubsub', ['channels', '*'])) as string[];
-      return names.some((name) => name.includes('{ben}:member-events'));
-    });
+    await subscribed(redis, memberEventsOf('ben'));
     disconnect(own);
     await expect(pull).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
   });
