@@ -13,19 +13,19 @@
 --   events       channel; not a key
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   isEnd        1: no more files will be sent
 --   lingerMs     ms
---   keepMs        ms
+--   keepMs        ms, to end the channel: no more files will be sent; 0: it goes on
 --   numbers...   of the files
 -- RETURNS
---   how many files are still listed
+--   nothing
 local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local publish, isEnd, lingerMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local publish, lingerMs, keepMs = ARGV[1], ARGV[2], ARGV[3]
 
 local names = redis.call('ZRANGE', receivers, '0', '-1')
 local given = 0
-local isChanged = isEnd == '1'
-for i = 5, #ARGV do
+local isEnd = keepMs ~= '0'
+local isChanged = isEnd
+for i = 4, #ARGV do
   local entry = redis.call('HGET', listed, ARGV[i])
   if entry then
     local marks = {}
@@ -49,18 +49,16 @@ end
 if given > 0 then
   redis.call('HINCRBY', head, 'reserved', string.format('%d', -given))
 end
-if isEnd == '1' then
+if isEnd then
   redis.call('HSET', head, 'ended', '1')
   redis.call('PEXPIRE', head, keepMs)
 end
-local left = redis.call('HLEN', listed)
-if left == 0 and redis.call('HEXISTS', head, 'ended') == 1 then
+if redis.call('EXISTS', listed) == 0 and redis.call('HEXISTS', head, 'ended') == 1 then
   redis.call('UNLINK', listed, done, receivers)
   redis.call('PEXPIRE', head, lingerMs)
   redis.call('PEXPIRE', files, lingerMs)
   redis.call('PEXPIRE', sent, lingerMs)
 end
 if isChanged then
-  redis.call(publish, events, '*:' .. (isEnd == '1' and 'ended' or 'removed'))
+  redis.call(publish, events, '*:' .. (isEnd and 'ended' or 'removed'))
 end
-return left

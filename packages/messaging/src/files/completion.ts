@@ -35,11 +35,9 @@ export const LINGER_MS = 60_000;
 
 export class Completion {
   readonly #context: FilesContext;
-  readonly #keepMs: number;
 
-  constructor(context: FilesContext, keepMs: number) {
+  constructor(context: FilesContext) {
     this.#context = context;
-    this.#keepMs = keepMs;
   }
 
   /**
@@ -53,7 +51,7 @@ export class Completion {
     if (isWhole === -1) return 'forgotten';
     if (isWhole === undefined) return 'completed';
     const isGone = done.length > 0 && (await this.#complete(file.number, fileId, done, true));
-    if (isWhole === 1 && isGone) await this.remove([file.number]);
+    if (isWhole === 1 && isGone) await this.#remove([file.number]);
     return 'completed';
   }
 
@@ -95,19 +93,26 @@ export class Completion {
     return { isWhole, fileId: listedId, done };
   }
 
-  /**
-   * Removes files from the list if all receivers are done with them; with `isEnd`, ends the channel. Returns the number of
-   * files left.
-   */
-  async remove(numbers: readonly number[], isEnd = false): Promise<number> {
+  /** Frees the id of an aborted file. One command. */
+  async freeId(number: number): Promise<void> {
+    const { redis, channelKeys } = this.#context;
+    await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
+  }
+
+  /** Ends the channel, which then stays for `keepMs` at most. One script. */
+  async end(keepMs: number): Promise<void> {
+    await this.#remove([], keepMs);
+  }
+
+  /** Removes files from the list if all receivers are done with them; with `keepMs`, ends the channel. */
+  async #remove(numbers: readonly number[], keepMs = 0): Promise<void> {
     const { redis, channelKeys, hub } = this.#context;
-    return (await channelRemove.run(redis, channelKeys, {
+    await channelRemove.run(redis, channelKeys, {
       publish: hub.publishCommand,
-      isEnd: isEnd ? 1 : 0,
       lingerMs: LINGER_MS,
-      keepMs: this.#keepMs,
+      keepMs,
       numbers,
-    })) as number;
+    });
   }
 
   /** True if the file is deleted. */
@@ -117,16 +122,16 @@ export class Completion {
     done: readonly string[],
     isListed = false,
   ): Promise<boolean> {
-    const { redis, channel, channelKeys, keys, hub } = this.#context;
+    const { redis, channel, keys, hub } = this.#context;
     const fileKeys = keys.file(channel, number, fileId);
     for (;;) {
       const head = await readHead(redis, fileKeys);
       const isAborted = head?.state === 'aborted';
-      if (isAborted && isListed) await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
+      if (isAborted && isListed) await this.freeId(number);
       const chunks = head ? chunkKeys(fileKeys, head.writers, head.freed, head.chunks) : [];
       const reply = (await fileComplete.run(
         redis,
-        { file: fileKeys.file, cursors: fileKeys.cursors, events: fileKeys.events, chunks },
+        { ...fileKeys, chunks },
         {
           publish: hub.publishCommand,
           first: head?.freed ?? 0,

@@ -35,13 +35,15 @@ export function filesContext(
   };
 }
 
-/**
- * A listed file. Numbers start at 1 again when a channel is forgotten and created again, with another epoch. After a
- * failover has lost a file's entry, another file gets its number, with another `fileId`.
- */
+/** A listed file. After a failover has lost its entry, another file gets its number, with another `fileId`. */
 export interface FileId {
+  /** Its number in the channel, from 1. */
   readonly number: number;
+  /**
+   * The epoch of the channel, which changes when the channel is forgotten and created again; numbers then start at 1 again.
+   */
   readonly epoch: string;
+  /** Unique, see `IncomingFile.fileId`. */
   readonly fileId: string;
 }
 

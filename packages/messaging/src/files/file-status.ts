@@ -1,5 +1,6 @@
 /** The channel's knowledge of a file and its reader or writer, to explain missing data. */
 import { encodeName } from '@mortise/redis';
+import { Completion } from './completion.js';
 import type { FileId, FilesContext } from './context.js';
 import { entryOf } from './listed-file.js';
 
@@ -17,6 +18,31 @@ export async function isForgotten(context: FilesContext, file: FileId, id: strin
   if (epoch !== file.epoch || ids.includes(encodeName(id))) return false;
   // The number of an aborted file is not used again.
   return entry !== null || Number(last) < number || ids.length > 0;
+}
+
+/**
+ * Whether a file without a head was ended in this state, with this SHA-256, before all receivers were done with it. Only they
+ * delete a head: then the id of a complete file is still taken, and that of an aborted one is free. Another recorded SHA-256
+ * belongs to a writer that has taken the file over. Two or three round trips.
+ */
+export async function wasEnded(
+  context: FilesContext,
+  file: FileId & { readonly id?: string },
+  state: 'closed' | 'aborted',
+  sha256: string,
+): Promise<boolean> {
+  const { redis, channelKeys } = context;
+  if (!(await new Completion(context).isOver(file, []))) return false;
+  const ids = (await redis.call('zrange', [
+    channelKeys.files,
+    file.number,
+    file.number,
+    'BYSCORE',
+  ])) as string[];
+  if (state === 'aborted') return ids.length === 0;
+  const id = encodeName(file.id!);
+  const sent = (await redis.call('hget', [channelKeys.sent, id])) as string | null;
+  return ids.includes(id) && (sent === null || sent.startsWith(sha256));
 }
 
 /** The state of a receiver's file: see `statusOf`. */

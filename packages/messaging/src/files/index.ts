@@ -12,7 +12,7 @@ export {
 } from './errors.js';
 export type { FilesModuleOptions } from './files.js';
 export { Files } from './files.js';
-export type { ChannelReceiver, ListedFile, SentUnderId } from './listed-file.js';
+export type { ListedFile, SentUnderId } from './listed-file.js';
 export type {
   FileChannelOptions,
   FileProgress,
@@ -25,7 +25,8 @@ export type {
 } from './options.js';
 export { FileReceiver } from './receive/file-receiver.js';
 export { IncomingFile } from './receive/incoming-file.js';
-export type { ReceiverLease } from './receive/receiver-lease.js';
+export type { ReceiverLease } from './receive/reading.js';
+export type { ChannelReceiver } from './receivers.js';
 export { FileSender } from './send/file-sender.js';
 export type { SentFile } from './send/sent-file.js';
 export { ClientClosedError, LeaseLostError } from '@mortise/redis';

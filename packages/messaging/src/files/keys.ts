@@ -10,7 +10,7 @@
  * | `<prefix>:messaging:{<channel>}:file-receivers` | ZSET receiver → end of its lease, ms | `send`, `files`, `join`, `leave` | with the last file of a channel that has ended, or as `file-channel` |
  * | `<prefix>:messaging:{<channel>}:files-sent` | HASH id → SHA-256 and name of what was sent under it | `send` with an `id` | as `files`; a field with the id in there |
  * | `<prefix>:messaging:{<channel>}:files-events` | channel: something has changed | `send`, `done`, `fail`, `end` | holds nothing |
- * | `<prefix>:messaging:{<channel>%%<number>}:file:<fileId>` | HASH: the head of a file, see `src/files/file-head.ts` | `send`, `ack`, `done`, `fail` | when it has ended and all receivers are done (at most a minute later), or `keepMs` after the last chunk |
+ * | `<prefix>:messaging:{<channel>%%<number>}:file:<fileId>` | HASH: the head of a file, see `src/files/file-head.ts` | `send`, `ack`, `done`, `fail` | when it has ended and all receivers are done, or `keepMs` after the last chunk |
  * | `<prefix>:messaging:{<channel>%%<number>}:file-cursors:<fileId>` | ZSET receiver → chunk · 2^23 + bytes of it | `send`, `ack`, `done`, `fail` | with its last receiver, or as `file` |
  * | `<prefix>:messaging:{<channel>%%<number>}:chunk:<fileId>.<token>.<n>` | STRING, see `src/files/chunk.ts`; empty until it is written | `send` | when all receivers have passed it, or after `keepMs` |
  * | `<prefix>:messaging:{<channel>%%<number>}:file-events:<fileId>` | channel: how far the file is written and freed | `send`, `ack`, `done`, `fail` | holds nothing |

@@ -1,12 +1,6 @@
 import { decodeName } from '@mortise/redis';
-import type { FilesContext } from './context.js';
+import type { FileId, FilesContext } from './context.js';
 import type { FileHead } from './file-head.js';
-
-export interface ChannelReceiver {
-  readonly receiver: string;
-  /** Whether a process has the lease of the receiver. */
-  readonly isActive: boolean;
-}
 
 /** A file that was sent under an id. */
 export interface SentUnderId {
@@ -18,24 +12,14 @@ export interface SentUnderId {
   readonly sha256?: string;
 }
 
-export interface ListedEntry {
-  readonly number: number;
-  readonly epoch: string;
-  /** Random, from its sender. */
-  readonly fileId: string;
+export interface ListedEntry extends FileId {
   readonly name: string;
   readonly listedAt: number;
   readonly keepMs: number;
 }
 
 /** A file of a channel that some receiver is not done with. */
-export interface ListedFile {
-  /** Its number in the channel, from 1. */
-  readonly number: number;
-  /**
-   * The epoch of the channel, which changes when the channel is forgotten and created again; numbers then start at 1 again.
-   */
-  readonly epoch: string;
+export interface ListedFile extends Pick<FileId, 'number' | 'epoch'> {
   readonly name: string;
   /** When it was listed: ms since 1970, by the server's clock. */
   readonly listedAt: number;

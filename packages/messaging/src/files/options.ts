@@ -13,8 +13,16 @@ import {
   requireSignal,
 } from '@mortise/redis';
 
+/** Options of senders, receivers and channels. */
+interface SharedOptions {
+  /** Receives counts and histograms. Default: none. */
+  readonly telemetry?: Telemetry;
+  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  readonly prefix?: string;
+}
+
 /** Options of a sender. */
-export interface FileSenderOptions {
+export interface FileSenderOptions extends SharedOptions {
   /** The receivers of every file: 1 to 1,000 names of 1 to 1,024 bytes. All senders of a channel name the same ones. */
   readonly receivers: readonly string[];
   /**
@@ -42,10 +50,6 @@ export interface FileSenderOptions {
   readonly deadReceivers?: 'wait' | 'drop' | 'fail';
   /** For `drop` and `fail`: how long a receiver may be away, ms, counted from when its absence is noticed. Default 30,000. */
   readonly graceMs?: number;
-  /** Receives counts and histograms. Default: none. */
-  readonly telemetry?: Telemetry;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
 }
 
 /** The progress of a file. */
@@ -86,27 +90,19 @@ export interface SendFileOptions {
 }
 
 /** Options of a receiver. */
-export interface FileReceiverOptions {
+export interface FileReceiverOptions extends SharedOptions {
   /** Another process may become the receiver after this one was silent for this time, ms. Default 10,000. */
   readonly leaseMs?: number;
-  /** Receives counts and histograms. Default: none. */
-  readonly telemetry?: Telemetry;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
 }
 
 /** Options of a channel for services that pass its files on. */
-export interface FileChannelOptions {
+export interface FileChannelOptions extends SharedOptions {
   /** The holder of receivers' leases: processes with the same holder share them. Default: a UUID. */
   readonly holder?: string;
   /** The lease of a receiver after each call, ms. Default 10,000. */
   readonly leaseMs?: number;
   /** The channel expires this long after its last use, ms, unless a sender sets another time. Default 24 hours. */
   readonly keepMs?: number;
-  /** Receives counts and histograms. Default: none. */
-  readonly telemetry?: Telemetry;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
 }
 
 /** Options of `files`, `received` and `abort`. */

@@ -1,27 +1,11 @@
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { keySlot } from '@mortise/redis';
-import type { RedisCluster } from '@mortise/redis-server';
-import { startCluster } from '@mortise/redis-server';
-import { disconnect } from '@mortise/test-kit';
-import { Cluster } from 'ioredis';
-import { Channel, lines, readAll } from './fixture.js';
+import { runCluster } from '@mortise/test-kit';
+import { Channel, lines, pushed, readAll } from './fixture.js';
 
-let servers: RedisCluster;
-let cluster: Cluster;
-beforeAll(async () => {
-  servers = await startCluster();
-  cluster = new Cluster(
-    servers.nodes.map(({ host, port }) => ({ host, port })),
-    { redisOptions: { disconnectTimeout: 100 } },
-  );
-  cluster.on('error', () => undefined);
-  await cluster.ping();
-});
-afterAll(async () => {
-  disconnect(cluster);
-  await servers.stop();
-});
+const { servers, cluster } = await runCluster({ replicasPerMaster: 0 });
+await cluster.ping();
 
 const keysOf = async ({ prefix }: Channel): Promise<string[]> => {
   const found = await Promise.all(cluster.nodes('master').map((node) => node.keys(`${prefix}:*`)));
@@ -52,10 +36,9 @@ test('the files of a channel lie in many slots, and reach all receivers', async 
 test('sending continues while the slots of a channel and of a file move', async () => {
   const channel = new Channel(cluster);
   const sender = channel.sender();
-  const source = new Readable({ read: () => undefined });
+  const source = pushed(lines(300));
   const sending = sender.send(source, { name: 'a' });
   const reading = readAll(channel.receiver());
-  source.push(lines(300));
   for (const key of [`{${channel.name}%%1}:file`, `{${channel.name}}:file-channel`]) {
     const slot = keySlot(`${channel.prefix}:messaging:${key}`);
     const owner = await servers.ownerOf(slot);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { connect, transcript, until } from '@mortise/test-kit';
 import * as scripts from '../../src/scripts.gen.js';
-import { Channel, first, lines, readAll } from './fixture.js';
+import { Channel, first, lines, pushed, readAll } from './fixture.js';
 
 const redis = connect();
 
@@ -55,9 +55,8 @@ test('D3: a receiver that waits for a file, and one that waits for its next chun
   const channel = await warm();
   const other = connect();
   const sender = channel.sender({ receivers: ['r1', 'r2'], leaseMs: 60_000, lingerMs: 0 });
-  const source = new Readable({ read: () => undefined });
+  const source = pushed('one\n');
   const sending = sender.send(source, { name: 'a' });
-  source.push('one\n');
   const [file, leave] = await first(channel.receiver('r1', redis, 60_000));
   const reading = file.lines()[Symbol.asyncIterator]();
   expect(await reading.next()).toMatchObject({ value: 'one' });
@@ -88,10 +87,9 @@ test('D3: a receiver that waits for a file, and one that waits for its next chun
 test('D3: a waiting receiver does not ack again when other receivers free chunks', async () => {
   const channel = await warm();
   const other = connect();
-  const source = new Readable({ read: () => undefined });
+  const source = pushed('one\n');
   const sender = channel.sender({ receivers: ['r1', 'r2'], leaseMs: 60_000, lingerMs: 0 });
   const sending = sender.send(source, { name: 'a' });
-  source.push('one\n');
   const [file, leave] = await first(channel.receiver('r1', redis, 60_000));
   const reading = file.lines()[Symbol.asyncIterator]();
   expect(await reading.next()).toMatchObject({ value: 'one' });

@@ -1,30 +1,32 @@
-/** Senders and receivers that die at every step, and their successors. */
+/**
+ * Senders and receivers that die at every step, and their successors; senders that are held up at a step while another one
+ * sends the file.
+ */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { afterAll, describe, expect, test } from '@jest/globals';
-import { connect, until } from '@mortise/test-kit';
-import { Channel, first, freshDirectory, lines, readAll, textOf } from './fixture.js';
+import { PassThrough, Readable } from 'node:stream';
+import { describe, expect, test } from '@jest/globals';
+import type { SentFile } from '@mortise/messaging/files';
+import type { RedisClient } from '@mortise/redis';
+import { connect, gate, interposed, until } from '@mortise/test-kit';
 import type { Death } from '../fixture/stepwise-client.js';
-import { DeathError, stepwise } from '../fixture/stepwise-client.js';
+import { DeathError, dieEverywhere, slowlyAfter } from '../fixture/stepwise-client.js';
+import { Channel, first, freshDirectory, lines, pushed, readAll, sendPart, textOf } from './fixture.js';
 
 const redis = connect();
-const [directory, removeDirectory] = freshDirectory();
-afterAll(removeDirectory);
+// Its own connection, so that only its commands wait.
+const other = connect();
+const directory = freshDirectory();
 
-/** Dies at each step, before and after its execution, until it lives through. The process is really gone: it tries nothing again. */
+/** Dies at each step, before and after its execution, until it lives through; returns the number of steps. */
 async function atEveryStep(
-  live: (death: Death, isDead: AbortController) => Promise<boolean>,
+  live: (client: RedisClient, isDead: AbortController) => Promise<boolean>,
 ): Promise<number> {
-  for (let step = 1; step < 200; step += 1) {
-    let isAlive = false;
-    for (const isExecuted of [false, true]) {
-      isAlive = await live({ step, isExecuted }, new AbortController());
-    }
-    if (isAlive) return step - 1;
-  }
-  throw new Error('the action has no end');
+  return dieEverywhere((death) => {
+    const isDead = new AbortController();
+    return live(dying(death, isDead), isDead);
+  });
 }
 
 /** Resolves to whether it lived through. */
@@ -38,8 +40,8 @@ async function survives(action: Promise<unknown>): Promise<boolean> {
   );
 }
 
-function dying(death: Death, isDead: AbortController) {
-  return stepwise(redis, async (step, send) => {
+function dying(death: Death, isDead: AbortController): RedisClient {
+  return interposed(redis, async (step, send) => {
     if (step < death.step) return send();
     if (step === death.step && death.isExecuted) await send();
     // A dead process tries nothing again.
@@ -52,10 +54,9 @@ test('a sender dies at any step: the next one continues, with nothing lost, doub
   const path = join(directory, 'sender.log');
   const text = lines(400);
   writeFileSync(path, text);
-  const steps = await atEveryStep(async (death, isDead) => {
+  const steps = await atEveryStep(async (client, isDead) => {
     const channel = new Channel(redis);
     const reading = readAll(channel.receiver());
-    const client = dying(death, isDead);
     const dead = channel.sender({ leaseMs: 100 }, client);
     const isAlive = await survives(
       (async () => {
@@ -82,10 +83,10 @@ test('a sender dies at any step: the next one continues, with nothing lost, doub
 
 test('a receiver dies at any step: the next one continues after the last ack', async () => {
   const text = lines(400);
-  const steps = await atEveryStep(async (death, isDead) => {
+  const steps = await atEveryStep(async (client, isDead) => {
     const channel = new Channel(redis);
     const sender = channel.sender({ receivers: ['r1', 'r2'] });
-    const other = readAll(channel.receiver('r2'));
+    const second = readAll(channel.receiver('r2'));
     const sending = sender.send(Readable.from([text]), { name: 'a' }).then(() => sender.end());
     // The handled lines by the offset after them: a line that comes again overwrites its first copy.
     const handled = new Map<number, string>();
@@ -95,10 +96,10 @@ test('a receiver dies at any step: the next one continues after the last ack', a
         await file.done();
       }
     };
-    const isAlive = await survives(read(channel.receiver('r1', dying(death, isDead), 100), isDead.signal));
+    const isAlive = await survives(read(channel.receiver('r1', client, 100), isDead.signal));
     await read();
     await sending;
-    expect(await other).toEqual({ a: text });
+    expect(await second).toEqual({ a: text });
     expect(
       [...handled]
         .toSorted(([a], [b]) => a - b)
@@ -114,9 +115,8 @@ test('a receiver dies at any step: the next one continues after the last ack', a
 test('a sender dies at any step of send or abort: abort by another sender gives receivers an error and leaves nothing', async () => {
   const path = join(directory, 'aborted.log');
   writeFileSync(path, lines(300));
-  const steps = await atEveryStep(async (death, isDead) => {
+  const steps = await atEveryStep(async (client, isDead) => {
     const channel = new Channel(redis);
-    const client = dying(death, isDead);
     const stop = new AbortController();
     // Dies while it sends, or while it gives up what was sent in part.
     const isAlive = await survives(
@@ -207,34 +207,25 @@ describe('leases', () => {
 
   test('a sender that was silent for too long is refused, and stores nothing', async () => {
     const channel = new Channel(redis);
-    const source = new Readable({ read: () => undefined });
-    const stuck = new AbortController();
+    const source = pushed('first\n');
+    const back = gate();
     let silent = false;
     // Its renewals don't reach the server.
-    const paused = new Proxy(redis, {
-      get: (target, name) => {
-        const value = Reflect.get(target, name) as unknown;
-        if (typeof value !== 'function') return value;
-        const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
-        if (name !== 'call') return method;
-        return async (...args: unknown[]) => {
-          if (silent) await new Promise((resolve) => stuck.signal.addEventListener('abort', resolve));
-          return method(...args);
-        };
-      },
+    const paused = interposed(redis, async (_, send) => {
+      if (silent) await back.passed;
+      return send();
     });
     const sending = channel.sender({ lingerMs: 0 }, paused).send(source, { name: 'a', id: 'a' });
     sending.catch(() => undefined);
-    source.push('first\n');
     const [file, leave] = await first(channel.receiver());
     const reading = file.lines()[Symbol.asyncIterator]();
     expect(await reading.next()).toMatchObject({ value: 'first' });
     silent = true;
     source.push('late\n');
-    const other = await channel.sender().send(Readable.from(['first\nsecond\n']), { name: 'a', id: 'a' });
-    expect(other).toMatchObject({ resumedAt: 6, bytes: 13 });
+    const next = await channel.sender().send(Readable.from(['first\nsecond\n']), { name: 'a', id: 'a' });
+    expect(next).toMatchObject({ resumedAt: 6, bytes: 13 });
     silent = false;
-    stuck.abort();
+    back.open();
     await expect(sending).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
     expect(await reading.next()).toMatchObject({ value: 'second' });
     expect(await reading.next()).toMatchObject({ done: true });
@@ -251,9 +242,8 @@ describe('leases', () => {
     const [file, leave] = await first(channel.receiver());
     const blocks = file.blocks({ autoAck: false });
     await blocks.next();
-    await redis.zadd(`${channel.prefix}:messaging:{${channel.name}}:file-receivers`, 1, 'r1');
-    const head = `${channel.prefix}:messaging:{${channel.name}}:file-channel`;
-    await redis.hset(head, 'tokens', 7, 'r:r1', '7:another');
+    await redis.zadd(channel.key('file-receivers'), 1, 'r1');
+    await redis.hset(channel.key('file-channel'), 'tokens', 7, 'r:r1', '7:another');
     await expect(file.fail()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
     await leave();
     const [again, leaveAgain] = await first(channel.receiver());
@@ -283,21 +273,12 @@ describe('dead receivers', () => {
   test('fail: send rejects, naming them, and the file is aborted', async () => {
     const channel = new Channel(redis);
     const sender = channel.sender({ receivers: ['r1', 'gone'], deadReceivers: 'fail' });
-    const reading = (async () => {
-      for await (const file of channel.receiver().files()) {
-        try {
-          await textOf(file);
-          return undefined;
-        } catch (error) {
-          await file.fail();
-          return error;
-        }
-      }
-      return undefined;
-    })();
     const sending = sender.send(Readable.from([lines(2_000)]), { name: 'a' });
+    sending.catch(() => undefined);
+    const [file, leave] = await first(channel.receiver());
+    await expect(textOf(file)).rejects.toMatchObject({ code: 'ERR_FILE_ABORTED' });
     await expect(sending).rejects.toMatchObject({ code: 'ERR_RECEIVER_DEAD', receivers: ['gone'] });
-    expect(await reading).toMatchObject({ code: 'ERR_FILE_ABORTED' });
+    await leave();
   });
 
   test('wait: the sender waits, and continues when the receiver comes', async () => {
@@ -331,4 +312,79 @@ test('a chunk that is damaged or missing in Redis is reported, not delivered', a
   const [again, leaveAgain] = await first(channel.receiver());
   await expect(textOf(again)).rejects.toMatchObject({ code: 'ERR_FILE_EXPIRED' });
   await leaveAgain();
+});
+
+describe('two senders of one file', () => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'a sender that stops after step %i finds the file sent, and leaves nothing',
+    async (steps) => {
+      const channel = new Channel(redis);
+      const text = lines(100);
+      const { slow, release } = slowlyAfter(other, steps);
+      const late = channel.sender({}, slow).send(Readable.from([text]), { name: 'a', id: 'a' });
+      late.catch(() => undefined);
+      const sender = channel.sender();
+      const reading = readAll(channel.receiver());
+      await sender.send(Readable.from([text]), { name: 'a', id: 'a' });
+      await sender.end();
+      expect(await reading).toEqual({ a: text });
+      await sender.received();
+      release();
+      await late.catch(() => undefined);
+      expect(await channel.keys()).toEqual(['file-channel', 'files', 'files-sent']);
+    },
+  );
+
+  test('two senders under one id with different names: the file has the name of the one that sent it', async () => {
+    const channel = new Channel(redis);
+    const source = new PassThrough();
+    source.write('text');
+    const stored = new Promise((onProgress) => {
+      void channel.sender({ lingerMs: 0 }).send(source, { name: 'a', id: 'id', onProgress });
+    });
+    await stored;
+    let late: Promise<SentFile> | undefined;
+    await new Promise<unknown>((onListed) => {
+      late = channel.sender().send(Buffer.from('text'), { name: 'b', id: 'id', onListed });
+    });
+    source.end();
+    expect(await late).toMatchObject({ isDuplicate: true });
+    const files = channel.files();
+    expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
+    await channel.sender().end();
+    expect(await readAll(channel.receiver())).toEqual({ a: 'text' });
+    expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
+  });
+
+  test('a file whose sender died before its name was recorded is sent again with another name', async () => {
+    const channel = new Channel(redis);
+    const dead = interposed(other, async (_, send, args) => {
+      if (args.some((arg) => typeof arg === 'string' && /^[0-9a-f]{64} a$/.test(arg)))
+        throw new DeathError('died');
+      return send();
+    });
+    await channel.sender({}, dead).send(Buffer.from('text'), { name: 'a', id: 'id' });
+    const files = channel.files();
+    expect(await channel.sender().send(Buffer.from('text'), { name: 'b', id: 'id' })).toMatchObject({
+      isDuplicate: true,
+    });
+    await channel.sender().end();
+    expect(await readAll(channel.receiver())).toEqual({ a: 'text' });
+    expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
+  });
+
+  test('a file that another sender finishes under another name keeps the name that receivers see', async () => {
+    const channel = new Channel(redis);
+    await sendPart(channel.sender({ lingerMs: 0 }), pushed('te'), { name: 'a', id: 'id' });
+    expect(await channel.sender().send(Buffer.from('text'), { name: 'b', id: 'id' })).toMatchObject({
+      name: 'a',
+      isDuplicate: false,
+      resumedAt: 2,
+    });
+    const files = channel.files();
+    expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
+    await channel.sender().end();
+    expect(await readAll(channel.receiver())).toEqual({ a: 'text' });
+    expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
+  });
 });

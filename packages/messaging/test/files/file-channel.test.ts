@@ -1,27 +1,24 @@
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
-import type { FileSegment } from '@mortise/messaging/files';
-import { FileChannel } from '@mortise/messaging/files';
-import { connect, until } from '@mortise/test-kit';
-import { Channel, first, lines, SMALL, textOf } from './fixture.js';
+import type { FileChannel } from '@mortise/messaging/files';
+import { connect, gate, interposed, until } from '@mortise/test-kit';
+import { Channel, first, lines, sendPart, textOf } from './fixture.js';
 
 const redis = connect();
 const never = new AbortController().signal;
 
-function channelOf(channel: Channel, holder = 'http', leaseMs = 60_000): FileChannel {
-  return new FileChannel(redis, channel.name, { prefix: channel.prefix, holder, leaseMs });
-}
-
-async function bytesOf(part: FileSegment): Promise<string> {
-  const blocks: Buffer[] = [];
-  for await (const block of part.blocks()) blocks.push(block);
-  await part.close();
-  return Buffer.concat(blocks).toString();
+/** A new channel, and its view for services. */
+function newChannel(): { channel: Channel; files: FileChannel } {
+  const channel = new Channel(redis);
+  return { channel, files: channel.files() };
 }
 
 async function readFrom(files: FileChannel, number: number, from: number): Promise<string> {
-  return bytesOf(await files.open('r1', number, from, never));
+  await using part = await files.open('r1', number, from, never);
+  const blocks: Buffer[] = [];
+  for await (const block of part.blocks()) blocks.push(block);
+  return Buffer.concat(blocks).toString();
 }
 
 /** Chunks of many sizes: a silence after each piece. */
@@ -47,8 +44,7 @@ async function sendInPieces(channel: Channel, pieces: string[], receivers = ['r1
 
 describe('join', () => {
   test('adds a receiver once, for files that are listed from then on', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     expect([await files.join('r1'), await files.join('r1')]).toEqual([true, false]);
     await channel.sender().send(Readable.from(['one']), { name: 'one' });
     expect(await files.join('r2')).toBe(true);
@@ -62,8 +58,7 @@ describe('join', () => {
   });
 
   test('is refused by a channel that has ended', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { files } = newChannel();
     await files.join('r1');
     await files.end();
     await expect(files.join('r2')).rejects.toMatchObject({ code: 'ERR_CHANNEL_ENDED' });
@@ -71,11 +66,9 @@ describe('join', () => {
   });
 
   test('is refused beyond 1,000 receivers, counting those that left while a file was listed', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
-    for (let n = 0; n < 1_000; n += 100)
-      await Promise.all(Array.from({ length: 100 }, (_, index) => files.join(`r${n + index}`)));
+    const { channel, files } = newChannel();
     const receivers = Array.from({ length: 1_000 }, (_, index) => `r${index}`);
+    await Promise.all(receivers.map((receiver) => files.join(receiver)));
     await channel.sender({ receivers }).send(Readable.from(['one']), { name: 'one' });
     await files.leave('r0');
     await expect(files.join('more')).rejects.toMatchObject({
@@ -88,8 +81,7 @@ describe('join', () => {
 
 describe('leave', () => {
   test('frees the chunks that only that receiver had not read, and the sender continues', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     for (const name of ['r1', 'r2']) await files.join(name);
     const sending = channel
       .sender({ receivers: ['r1', 'r2'] })
@@ -107,43 +99,30 @@ describe('leave', () => {
   });
 
   test('of the last receiver leaves no file', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     await channel.sender().send(Readable.from(['one']), { name: 'one' });
     await files.leave('r1');
     expect(await channel.keys()).toEqual(['file-channel', 'files']);
-    expect(await redis.hget(`${channel.prefix}:messaging:{${channel.name}}:file-channel`, 'reserved')).toBe(
-      '0',
-    );
+    expect(await redis.hget(channel.key('file-channel'), 'reserved')).toBe('0');
   });
 
   test('applies to a file that a sender opens just afterwards with the old receivers', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     for (const name of ['r1', 'r2']) await files.join(name);
     // The sender asks who is to get the file, then r2 leaves, then it opens the file.
-    let hold!: () => void;
-    let reached!: () => void;
-    const asked = new Promise<void>((resolve) => (reached = resolve));
-    const held = new Promise<void>((resolve) => (hold = resolve));
-    const slow = new Proxy(redis, {
-      get: (target, property) => {
-        const value = Reflect.get(target, property) as unknown;
-        if (property !== 'call') return typeof value === 'function' ? value.bind(target) : value;
-        return async (command: string, args: string[]) => {
-          if (command === 'hmget') {
-            reached();
-            await held;
-          }
-          return target.call(command, ...args);
-        };
-      },
+    const [asked, held] = [gate(), gate()];
+    const slow = interposed(redis, async (_, send, [command]) => {
+      if (command === 'hmget') {
+        asked.open();
+        await held.passed;
+      }
+      return send();
     });
     const sender = channel.sender({ receivers: ['r1', 'r2'] }, slow);
     const sending = sender.send(Readable.from([lines(3_000)]), { name: 'a' });
-    await asked;
+    await asked.passed;
     await files.leave('r2');
-    hold();
+    held.open();
     const [file, end] = await first(channel.receiver('r1'));
     expect((await textOf(file)).length).toBe((await sending).bytes);
     await file.done();
@@ -154,8 +133,7 @@ describe('leave', () => {
 
 describe('list', () => {
   test('waits for a file after the known one, and returns the state of each', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     await files.join('r1');
     const waiting = files.list('r1', { waitMs: 60_000 });
     const { sha256 } = await channel.sender().send(Readable.from(['one']), { name: 'one' });
@@ -179,8 +157,7 @@ describe('list', () => {
   });
 
   test('is refused to unknown receivers, and while another process holds the lease', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     await expect(files.list('r1')).rejects.toMatchObject({ code: 'ERR_UNKNOWN_RECEIVER' });
     await channel.sender().send(Readable.from(['one']), { name: 'one' });
     const [, end] = await first(channel.receiver('r1', redis, 60_000));
@@ -188,8 +165,8 @@ describe('list', () => {
     await end();
     // Processes of one holder are one receiver.
     expect((await files.list('r1')).files).toHaveLength(1);
-    expect((await channelOf(channel).list('r1')).files).toHaveLength(1);
-    await expect(channelOf(channel, 'other').list('r1')).rejects.toMatchObject({ code: 'ERR_RECEIVER_BUSY' });
+    expect((await channel.files().list('r1')).files).toHaveLength(1);
+    await expect(channel.files('other').list('r1')).rejects.toMatchObject({ code: 'ERR_RECEIVER_BUSY' });
     expect(await files.receivers()).toEqual([{ receiver: 'r1', isActive: true }]);
   });
 });
@@ -199,8 +176,7 @@ describe('open', () => {
   const text = pieces.join('');
 
   test('reads from any byte of a file, whatever its chunks are', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     const number = await sendInPieces(channel, pieces);
     const edges = [0, 1, text.length - 1, text.length];
     let edge = 0;
@@ -215,8 +191,7 @@ describe('open', () => {
   });
 
   test('continues after the acked bytes, which are no longer stored', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     const number = await sendInPieces(channel, pieces);
     for (const upTo of [0, 17, 900, 899, pieces.slice(0, 50).join('').length]) {
       expect(await files.ack('r1', number, upTo)).toBe(upTo);
@@ -237,8 +212,7 @@ describe('open', () => {
   });
 
   test('follows a file that is being written, and makes room for it by acks', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     await files.join('r1');
     const content = lines(4_000);
     const sending = channel.sender().send(Readable.from([content]), { name: 'a' });
@@ -256,8 +230,7 @@ describe('open', () => {
 });
 
 test('remove takes a file from all receivers, and ends its writer', async () => {
-  const channel = new Channel(redis);
-  const files = channelOf(channel);
+  const { channel, files } = newChannel();
   for (const name of ['r1', 'r2']) await files.join(name);
   const source = new PassThrough();
   const sending = channel.sender({ receivers: ['r1', 'r2'], lingerMs: 0 }).send(source, { name: 'a' });
@@ -275,8 +248,7 @@ test('remove takes a file from all receivers, and ends its writer', async () => 
 });
 
 test('numberOf finds the file of an id, also when all receivers are done with it', async () => {
-  const channel = new Channel(redis);
-  const files = channelOf(channel);
+  const { channel, files } = newChannel();
   await files.join('r1');
   const sent = await channel.sender().send(Readable.from(['text']), { name: 'a b', id: '{id} 1' });
   const whole = { number: 1, name: 'a b', sha256: sent.sha256 };
@@ -287,17 +259,11 @@ test('numberOf finds the file of an id, also when all receivers are done with it
 });
 
 describe('discard', () => {
-  /** A file whose sender was stopped in its midst. */
-  async function unfinished(channel: Channel): Promise<void> {
-    const stop = new AbortController();
-    const source = Readable.from([lines(200)]);
-    const options = { name: 'a', id: 'a', signal: stop.signal, onProgress: () => stop.abort() };
-    await expect(channel.sender().send(source, options)).rejects.toMatchObject({ name: 'AbortError' });
-  }
+  const unfinished = (channel: Channel): Promise<void> =>
+    sendPart(channel.sender(), Buffer.from(lines(200)), { name: 'a', id: 'a' });
 
   test('deletes a file that no receiver has begun to read, and frees its id', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     await unfinished(channel);
     expect(await files.numberOf('a')).toEqual({ number: 1, isListed: true, name: 'a' });
     expect(await files.discard(1, 'lost')).toBe(true);
@@ -309,8 +275,7 @@ describe('discard', () => {
   });
 
   test('gives receivers that have begun to read an error until they are done', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     await unfinished(channel);
     const part = await files.open('r1', 1, 0, never);
     await part.close();
@@ -322,8 +287,7 @@ describe('discard', () => {
   });
 
   test('discardAbandoned discards all files with silent writers, and no others', async () => {
-    const channel = new Channel(redis);
-    const files = channelOf(channel);
+    const { channel, files } = newChannel();
     const source = new PassThrough();
     const sending = channel.sender({ leaseMs: 60_000, lingerMs: 0 }).send(source, { name: 'alive' });
     source.write('one');
@@ -342,8 +306,7 @@ describe('discard', () => {
 });
 
 test('a file of a lost channel differs from the file that has its number now', async () => {
-  const channel = new Channel(redis);
-  const files = channelOf(channel);
+  const { channel, files } = newChannel();
   await channel.sender().send(Readable.from(['one']), { name: 'one' });
   const [old] = (await files.list('r1')).files;
   for (const key of await redis.keys(`${channel.prefix}:*`)) await redis.unlink(key);
@@ -363,18 +326,8 @@ test('a file of a lost channel differs from the file that has its number now', a
   expect(await files.file(present!)).toEqual(present);
 });
 
-test('misuse is refused at construction', () => {
-  expect(() => new FileChannel(redis, '')).toThrow(RangeError);
-  expect(() => new FileChannel(redis, 'a', { holder: '' })).toThrow('holder');
-  expect(() => new FileChannel(redis, 'a', { leaseMs: 1 })).toThrow('leaseMs');
-  expect(() => new FileChannel(redis, 'a', { keepMs: 1 })).toThrow('keepMs');
-  expect(() => new FileChannel({} as never, 'a')).toThrow(TypeError);
-  expect(SMALL.leaseMs).toBe(300);
-});
-
 test('a file whose receivers are done before its end leaves the list, and its keys go', async () => {
-  const channel = new Channel(redis);
-  const files = channelOf(channel);
+  const { channel, files } = newChannel();
   await files.join('r1');
   let number = 0;
   async function* nothingYet(): AsyncGenerator<Buffer> {

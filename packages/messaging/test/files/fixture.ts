@@ -3,8 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileReceiver, FileSender } from '@mortise/messaging/files';
-import type { FileSenderOptions, IncomingFile, ReadOptions } from '@mortise/messaging/files';
+import { Readable } from 'node:stream';
+import { afterAll, expect } from '@jest/globals';
+import { FileChannel, FileReceiver, FileSender } from '@mortise/messaging/files';
+import type { FileSenderOptions, IncomingFile, ReadOptions, SendFileOptions } from '@mortise/messaging/files';
 import type { RedisClient, Telemetry } from '@mortise/redis';
 import { freshPrefix } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
@@ -40,6 +42,16 @@ export class Channel {
     return new FileReceiver(redis, this.name, name, options);
   }
 
+  /** For a service whose processes are one holder. */
+  files(holder = 'http', redis = this.redis, leaseMs = 60_000): FileChannel {
+    return new FileChannel(redis, this.name, { prefix: this.prefix, holder, leaseMs });
+  }
+
+  /** The key of a part of the channel. */
+  key(part: string): string {
+    return `${this.prefix}:messaging:{${this.name}}:${part}`;
+  }
+
   /** Its keys, sorted, without the prefix and the hash tag. */
   async keys(): Promise<string[]> {
     const found = (await this.redis.call('keys', [`${this.prefix}:*`])) as string[];
@@ -64,6 +76,40 @@ export async function textOf(file: IncomingFile, options: ReadOptions = {}): Pro
   const blocks: Buffer[] = [];
   for await (const block of file.blocks(options)) blocks.push(block);
   return Buffer.concat(blocks).toString();
+}
+
+/** Reads the next file of a receiver, and is done with it. Returns its text. */
+export async function readNext(receiver: FileReceiver): Promise<string> {
+  const [file, leave] = await first(receiver);
+  const text = await textOf(file);
+  await file.done();
+  await leave();
+  return text;
+}
+
+/** Gives up the next file of a receiver, unread. */
+export async function failNext(receiver: FileReceiver): Promise<void> {
+  const [file, leave] = await first(receiver);
+  await file.fail();
+  await leave();
+}
+
+/** Sends the first chunk of a source, and leaves the file open. */
+export async function sendPart(
+  sender: FileSender,
+  source: Parameters<FileSender['send']>[0],
+  options: SendFileOptions,
+): Promise<void> {
+  const stop = new AbortController();
+  const sending = sender.send(source, { ...options, signal: stop.signal, onProgress: () => stop.abort() });
+  await expect(sending).rejects.toMatchObject({ name: 'AbortError' });
+}
+
+/** A source whose bytes are pushed. */
+export function pushed(...texts: string[]): Readable {
+  const source = new Readable({ read: () => undefined });
+  for (const text of texts) source.push(text);
+  return source;
 }
 
 /** The next file of a receiver. */
@@ -97,8 +143,9 @@ export async function snapshot(redis: Redis, pattern: string): Promise<() => Pro
   };
 }
 
-/** A new directory, and a function that removes it. */
-export function freshDirectory(): [path: string, remove: () => void] {
+/** A new directory, removed after the tests of the file. */
+export function freshDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'mortise-files-'));
-  return [path, () => rmSync(path, { recursive: true })];
+  afterAll(() => rmSync(path, { recursive: true }));
+  return path;
 }

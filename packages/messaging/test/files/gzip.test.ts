@@ -2,22 +2,20 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { crc32, gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
+import type { IncomingFile } from '@mortise/messaging/files';
 import { connect } from '@mortise/test-kit';
 import { fileAck } from '../../src/scripts.gen.js';
+import { gunzip } from '../../src/files/receive/gunzip.js';
 import { Channel, first, lines, readAll, textOf } from './fixture.js';
 
 const redis = connect();
 
 /** The text that a receiver reads from these pieces. */
-async function received(pieces: readonly Buffer[], options: object = {}): Promise<string> {
+async function received(pieces: readonly Buffer[]): Promise<string> {
   const channel = new Channel(redis);
-  const sender = channel.sender({ ...options, lingerMs: 0 });
-  const [file, leave] = await (async () => {
-    const sending = sender.send(Readable.from(pieces), { name: 'a.gz' });
-    const found = await first(channel.receiver());
-    sending.catch(() => undefined);
-    return found;
-  })();
+  const sending = channel.sender({ lingerMs: 0 }).send(Readable.from(pieces), { name: 'a.gz' });
+  sending.catch(() => undefined);
+  const [file, leave] = await first(channel.receiver());
   try {
     return await textOf(file, { wholeLines: true });
   } finally {
@@ -26,49 +24,61 @@ async function received(pieces: readonly Buffer[], options: object = {}): Promis
   }
 }
 
+/** The compressed bytes of a file. */
+async function bytesOf(file: IncomingFile): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of file.blocks({ gunzip: false })) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+/** The text of these chunks. */
+async function inflated(...chunks: Buffer[]): Promise<string> {
+  const blocks: Buffer[] = [];
+  for await (const block of gunzip(chunksOf(chunks), 'a.gz')) blocks.push(block);
+  return Buffer.concat(blocks).toString();
+}
+
+async function* chunksOf(chunks: readonly Buffer[]): AsyncGenerator<Buffer> {
+  yield* chunks;
+}
+
+const CORRUPT = { code: 'ERR_FILE_CORRUPT' };
+
 describe('D5: gzip', () => {
   const members = [lines(3), lines(4, 3), '', lines(1, 7)].map((text) => gzipSync(text));
   const whole = Buffer.concat(members);
 
   test('of several members is read whole, wherever it is split', async () => {
     for (let at = 0; at <= whole.length; at += 1) {
-      const channel = new Channel(redis);
-      const sender = channel.sender({ lingerMs: 0 });
-      const source = new Readable({ read: () => undefined });
-      const sending = sender.send(source, { name: 'a.gz' });
-      if (at > 0) source.push(whole.subarray(0, at));
-      const reading = readAll(channel.receiver());
-      if (at < whole.length) source.push(whole.subarray(at));
-      source.push(null);
-      await sending;
-      await sender.end();
-      expect(await reading).toEqual({ 'a.gz': lines(8) });
+      expect(await inflated(whole.subarray(0, at), whole.subarray(at))).toBe(lines(8));
+    }
+    for (const at of [1, 12, members[0]!.length, whole.length - 4]) {
+      expect(await received([whole.subarray(0, at), whole.subarray(at)])).toBe(lines(8));
     }
   });
 
   test('that is truncated anywhere in a member is corrupt', async () => {
-    for (let at = 1; at < members[0]!.length; at += 5) {
-      await expect(received([whole.subarray(0, at)])).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
+    for (let before = 0; before < members.length; before += 1) {
+      const start = Buffer.concat(members.slice(0, before));
+      for (let at = 1; at < members[before]!.length; at += 1) {
+        const cut = Buffer.concat([start, members[before]!.subarray(0, at)]);
+        await expect(inflated(cut)).rejects.toMatchObject(CORRUPT);
+      }
     }
-    for (const at of [1, 2, 5, 12]) {
-      const cut = whole.subarray(0, members[0]!.length + at);
-      await expect(received([cut])).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
-    }
+    await expect(received([whole.subarray(0, -1)])).rejects.toMatchObject(CORRUPT);
   });
 
   test('with a damaged byte anywhere is corrupt, or nothing else than what was compressed', async () => {
     for (let at = 0; at < whole.length; at += 1) {
       const damaged = Buffer.from(whole);
       damaged[at]! ^= 0xff;
-      const text = await received([damaged]).catch((error: { code: string }) => error.code);
+      const text = await inflated(damaged).catch((error: { code: string }) => error.code);
       expect(['ERR_FILE_CORRUPT', lines(8)]).toContain(text);
     }
   });
 
   test('with other bytes after its last member is corrupt', async () => {
-    await expect(received([whole, Buffer.from('garbage')])).rejects.toMatchObject({
-      code: 'ERR_FILE_CORRUPT',
-    });
+    await expect(received([whole, Buffer.from('garbage')])).rejects.toMatchObject(CORRUPT);
   });
 
   test('of an empty file, and of an empty text, is empty', async () => {
@@ -78,12 +88,9 @@ describe('D5: gzip', () => {
 
   test('stays compressed with gunzip: false', async () => {
     const channel = new Channel(redis);
-    const sender = channel.sender();
-    await sender.send(Readable.from([whole]), { name: 'a.gz' });
+    await channel.sender().send(Readable.from([whole]), { name: 'a.gz' });
     const [file, leave] = await first(channel.receiver());
-    const parts: Buffer[] = [];
-    for await (const part of file.blocks({ gunzip: false })) parts.push(part);
-    expect(Buffer.concat(parts)).toEqual(whole);
+    expect(await bytesOf(file)).toEqual(whole);
     await leave();
   });
 });
@@ -126,7 +133,7 @@ test('a restarted receiver of gzip continues after its last acked line', async (
 });
 
 describe('gzip that is larger than the window', () => {
-  /** MemberEnds of so many lines each, which hardly compress. */
+  /** Members of so many bytes of text each, which hardly compress. */
   function membersOf(text: string, bytes: number): Buffer {
     const members: Buffer[] = [];
     for (let from = 0; from < text.length; from += bytes) {
@@ -181,9 +188,7 @@ describe('gzip that is larger than the window', () => {
     }
     // Nothing was lost: as bytes, all of it is there.
     const [again, leaveAgain] = await first(channel.receiver());
-    const parts: Buffer[] = [];
-    for await (const part of again.blocks({ gunzip: false })) parts.push(part);
-    expect(gunzipSync(Buffer.concat(parts)).toString()).toBe(noise(200_000));
+    expect(gunzipSync(await bytesOf(again)).toString()).toBe(noise(200_000));
     await again.done();
     await leaveAgain();
     await sending;
@@ -221,21 +226,12 @@ describe('gzip that is larger than the window', () => {
       if (found.length === 100) break;
     }
     const acked = await redis.hget(fileKey, 'g:r1');
-    const sha1 = fileAck.sha1;
     const cursors = fileKey.replace('}:file:', '}:file-cursors:');
-    const token = await redis.hget(fileKey, 't:r1');
-    await redis.evalsha(
-      sha1,
-      3,
-      fileKey,
-      cursors,
-      `${cursors}:events`,
-      'PUBLISH',
-      'r1',
-      token!,
-      0,
-      '80:0',
-      0,
+    const token = (await redis.hget(fileKey, 't:r1'))!;
+    await fileAck.run(
+      redis,
+      { file: fileKey, cursors, events: `${cursors}:events`, chunks: [] },
+      { publish: 'PUBLISH', receiver: 'r1', token, position: 0, textBytes: '80:0', first: 0 },
     );
     expect(await redis.hget(fileKey, 'g:r1')).toBe(acked);
     await leave();
@@ -261,8 +257,7 @@ describe('the parts of a header', () => {
 
   test('may all be present, split anywhere', async () => {
     for (let at = 1; at < head.length + 12; at += 1) {
-      const [text, twice] = [lines(5), [whole.subarray(0, at), whole.subarray(at)]];
-      expect(await received(twice)).toBe(text + text);
+      expect(await inflated(whole.subarray(0, at), whole.subarray(at))).toBe(lines(5).repeat(2));
     }
   });
 
@@ -275,7 +270,7 @@ describe('the parts of a header', () => {
     ] as const) {
       const damaged = Buffer.from(whole);
       damaged[at]! ^= value || 0x55;
-      await expect(received([damaged])).rejects.toMatchObject({ code: 'ERR_FILE_CORRUPT' });
+      await expect(inflated(damaged)).rejects.toMatchObject(CORRUPT);
     }
   });
 });

@@ -1,11 +1,21 @@
+/**
+ * Keys, their lifetimes, and epochs: numbers begin at 1 again when a channel is forgotten, and nothing of the one before may
+ * be taken for a part of the new one.
+ */
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { FileReceiver, FileSender } from '@mortise/messaging/files';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
-import { Channel, first, lines, SMALL } from './fixture.js';
+import { Channel, first, lines, pushed, readAll, readNext, sendPart, SMALL, textOf } from './fixture.js';
 
 const redis = connect();
+const waiting = connect();
+
+/** Half a second of the server. */
+async function halfASecond(): Promise<void> {
+  await waiting.blpop('nothing', 0.5);
+}
 
 test('every key of files is in the table of keys.ts, and expires', async () => {
   const prefix = freshPrefix();
@@ -13,13 +23,7 @@ test('every key of files is in the table of keys.ts, and expires', async () => {
   const sender = new FileSender(redis, '}{%\n', options);
   const sent = await sender.send(Readable.from([lines(100)]), { name: '}:\0', id: '{}' });
   expect(sent).toMatchObject({ name: '}:\0', id: '{}', number: 1 });
-  const stop = new AbortController();
-  const open = sender.send(Readable.from([lines(400)]), {
-    name: 'open',
-    signal: stop.signal,
-    onProgress: () => stop.abort(),
-  });
-  await expect(open).rejects.toMatchObject({ name: 'AbortError' });
+  await sendPart(sender, Buffer.from(lines(400)), { name: 'open' });
   const names: string[] = [];
   for await (const file of new FileReceiver(redis, '}{%\n', '}x', { prefix }).files()) {
     names.push(file.name);
@@ -57,13 +61,7 @@ test('every key of files is in the table of keys.ts, and expires', async () => {
 
 test('an abandoned upload expires, and its receivers get an error', async () => {
   const channel = new Channel(redis);
-  const stop = new AbortController();
-  const left = channel.sender({ keepMs: 1_000 }).send(Readable.from([lines(400)]), {
-    name: 'a',
-    signal: stop.signal,
-    onProgress: () => stop.abort(),
-  });
-  await expect(left).rejects.toMatchObject({ name: 'AbortError' });
+  await sendPart(channel.sender({ keepMs: 1_000 }), Buffer.from(lines(400)), { name: 'a' });
   const [file, leave] = await first(channel.receiver());
   await until('the file to expire', async () => (await redis.keys(`${channel.prefix}:*chunk*`)).length === 0);
   await expect(file.lines()[Symbol.asyncIterator]().next()).rejects.toMatchObject({
@@ -71,4 +69,118 @@ test('an abandoned upload expires, and its receivers get an error', async () => 
   });
   await leave();
   await until('all to expire', async () => (await redis.keys(`${channel.prefix}:*`)).length === 0);
+});
+
+/** The keys of a channel, without those of its files. */
+async function channelKeys(channel: Channel): Promise<string[]> {
+  return redis.keys(channel.key('*'));
+}
+
+/** As if nobody had used the channel for `keepMs`. */
+async function forget(channel: Channel): Promise<void> {
+  await redis.unlink(await channelKeys(channel));
+}
+
+test('the files of a channel have its epoch, and a channel that is created again has another one', async () => {
+  const channel = new Channel(redis);
+  const ids = new Set<string>();
+  const epochs: string[] = [];
+  for (const text of ['one', 'two', 'three']) {
+    const sender = channel.sender();
+    const sent = await sender.send(Readable.from([text]), { name: 'a' });
+    const next = await sender.send(Readable.from([text]), { name: 'b' });
+    await sender.end();
+    for await (const file of channel.receiver().files()) {
+      ids.add(`${file.epoch} ${file.number}`);
+      expect(file.epoch).toBe(sent.epoch);
+      expect(await textOf(file)).toBe(text);
+      await file.done();
+    }
+    expect([sent.number, next.number, next.epoch]).toEqual([1, 2, sent.epoch]);
+    expect(await sender.send(Readable.from([]), { name: 'a', id: sent.id })).toMatchObject({
+      isDuplicate: true,
+      epoch: sent.epoch,
+    });
+    epochs.push(sent.epoch);
+    await forget(channel);
+  }
+  expect(new Set(epochs).size).toBe(3);
+  expect(ids.size).toBe(6);
+});
+
+test('a file of a lost channel is not confused with the first file of the next one', async () => {
+  const channel = new Channel(redis);
+  await channel.sender().send(Readable.from(['before']), { name: 'a' });
+  await forget(channel);
+  const sender = channel.sender();
+  const sent = await sender.send(Readable.from(['after']), { name: 'a' });
+  expect(sent).toMatchObject({ number: 1, isDuplicate: false });
+  await sender.end();
+  expect(await readAll(channel.receiver())).toEqual({ a: 'after' });
+});
+
+test('the keys of a channel expire together, so no receiver counts as done with a file of the next channel', async () => {
+  const channel = new Channel(redis);
+  const sender = channel.sender({ receivers: ['r1', 'r2'], keepMs: 50_000 });
+  await sender.send(Readable.from(['before']), { name: 'a' });
+  await readNext(channel.receiver());
+  const left = await Promise.all((await channelKeys(channel)).map(async (key) => redis.pexpiretime(key)));
+  expect(left).toHaveLength(5);
+  // None outlives the others.
+  expect(new Set(left).size).toBe(1);
+});
+
+test('a receiver of a lost channel completes no file of the next one', async () => {
+  const channel = new Channel(redis);
+  await channel.sender().send(Readable.from([lines(10)]), { name: 'a' });
+  const [stale, leave] = await first(channel.receiver());
+  await textOf(stale);
+  await forget(channel);
+  const sender = channel.sender();
+  await sender.send(Readable.from([lines(20)]), { name: 'a' });
+  const [file, leaveFile] = await first(channel.receiver());
+  expect(file.number).toBe(stale.number);
+  await expect(stale.done()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+  await leave();
+  expect(await textOf(file)).toBe(lines(20));
+  await file.done();
+  await leaveFile();
+});
+
+test('a channel stays while one of its files is read or written', async () => {
+  const channel = new Channel(redis);
+  const source = pushed('one\n');
+  const sender = channel.sender({ keepMs: 1_000, lingerMs: 0 });
+  const sending = sender.send(source, { name: 'a' });
+  const [file, leave] = await first(channel.receiver());
+  const reading = file.lines()[Symbol.asyncIterator]();
+  expect(await reading.next()).toMatchObject({ value: 'one' });
+  // Three times as long as it is kept, by the server's clock.
+  for (let index = 0; index < 6; index += 1) {
+    await halfASecond();
+    source.push(`${index}\n`);
+    expect(await reading.next()).toMatchObject({ value: `${index}` });
+  }
+  source.push(null);
+  await sending;
+  expect(await reading.next()).toMatchObject({ done: true });
+  await file.done();
+  await leave();
+  await sender.end();
+  expect(await readAll(channel.receiver())).toEqual({});
+});
+
+test('a sender alone keeps its channel', async () => {
+  const channel = new Channel(redis);
+  const source = pushed();
+  const sender = channel.sender({ keepMs: 1_000, lingerMs: 0 });
+  const sending = sender.send(source, { name: 'a' });
+  for (let index = 0; index < 6; index += 1) {
+    source.push(`${index}\n`);
+    await halfASecond();
+  }
+  source.push(null);
+  await sending;
+  await sender.end();
+  expect(await channelKeys(channel)).toHaveLength(4);
 });

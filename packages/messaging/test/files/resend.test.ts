@@ -2,12 +2,12 @@
  * ioredis sends a command again when the connection was cut before its reply. Here each command is executed twice, and the
  * caller gets the second reply. State and answers are those of one execution, except for answers that the documents name.
  */
-import { expect, test } from '@jest/globals';
-import type { FileReceiver, FileSender } from '@mortise/messaging/files';
-import { FileChannel } from '@mortise/messaging/files';
+import { describe, expect, test } from '@jest/globals';
+import type { FileChannel, FileReceiver, FileSender } from '@mortise/messaging/files';
 import type { RedisClient } from '@mortise/redis';
-import { connect, resending } from '@mortise/test-kit';
-import { Channel, first, lines, textOf } from './fixture.js';
+import { connect, interposed, resending } from '@mortise/test-kit';
+import { channelRemove } from '../../src/scripts.gen.js';
+import { Channel, failNext, lines, readNext, sendPart } from './fixture.js';
 
 const redis = connect();
 const TEXT = lines(500);
@@ -19,11 +19,10 @@ interface Clients {
 }
 
 function clientsOf(channel: Channel, client: RedisClient): Clients {
-  const { prefix, name } = channel;
   return {
     sender: channel.sender({}, client),
     receiver: channel.receiver('r1', client),
-    files: new FileChannel(client, name, { prefix, holder: 'http' }),
+    files: channel.files('http', client),
   };
 }
 
@@ -33,22 +32,7 @@ async function sendOne({ sender }: Clients): Promise<void> {
 
 /** Leaves an open file, whose writer has released its lease. */
 async function leaveOpen({ sender }: Clients): Promise<void> {
-  const stop = new AbortController();
-  async function* pieces(): AsyncGenerator<Buffer> {
-    yield Buffer.from('one');
-    stop.abort();
-    yield Buffer.from('two');
-  }
-  const sending = sender.send(pieces(), { id: 'a', name: 'a', signal: stop.signal });
-  await expect(sending).rejects.toThrow('aborted');
-}
-
-async function read({ receiver }: Clients, end: 'done' | 'fail'): Promise<string> {
-  const [file, stop] = await first(receiver);
-  const text = end === 'done' ? await textOf(file) : '';
-  await file[end]();
-  await stop();
-  return text;
+  await sendPart(sender, Buffer.from('one'), { id: 'a', name: 'a' });
 }
 
 const nothing = async (): Promise<void> => undefined;
@@ -86,8 +70,8 @@ const WRITES: Record<
     },
   ],
   abort: [leaveOpen, ({ sender }) => sender.abort('a', 'a test')],
-  'FileReceiver.done': [sendOne, (clients) => read(clients, 'done')],
-  'FileReceiver.fail': [sendOne, (clients) => read(clients, 'fail')],
+  'FileReceiver.done': [sendOne, ({ receiver }) => readNext(receiver)],
+  'FileReceiver.fail': [sendOne, ({ receiver }) => failNext(receiver)],
   ack: [sendOne, ({ files }) => files.ack('r1', 1, 2)],
   done: [sendOne, ({ files }) => files.done('r1', 1)],
   remove: [sendOne, ({ files }) => files.remove(1)],
@@ -98,8 +82,7 @@ const WRITES: Record<
 
 /** The files, their bytes and the ids of a channel. */
 async function stateOf(channel: Channel): Promise<object> {
-  const { prefix, name } = channel;
-  const files = new FileChannel(redis, name, { prefix, holder: 'http' });
+  const files = channel.files();
   const keys = (await channel.keys()).map((key) => key.replace(/:[\w-]{12}(\.\d+)?/, ''));
   const receivers = (await files.receivers()).map(({ receiver }) => receiver);
   const listed = receivers.length === 0 ? [] : (await files.list('r1')).files;
@@ -123,3 +106,77 @@ test.each(Object.keys(WRITES))('%s answers the same and leaves the same state', 
   const [answer, state] = await run(redis);
   expect(await run(resending(redis))).toEqual([resent ?? answer, state]);
 });
+
+/** Executes the end of a file twice, and an act in between. */
+function between(act: () => Promise<unknown>): RedisClient {
+  return interposed(redis, async (_, send, args) => {
+    if (!args.includes('closed') && !args.includes('aborted')) return send();
+    await send();
+    await act();
+    return send();
+  });
+}
+
+describe('a receiver is done between two executions of the end of a file', () => {
+  /** A receiver that dies when the head of the file is deleted, before the file leaves the list. */
+  const dying = interposed(redis, async (_, send, args) => {
+    if (args.includes(channelRemove.sha1)) throw new Error('died');
+    return send();
+  });
+
+  test.each([
+    ['and the file leaves the list', redis],
+    ['and dies before the file leaves the list', dying],
+  ])('%s: send resolves', async (_, client) => {
+    const channel = new Channel(redis);
+    const { files } = clientsOf(channel, redis);
+    await files.join('r1');
+    const act = () =>
+      clientsOf(channel, client)
+        .files.done('r1', 1)
+        .catch(() => undefined);
+    const { sender } = clientsOf(channel, between(act));
+    const { sha256, ...sent } = await sender.send(Buffer.from(TEXT), { id: 'a', name: 'a' });
+    expect(sent).toMatchObject({ bytes: TEXT.length, isDuplicate: false });
+    expect(await files.numberOf('a')).toEqual({ number: 1, isListed: false, name: 'a', sha256 });
+    expect(await channel.keys()).toEqual(['file-channel', 'file-receivers', 'files', 'files-sent']);
+  });
+
+  test('abort and discard resolve, and the id is free', async () => {
+    for (const end of ['abort', 'discard']) {
+      const channel = new Channel(redis);
+      const plain = clientsOf(channel, redis);
+      await leaveOpen(plain);
+      const { sender, files } = clientsOf(
+        channel,
+        between(() => plain.files.done('r1', 1)),
+      );
+      expect(await (end === 'abort' ? sender.abort('a') : files.discard(1, 'a test'))).toBe(true);
+      expect(await plain.files.numberOf('a')).toBeUndefined();
+      expect(await channel.keys()).toEqual(['file-channel', 'file-receivers']);
+    }
+  });
+
+  test('after another sender has taken the file over: the first one is refused', async () => {
+    const channel = new Channel(redis);
+    const { files, sender } = clientsOf(channel, redis);
+    await files.join('r1');
+    let isTaken = false;
+    const slow = interposed(redis, async (_, send, args) => {
+      if (args.includes('closed') && !isTaken) {
+        isTaken = true;
+        await expireLease(channel);
+        await sender.send(Buffer.from(`${TEXT}more`), { id: 'a', name: 'a' });
+        await files.done('r1', 1);
+      }
+      return send();
+    });
+    const refused = clientsOf(channel, slow).sender.send(Buffer.from(TEXT), { id: 'a', name: 'a' });
+    await expect(refused).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+  });
+});
+
+async function expireLease(channel: Channel): Promise<void> {
+  const [head] = await redis.keys(`${channel.prefix}:*:file:*`);
+  await redis.hset(head!, 'lease', 1);
+}

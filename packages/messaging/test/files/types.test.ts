@@ -1,4 +1,7 @@
+/** The entry of files: its types, what it refuses, and what it loads. */
 import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { ClientClosedError, FileChannel, FileReceiver, Files, FileSender } from '@mortise/messaging/files';
 import type { IncomingFile, SentFile } from '@mortise/messaging/files';
@@ -54,6 +57,11 @@ test('misuse is refused at construction', () => {
   }
   expect(() => new FileReceiver(redis, 'logs', '')).toThrow(RangeError);
   expect(() => new FileReceiver(redis, 'logs', 'r1', { leaseMs: 99 })).toThrow('leaseMs');
+  expect(() => new FileChannel(redis, '')).toThrow(RangeError);
+  expect(() => new FileChannel({} as never, 'a')).toThrow(TypeError);
+  for (const [option, value] of Object.entries({ holder: '', leaseMs: 1, keepMs: 1 })) {
+    expect(() => new FileChannel(redis, 'a', { [option]: value })).toThrow(option);
+  }
   const wrong: [string, object][] = [
     ['receivers', { receivers: [] }],
     ['receivers', { receivers: [''] }],
@@ -100,4 +108,26 @@ test('a sender whose client is closed fails with the exported ClientClosedError'
   const waiting = sender.received();
   own.disconnect();
   await expect(waiting).rejects.toBeInstanceOf(ClientClosedError);
+});
+
+const src = join(import.meta.dirname, '../../src');
+
+/** All modules that a module loads, itself included. */
+function loadedBy(path: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(path) || !existsSync(path)) return seen;
+  seen.add(path);
+  const imports = readFileSync(path, 'utf8').matchAll(/^(?:import|export) (?!type )[^;]*from '(\.[^']+)'/gm);
+  for (const [, target] of imports) {
+    loadedBy(join(dirname(path), target!.replace(/\.js$/, '.ts')), seen);
+  }
+  return seen;
+}
+
+test('the entry of files loads nothing of chats, and the main entry only the metrics of files', () => {
+  const loaded = (entry: string): string[] =>
+    [...loadedBy(join(src, entry))].map((path) => relative(src, path)).toSorted();
+  const shared = loaded('files/index.ts').filter((path) => !path.startsWith('files/'));
+  expect(shared).toEqual(['persist.ts', 'scripts.gen.ts']);
+  const ofFiles = loaded('index.ts').filter((path) => path.startsWith('files/'));
+  expect(ofFiles.filter((path) => path !== 'files/metrics.ts')).toEqual([]);
 });

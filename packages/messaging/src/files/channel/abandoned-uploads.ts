@@ -31,7 +31,7 @@ export class AbandonedUploads {
     const head = await readHead(redis, fileKeys);
     if (head?.state === 'closed') return false;
     if (head?.state !== 'aborted' && !(await this.#abort(id, reason))) return false;
-    await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
+    await this.#completion.freeId(number);
     const [fields, names] = (await Promise.all([
       redis.call('hkeys', [fileKeys.file]),
       redis.call('zrange', [channelKeys.receivers, 0, -1]),
@@ -71,20 +71,12 @@ export class AbandonedUploads {
       receivers: [],
       windowBytes: limits.windowBytes,
     };
-    const writer = await FileWriter.open(
-      this.#context,
-      limits,
-      file,
-      AbortSignal.timeout(LEASE_WAIT_MS),
-    ).catch((error: Error) => {
-      if (error.name === 'TimeoutError') return undefined;
-      throw error;
-    });
-    if (!writer) return false;
+    const waiting = AbortSignal.timeout(LEASE_WAIT_MS);
     try {
-      return await writer.close('aborted', reason);
-    } finally {
-      await writer.release();
+      return await FileWriter.abort(this.#context, limits, file, reason, waiting);
+    } catch (error) {
+      if (error === waiting.reason) return false;
+      throw error;
     }
   }
 }

@@ -4,10 +4,10 @@
  * and each call renews it. A separate call acks the bytes that were read.
  */
 import type { RedisClient } from '@mortise/redis';
-import { decodeName, encodeName, requireInteger, requireName } from '@mortise/redis';
+import { encodeName, requireInteger, requireName } from '@mortise/redis';
 import { ChannelRefusedError, FileAbortedError, FileUnreadableError, ReceiverBusyError } from '../errors.js';
 import type { FilesKeys } from '../keys.js';
-import { fileAck, fileJoin, channelJoin, channelLeave, channelReceive } from '../../scripts.gen.js';
+import { fileAck, fileJoin, channelJoin, channelLeave } from '../../scripts.gen.js';
 import { locate } from './chunk-locator.js';
 import { decodePosition, encodePosition } from '../chunk.js';
 import { AbandonedUploads } from './abandoned-uploads.js';
@@ -17,11 +17,14 @@ import type { FileHead } from '../file-head.js';
 import { chunkKeys, readHead } from '../file-head.js';
 import type { FileId, FilesContext } from '../context.js';
 import { filesContext, RECHECK_MS } from '../context.js';
-import type { ChannelReceiver, ListedEntry, ListedFile, SentUnderId } from '../listed-file.js';
+import type { ListedEntry, ListedFile, SentUnderId } from '../listed-file.js';
 import { entryOf, fileOf } from '../listed-file.js';
 import type { FileChannelOptions, ListFilesOptions } from '../options.js';
 import { MAX_LISTED, MAX_RECEIVERS, resolveFileChannelOptions, resolveListOptions } from '../options.js';
+import { leaseReceiver } from '../receive/lease-receiver.js';
 import { Completion } from '../completion.js';
+import type { ChannelReceiver } from '../receivers.js';
+import { receiversOf } from '../receivers.js';
 
 /** A listed file. A number alone may mean another file after the channel was forgotten and created again. */
 export type FileRef = number | { readonly number: number; readonly epoch: string };
@@ -41,7 +44,7 @@ export class FileChannel {
     this.#holder = holder;
     this.#leaseMs = leaseMs;
     this.#keepMs = keepMs;
-    this.#completion = new Completion(this.#context, this.#keepMs);
+    this.#completion = new Completion(this.#context);
     this.#discarded = new AbandonedUploads(this.#context, this.#completion, this.#keepMs);
   }
 
@@ -82,16 +85,7 @@ export class FileChannel {
 
   /** The receivers of the channel, sorted by name. Two commands in one round trip. */
   async receivers(): Promise<ChannelReceiver[]> {
-    const { redis, channelKeys } = this.#context;
-    const [[seconds], leases] = (await Promise.all([
-      redis.call('time', []),
-      redis.call('zrange', [channelKeys.receivers, 0, -1, 'WITHSCORES']),
-    ])) as [[string], (string | [string, string])[]];
-    const flat = leases.flat();
-    return Array.from({ length: flat.length / 2 }, (_, index) => ({
-      receiver: decodeName(flat[2 * index]!),
-      isActive: Number(flat[2 * index + 1]) > Number(seconds) * 1_000,
-    })).toSorted((a, b) => (a.receiver < b.receiver ? -1 : 1));
+    return receiversOf(this.#context);
   }
 
   /**
@@ -196,7 +190,7 @@ export class FileChannel {
     const chunks = chunkKeys(keys, head.writers, head.freed, position.chunk);
     const reply = await fileAck.run(
       redis,
-      { file: keys.file, cursors: keys.cursors, events: keys.events, chunks },
+      { ...keys, chunks },
       {
         publish: hub.publishCommand,
         receiver: name,
@@ -239,7 +233,7 @@ export class FileChannel {
 
   /** No more files: see `FileSender.end`. */
   async end(): Promise<void> {
-    await this.#completion.remove([], true);
+    await this.#completion.end(this.#keepMs);
   }
 
   /**
@@ -312,22 +306,23 @@ export class FileChannel {
     return fileOf(entry, head);
   }
 
-  async #lease(receiver: string): Promise<{ token: number; isEnded: boolean; entries: ListedEntry[] }> {
-    const { redis, channel, channelKeys } = this.#context;
-    const [answer, first, isEnded, , , , ...rest] = (await channelReceive.run(redis, channelKeys, {
-      receiver: encodeName(requireName('receiver', receiver)),
+  async #lease(
+    receiver: string,
+  ): Promise<{ token: number; isEnded: boolean; entries: readonly ListedEntry[] }> {
+    const lease = await leaseReceiver(this.#context, requireName('receiver', receiver), {
       holder: this.#holder,
       token: 0,
       leaseMs: this.#leaseMs,
       limit: MAX_LISTED,
-    })) as [string, ...(string | number)[]];
-    if (answer === 'ended') return { token: 0, isEnded: true, entries: [] };
-    if (answer === 'busy') throw new ReceiverBusyError(channel, receiver, Number(first));
-    if (answer !== 'held') throw new ChannelRefusedError('ERR_UNKNOWN_RECEIVER', channel, { receiver });
-    const entries = Array.from({ length: rest.length / 2 }, (_, index) =>
-      entryOf(Number(rest[2 * index]), String(rest[2 * index + 1])),
-    );
-    return { token: Number(first), isEnded: isEnded === 1 && entries.length === 0, entries };
+    });
+    if (lease.answer === 'ended') return { token: 0, isEnded: true, entries: [] };
+    const { channel } = this.#context;
+    if (lease.answer === 'busy') throw new ReceiverBusyError(channel, receiver, lease.ms);
+    if (lease.answer !== 'held') {
+      throw new ChannelRefusedError('ERR_UNKNOWN_RECEIVER', channel, { receiver });
+    }
+    const { token, isEnded, files } = lease;
+    return { token, isEnded: isEnded && files.length === 0, entries: files };
   }
 }
 

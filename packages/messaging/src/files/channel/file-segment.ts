@@ -1,6 +1,7 @@
 /** The bytes of a file from an offset on, which `FileChannel` reads for a receiver. */
-import { Loop } from '@mortise/redis';
+import type { Loop } from '@mortise/redis';
 import { ChunkReader } from '../receive/chunk-reader.js';
+import { leaseRenewal } from '../receive/lease-receiver.js';
 import type { FilesContext } from '../context.js';
 import type { Reading } from '../receive/reading.js';
 
@@ -24,17 +25,7 @@ export class FileSegment {
     renew: () => Promise<unknown>,
   ): Promise<FileSegment> {
     const reader = await ChunkReader.open(context, reading);
-    let isDue = false;
-    const renewal = new Loop(
-      'mortise file segment',
-      async () => {
-        if (isDue) await renew();
-        isDue = true;
-        return leaseMs / 3;
-      },
-      // Acks without a lease are refused anyway.
-      { onError: () => undefined },
-    );
+    const renewal = leaseRenewal('mortise file segment', leaseMs, renew);
     renewal.start();
     return new FileSegment(reader, renewal);
   }

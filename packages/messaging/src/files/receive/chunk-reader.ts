@@ -137,12 +137,7 @@ export class ChunkReader {
       async () =>
         (await fileAck.run(
           redis,
-          {
-            file: this.#keys.file,
-            cursors: this.#keys.cursors,
-            events: this.#keys.events,
-            chunks: chunkKeys(this.#keys, this.#head.writers, this.#freed, to),
-          },
+          { ...this.#keys, chunks: chunkKeys(this.#keys, this.#head.writers, this.#freed, to) },
           {
             publish: hub.publishCommand,
             receiver: encodeName(receiver),

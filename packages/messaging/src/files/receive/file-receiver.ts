@@ -1,32 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { ArgumentTypeError, disposable, encodeName, LeaseLostError, Loop, requireName } from '@mortise/redis';
+import { ArgumentTypeError, disposable, LeaseLostError, requireName } from '@mortise/redis';
 import { ChannelRefusedError } from '../errors.js';
 import { persisted } from '../../persist.js';
-import { channelReceive } from '../../scripts.gen.js';
 import { FileUpdates } from '../file-updates.js';
 import type { FilesContext } from '../context.js';
 import { filesContext, RECHECK_MS } from '../context.js';
 import { IncomingFile } from './incoming-file.js';
-import { entryOf } from '../listed-file.js';
+import { leaseReceiver, leaseRenewal } from './lease-receiver.js';
 import type { FileReceiverOptions, FilesOptions } from '../options.js';
 import { checkSignalOption, resolveFileReceiverOptions } from '../options.js';
-import type { ReceiverLease } from './receiver-lease.js';
 import { Completion } from '../completion.js';
-
-type Look =
-  | { readonly answer: 'absent' | 'unknown' | 'lost' | 'ended' }
-  | { readonly answer: 'busy'; readonly ms: number }
-  | {
-      readonly answer: 'held';
-      readonly token: number;
-      readonly isEnded: boolean;
-      readonly passed: readonly number[];
-      readonly epoch: string;
-      readonly until: number;
-      readonly number: number | undefined;
-      readonly entry: string;
-    };
 
 /** A receiver of a channel. One process at a time may use its name; each receiver gets every file. */
 export class FileReceiver {
@@ -75,17 +59,7 @@ export class FileReceiver {
         if (isOver || !(await renew())) throw this.#lostError();
       },
     };
-    let isDue = false;
-    const renewal = new Loop(
-      'mortise file receiver',
-      async () => {
-        // The lease was just acquired, so the first step renews nothing.
-        if (isDue) await renew();
-        isDue = true;
-        return this.#leaseMs / 3;
-      },
-      { onError: () => undefined },
-    );
+    const renewal = leaseRenewal('mortise file receiver', this.#leaseMs, renew);
     let updates: FileUpdates | undefined;
     try {
       signal?.throwIfAborted();
@@ -107,8 +81,10 @@ export class FileReceiver {
         token = look.token;
         lease.until = look.until;
         renewal.start();
-        if (look.number !== undefined) {
-          const file = this.#fileOf(look.number, look.entry, token, lease, ending);
+        const [entry] = look.files;
+        if (entry) {
+          const reading = { ...entry, receiver: this.#receiver, token, signal: ending };
+          const file = new IncomingFile(this.#context, reading, lease);
           yield file;
           if (!file.isFinished) {
             throw new ArgumentTypeError(
@@ -131,44 +107,13 @@ export class FileReceiver {
     return new LeaseLostError(`receiver "${this.#receiver}" of channel "${this.#context.channel}"`);
   }
 
-  #fileOf(
-    number: number,
-    entry: string,
-    token: number,
-    lease: ReceiverLease,
-    signal: AbortSignal,
-  ): IncomingFile {
-    const reading = { ...entryOf(number, entry), receiver: this.#receiver, token, signal };
-    return new IncomingFile(this.#context, reading, lease);
-  }
-
   /** Completes files that an earlier process of this name was done with, and had not freed when it died. */
   async #finishPassed(numbers: readonly number[], epoch: string): Promise<void> {
-    const completion = new Completion(this.#context, 0);
+    const completion = new Completion(this.#context);
     for (const number of numbers) await completion.finish({ number, epoch }, [], '');
   }
 
-  async #look(token: number, leaseMs: number): Promise<Look> {
-    const { redis, channelKeys } = this.#context;
-    const reply = (await channelReceive.run(redis, channelKeys, {
-      receiver: encodeName(this.#receiver),
-      holder: this.#holder,
-      token,
-      leaseMs,
-      limit: 1,
-    })) as [string, ...(string | number)[]];
-    const [answer, first, isEnded, passed, epoch, until, number, entry] = reply;
-    if (answer === 'busy') return { answer, ms: Number(first) };
-    if (answer !== 'held') return { answer: answer as 'absent' };
-    return {
-      answer,
-      token: Number(first),
-      isEnded: isEnded === 1,
-      passed: passed === '' ? [] : String(passed).split(',').map(Number),
-      epoch: String(epoch),
-      until: Number(until),
-      number: number === undefined ? undefined : Number(number),
-      entry: String(entry ?? ''),
-    };
+  #look(token: number, leaseMs: number): ReturnType<typeof leaseReceiver> {
+    return leaseReceiver(this.#context, this.#receiver, { holder: this.#holder, token, leaseMs, limit: 1 });
   }
 }

@@ -15,6 +15,7 @@ const HAS_EXTRA = 4;
 const HAS_NAME = 8;
 const HAS_COMMENT = 16;
 const RESERVED = 0xe0;
+const DAMAGED_HEADER = 'the header of a member is damaged';
 
 /** Both counted from where reading began. */
 export type OnMember = (endsAt: number, textBytes: number) => void;
@@ -38,12 +39,9 @@ export async function* gunzip(
         yield block;
       }
       const trailer = await input.take(TRAILER_BYTES);
-      if (trailer.readUInt32LE(0) !== crc)
-        throw new FileUnreadableError('ERR_FILE_CORRUPT', name, { problem: 'the CRC of its text is wrong' });
+      if (trailer.readUInt32LE(0) !== crc) throw corrupt(name, 'the CRC of its text is wrong');
       if (trailer.readUInt32LE(4) !== memberBytes % 2 ** 32) {
-        throw new FileUnreadableError('ERR_FILE_CORRUPT', name, {
-          problem: 'the length of its text is wrong',
-        });
+        throw corrupt(name, 'the length of its text is wrong');
       }
       textBytes += memberBytes;
       onMember(input.bytes, textBytes);
@@ -139,18 +137,12 @@ class GzipInput {
     const [first, second, method] = seen[0]!;
     if (first !== 0x1f || second !== 0x8b) {
       const problem = isFirst ? 'it is not gzip' : 'it has bytes after its last member that are not gzip';
-      throw new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, { problem });
+      throw corrupt(this.#name, problem);
     }
-    if (method !== 8)
-      throw new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, {
-        problem: 'its compression is unknown',
-      });
+    if (method !== 8) throw corrupt(this.#name, 'its compression is unknown');
     seen.push(await this.take(7));
     const flags = seen[1]![0]!;
-    if (flags & RESERVED)
-      throw new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, {
-        problem: 'the header of a member is damaged',
-      });
+    if (flags & RESERVED) throw corrupt(this.#name, DAMAGED_HEADER);
     if (flags & HAS_EXTRA) {
       const length = await this.take(2);
       seen.push(length, await this.take(length.readUInt16LE(0)));
@@ -159,11 +151,7 @@ class GzipInput {
     if (flags & HAS_COMMENT) seen.push(await this.#text());
     if (!(flags & HAS_CRC)) return;
     const crc = crc32(Buffer.concat(seen)) & 0xffff;
-    if ((await this.take(2)).readUInt16LE(0) !== crc) {
-      throw new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, {
-        problem: 'the header of a member is damaged',
-      });
-    }
+    if ((await this.take(2)).readUInt16LE(0) !== crc) throw corrupt(this.#name, DAMAGED_HEADER);
   }
 
   /** Up to and including a zero byte. */
@@ -180,18 +168,14 @@ class GzipInput {
       }
       bytes += piece.length;
     }
-    throw new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, {
-      problem: 'the header of a member is damaged',
-    });
+    throw corrupt(this.#name, DAMAGED_HEADER);
   }
 
   /** Turns an error of Node's zlib into ERR_FILE_CORRUPT; others stay unchanged. */
   errorOf(error: unknown): unknown {
     const { code, message } = error as { code?: unknown; message: string };
     if (typeof code !== 'string' || !code.startsWith('Z_')) return error;
-    return code === 'Z_BUF_ERROR'
-      ? this.#truncated()
-      : new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, { problem: message });
+    return code === 'Z_BUF_ERROR' ? this.#truncated() : corrupt(this.#name, message);
   }
 
   async end(): Promise<void> {
@@ -199,6 +183,10 @@ class GzipInput {
   }
 
   #truncated(): FileUnreadableError {
-    return new FileUnreadableError('ERR_FILE_CORRUPT', this.#name, { problem: 'it is truncated' });
+    return corrupt(this.#name, 'it is truncated');
   }
+}
+
+function corrupt(name: string, problem: string): FileUnreadableError {
+  return new FileUnreadableError('ERR_FILE_CORRUPT', name, { problem });
 }

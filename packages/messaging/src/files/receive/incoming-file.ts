@@ -3,14 +3,13 @@ import { Readable } from 'node:stream';
 import { ArgumentTypeError, disposable, LeaseLostError } from '@mortise/redis';
 import { FileForgottenError, FileUnreadableError } from '../errors.js';
 import { ChunkReader } from './chunk-reader.js';
-import type { FilesContext } from '../context.js';
+import type { FileId, FilesContext } from '../context.js';
 import { gunzip } from './gunzip.js';
 import { LineReader } from './line-reader.js';
 import { MemberEnds } from './member-ends.js';
 import type { ReadLimits, ReadOptions } from '../options.js';
 import { resolveReadOptions } from '../options.js';
-import type { Reading } from './reading.js';
-import type { ReceiverLease } from './receiver-lease.js';
+import type { Reading, ReceiverLease } from './reading.js';
 import type { Completed } from '../completion.js';
 import { Completion } from '../completion.js';
 import { wholeLines } from './whole-lines.js';
@@ -19,13 +18,9 @@ import { wholeLines } from './whole-lines.js';
 const ACK_CHUNKS = 2;
 
 /** A file of `FileReceiver.files`. Read it once, by `blocks`, `lines` or `stream`; then call `done` or `fail`. */
-export class IncomingFile {
+export class IncomingFile implements FileId {
   readonly name: string;
-  /** Its number in the channel, from 1. */
   readonly number: number;
-  /**
-   * The epoch of the channel, which changes when the channel is forgotten and created again; numbers then start at 1 again.
-   */
   readonly epoch: string;
   /**
    * Unique: 12 random characters from the `send` that listed the file; later writers keep them. A number, in contrast, is
@@ -151,8 +146,8 @@ export class IncomingFile {
   }
 
   async #finish(): Promise<Completed> {
-    const { receiver, token, keepMs } = this.#reading;
-    const completed = await new Completion(this.#context, keepMs).finish(this, [receiver], token);
+    const { receiver, token } = this.#reading;
+    const completed = await new Completion(this.#context).finish(this, [receiver], token);
     if (completed === 'lost')
       throw new LeaseLostError(`receiver "${receiver}" of channel "${this.#context.channel}"`);
     this.#isFinished = true;

@@ -1,10 +1,5 @@
+import type { Position } from '../chunk.js';
 import { CHUNK_HEADER_BYTES } from '../chunk.js';
-
-/** A byte of the file: the chunk, and the byte in it. */
-interface ChunkPosition {
-  readonly chunk: number;
-  readonly bytes: number;
-}
 
 interface ReadChunk {
   readonly index: number;
@@ -15,12 +10,9 @@ interface ReadChunk {
 
 /** The chunks that were read since the cursor, in order, without their bytes. */
 export class ReadChunks {
-  readonly begin: ChunkPosition;
   readonly #chunks: ReadChunk[] = [];
 
-  constructor(begin: ChunkPosition) {
-    this.begin = begin;
-  }
+  constructor(readonly begin: Position) {}
 
   get isEmpty(): boolean {
     return this.#chunks.length === 0;
@@ -40,7 +32,7 @@ export class ReadChunks {
   }
 
   /** Where an offset of the file is; after the last chunk for a later one. */
-  positionOf(offset: number): ChunkPosition {
+  positionOf(offset: number): Position {
     for (const { index, offset: first, bytes } of this.#chunks) {
       if (offset < first + bytes) return { chunk: index, bytes: Math.max(0, offset - first) };
     }

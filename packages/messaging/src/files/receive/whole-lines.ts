@@ -11,13 +11,13 @@ export async function* wholeLines(
   name: string,
   maxLineBytes: number,
 ): AsyncGenerator<Buffer> {
+  const tooLong = (): FileUnreadableError =>
+    new FileUnreadableError('ERR_LINE_TOO_LONG', name, { maxBytes: maxLineBytes });
   let carried: Buffer[] = [];
   let carriedBytes = 0;
   for await (const block of blocks) {
     const first = block.indexOf(LINE_FEED);
-    if (carriedBytes + (first < 0 ? block.length : first) > maxLineBytes) {
-      throw new FileUnreadableError('ERR_LINE_TOO_LONG', name, { maxBytes: maxLineBytes });
-    }
+    if (carriedBytes + (first < 0 ? block.length : first) > maxLineBytes) throw tooLong();
     let from = 0;
     if (first >= 0 && carriedBytes > 0) {
       from = first + 1;
@@ -28,26 +28,25 @@ export async function* wholeLines(
     const end = block.lastIndexOf(LINE_FEED) + 1;
     if (end > from) {
       const lines = block.subarray(from, end);
-      checkLengths(lines, name, maxLineBytes);
+      if (hasLonger(lines, maxLineBytes)) throw tooLong();
       yield lines;
       from = end;
     }
     if (from < block.length) {
       carried.push(block.subarray(from));
       carriedBytes += block.length - from;
-      if (carriedBytes > maxLineBytes)
-        throw new FileUnreadableError('ERR_LINE_TOO_LONG', name, { maxBytes: maxLineBytes });
+      if (carriedBytes > maxLineBytes) throw tooLong();
     }
   }
   if (carriedBytes > 0) yield Buffer.concat(carried, carriedBytes);
 }
 
-function checkLengths(lines: Buffer, name: string, maxLineBytes: number): void {
-  if (lines.length - 1 <= maxLineBytes) return;
+function hasLonger(lines: Buffer, maxLineBytes: number): boolean {
+  if (lines.length - 1 <= maxLineBytes) return false;
   for (let from = 0; from < lines.length;) {
     const end = lines.indexOf(LINE_FEED, from);
-    if (end - from > maxLineBytes)
-      throw new FileUnreadableError('ERR_LINE_TOO_LONG', name, { maxBytes: maxLineBytes });
+    if (end - from > maxLineBytes) return true;
     from = end + 1;
   }
+  return false;
 }

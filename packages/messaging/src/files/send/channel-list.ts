@@ -6,11 +6,10 @@ import { FILE_WAITS } from '../metrics.js';
 import { DeadReceivers } from './dead-receivers.js';
 import { FileUpdates } from '../file-updates.js';
 import type { FileId, FilesContext } from '../context.js';
-import { RECHECK_MS } from '../context.js';
+import { randomId, RECHECK_MS } from '../context.js';
 import type { FileSenderLimits } from '../options.js';
 import { MAX_LISTED } from '../options.js';
 import type { WantedFile } from './sent-file.js';
-import { randomId } from '../context.js';
 import type { SentFiles } from './sent-files.js';
 import { REMEMBERED } from './sent-files.js';
 import type { Completion } from '../completion.js';
@@ -117,12 +116,6 @@ export class ChannelList {
       id: isKept ? encodeName(id) : '',
       what: `${sha256 ?? ''} ${name}`,
     });
-  }
-
-  /** Frees the id of an aborted file. One command. */
-  async free({ number }: FileId): Promise<void> {
-    const { redis, channelKeys } = this.#context;
-    await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
   }
 
   /** Calls `ask` again whenever the channel changes, and after a bounded time, until there is an answer. */

@@ -28,10 +28,7 @@ local head, files, listed, done, receivers, sent, events = KEYS[1], KEYS[2], KEY
 local publish, id, name, reserve, budget = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local maxListed, remembered, keepMs, newEpoch, newFileId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
 
-local names = {}
-for i = 11, #ARGV do
-  names[#names + 1] = ARGV[i]
-end
+local names = { unpack(ARGV, 11) }
 local epoch = redis.call('HGET', head, 'epoch')
 local number = redis.call('ZSCORE', files, id)
 if number and redis.call('HEXISTS', listed, number) == 0 then

@@ -2,11 +2,11 @@
  * Receivers without a lease that hold a sender up: they never came, or their process died. A restarted process may acquire
  * its lease again shortly after it ended, so there is a grace period, by the clock of the waiting process.
  */
-import { decodeName } from '@mortise/redis';
 import { ChannelRefusedError } from '../errors.js';
 import type { FilesContext } from '../context.js';
 import type { FileSenderLimits } from '../options.js';
 import type { Completion } from '../completion.js';
+import { receiversOf } from '../receivers.js';
 
 export class DeadReceivers {
   readonly #context: FilesContext;
@@ -40,21 +40,15 @@ export class DeadReceivers {
   }
 
   async #dead(): Promise<string[]> {
-    const { redis, channelKeys } = this.#context;
-    const [[seconds], leases] = (await Promise.all([
-      redis.call('time', []),
-      redis.call('zrange', [channelKeys.receivers, 0, -1, 'WITHSCORES']),
-    ])) as [[string], (string | [string, string])[]];
-    const flat = leases.flat();
+    const receivers = await receiversOf(this.#context);
     const now = performance.now();
     const dead: string[] = [];
-    for (let index = 0; index < flat.length; index += 2) {
-      const name = decodeName(flat[index]!);
-      if (Number(flat[index + 1]) > Number(seconds) * 1_000) this.#missingSince.delete(name);
+    for (const { receiver, isActive } of receivers) {
+      if (isActive) this.#missingSince.delete(receiver);
       else {
-        const since = this.#missingSince.get(name) ?? now;
-        this.#missingSince.set(name, since);
-        if (now - since >= this.#limits.graceMs) dead.push(name);
+        const since = this.#missingSince.get(receiver) ?? now;
+        this.#missingSince.set(receiver, since);
+        if (now - since >= this.#limits.graceMs) dead.push(receiver);
       }
     }
     return dead;

@@ -69,7 +69,7 @@ export class FileSender {
     const context = filesContext(redis, channel, options);
     this.#context = context;
     this.#limits = limits;
-    this.#completion = new Completion(context, limits.keepMs);
+    this.#completion = new Completion(context);
     this.#sent = new SentFiles(context, this.#completion, limits.keepMs);
     this.#list = new ChannelList(context, limits, this.#completion, this.#sent);
     this.#transfer = new Transfer(context, limits, this.#list, this.#completion, this.#sent);
@@ -149,7 +149,7 @@ export class FileSender {
    */
   async end(): Promise<void> {
     await this.#sent.complete(undefined);
-    await this.#completion.remove([], true);
+    await this.#completion.end(this.#limits.keepMs);
   }
 
   /**
@@ -258,14 +258,11 @@ export class FileSender {
       receivers: this.#limits.receivers,
       windowBytes: this.#limits.windowBytes,
     };
-    const writer = await FileWriter.open(this.#context, this.#limits, file, signal);
-    if (!writer) return false;
     try {
-      const isAborted = await writer.close('aborted', reason);
-      if (isAborted) await this.#list.free(file);
+      const isAborted = await FileWriter.abort(this.#context, this.#limits, file, reason, signal);
+      if (isAborted) await this.#completion.freeId(file.number);
       return isAborted;
     } finally {
-      await writer.release();
       // Receivers that were done before it was opened have a cursor again.
       await this.#completion.finish(file, [], '');
     }

@@ -14,10 +14,10 @@ import type { SealedChunk } from './chunk-pipeline.js';
 import type { FileKeys } from '../keys.js';
 import { fileClose, fileCommit, fileOpen, fileRenew } from '../../scripts.gen.js';
 import { CHUNK_HEADER_BYTES, writeHeader } from '../chunk.js';
-import { LINGER_MS } from '../completion.js';
 import { FileUpdates } from '../file-updates.js';
 import type { FileHead } from '../file-head.js';
 import { chunkKeys, readHead } from '../file-head.js';
+import { isForgotten, wasEnded } from '../file-status.js';
 import type { FileId, FilesContext } from '../context.js';
 import type { FileSenderLimits } from '../options.js';
 
@@ -33,8 +33,8 @@ interface WrittenFile extends FileId {
   readonly name: string;
   readonly windowBytes: number;
   readonly receivers: readonly string[];
-  /** Whether a failover has lost the file's entry. Undefined: not checked. */
-  readonly isForgotten?: (() => Promise<boolean>) | undefined;
+  /** With it, the writer notices when a failover has lost the file's entry. */
+  readonly id?: string;
 }
 
 export class FileWriter {
@@ -51,18 +51,16 @@ export class FileWriter {
   #sealed = { chunks: 0, bytes: 0, crc: 0, stored: 0 };
   readonly #context: FilesContext;
   readonly #limits: FileSenderLimits;
-  readonly #name: string;
+  readonly #file: WrittenFile;
   readonly #keys: FileKeys;
   readonly #updates: FileUpdates;
   readonly #renewal: Loop;
   readonly #pipeline: ChunkPipeline;
   readonly #signal: AbortSignal | undefined;
-  readonly #isForgotten: WrittenFile['isForgotten'];
   readonly #ending = new AbortController();
   /** Each writer has another one, so that a repeated `file.open` is not refused as another writer's. */
   readonly #holder = randomUUID();
   #token = 0;
-  #windowBytes = 0;
   #stored = 0;
   #failure: Error | undefined;
   #committedAt = 0;
@@ -73,21 +71,19 @@ export class FileWriter {
   private constructor(
     context: FilesContext,
     limits: FileSenderLimits,
-    name: string,
-    { number, fileId, isForgotten }: FileId & Pick<WrittenFile, 'isForgotten'>,
+    file: WrittenFile,
     updates: FileUpdates,
     signal: AbortSignal | undefined,
   ) {
     this.#context = context;
     this.#limits = limits;
-    this.#name = name;
-    this.#keys = context.keys.file(context.channel, number, fileId);
-    this.#isForgotten = isForgotten;
+    this.#file = file;
+    this.#keys = context.keys.file(context.channel, file.number, file.fileId);
     this.#updates = updates;
     this.#signal = signal;
     this.#pipeline = new ChunkPipeline({
       send: async (chunk) => this.#send(chunk),
-      resend: async (chunk) => this.#resend(chunk),
+      resend: async (chunk) => this.#persist(() => this.#send(chunk)),
       isMissing: (reply) => reply === NOT_STORED,
       confirm: (chunk, reply) => this.#confirm(chunk, reply),
       fail: (reason) => this.#ending.abort(reason),
@@ -108,20 +104,35 @@ export class FileWriter {
   ): Promise<FileWriter | undefined> {
     const { events } = context.keys.file(context.channel, file.number, file.fileId);
     const updates = await FileUpdates.open(context.hub, events);
-    const writer = new FileWriter(context, limits, file.name, file, updates, signal);
+    const writer = new FileWriter(context, limits, file, updates, signal);
+    let isOpen = false;
     try {
-      const isOpen = await writer.#open(file, waiting);
-      if (isOpen) return writer;
-      updates.close();
-      return undefined;
-    } catch (error) {
-      updates.close();
-      throw error;
+      isOpen = await writer.#open(waiting);
+      return isOpen ? writer : undefined;
+    } finally {
+      if (!isOpen) updates.close();
     }
   }
 
-  async #open({ receivers, windowBytes }: WrittenFile, signal?: AbortSignal): Promise<boolean> {
+  /** Gives a file up, as soon as no writer has its lease. Returns false if it had ended before. */
+  static async abort(
+    context: FilesContext,
+    limits: FileSenderLimits,
+    file: WrittenFile,
+    reason: string,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const writer = await FileWriter.open(context, limits, file, signal);
+    try {
+      return (await writer?.close('aborted', reason)) ?? false;
+    } finally {
+      await writer?.release();
+    }
+  }
+
+  async #open(signal: AbortSignal | undefined): Promise<boolean> {
     const { redis } = this.#context;
+    const { receivers, windowBytes } = this.#file;
     for (;;) {
       // Set before the read, so that messages during it count.
       this.#updates.isStale = false;
@@ -132,8 +143,7 @@ export class FileWriter {
       const [answer, detail] = (await fileOpen.run(
         redis,
         {
-          file: this.#keys.file,
-          cursors: this.#keys.cursors,
+          ...this.#keys,
           next: this.#keys.chunk(token + 1, chunks),
           before: this.#keys.chunk(token, chunks),
         },
@@ -149,7 +159,6 @@ export class FileWriter {
         },
       )) as [string, number];
       if (answer === 'held') {
-        this.#windowBytes = windowBytes;
         this.#take(head, detail);
         return true;
       }
@@ -166,18 +175,14 @@ export class FileWriter {
   }
 
   #take(head: FileHead | undefined, token: number): void {
+    const { chunks = 0, bytes = 0, stored = 0, crc = 0, freedBytes = 0 } = (head ?? {}) as Partial<FileHead>;
     this.#token = token;
     this.isNew = head === undefined;
-    this.chunks = head?.chunks ?? 0;
-    this.bytes = head?.bytes ?? 0;
-    this.#stored = head?.stored ?? 0;
-    this.#sealed = {
-      chunks: this.chunks,
-      bytes: this.bytes,
-      crc: head?.crc ?? 0,
-      stored: this.#stored,
-    };
-    this.#updates.freedBytes = Math.max(this.#updates.freedBytes, head?.freedBytes ?? 0);
+    this.chunks = chunks;
+    this.bytes = bytes;
+    this.#stored = stored;
+    this.#sealed = { chunks, bytes, crc, stored };
+    this.#updates.freedBytes = Math.max(this.#updates.freedBytes, freedBytes);
     this.#committedAt = performance.now();
     this.#renewal.start();
   }
@@ -194,13 +199,13 @@ export class FileWriter {
 
   /** Whether a chunk of this size, header included, fits into the window. */
   hasRoomFor(bytes: number): boolean {
-    return this.#sealed.stored - this.#updates.freedBytes + bytes <= this.#windowBytes;
+    return this.#sealed.stored - this.#updates.freedBytes + bytes <= this.#file.windowBytes;
   }
 
   /** Resolves when chunks may have been freed; after `ms` at the latest. */
   async waitForRoom(ms: number, signal?: AbortSignal): Promise<void> {
     await this.#updates.wait(ms, signal);
-    this.throwIfLost();
+    this.#throwIfLost();
   }
 
   /** Aborted when writing cannot continue, with the error that `write` throws as its reason. */
@@ -213,7 +218,7 @@ export class FileWriter {
     return this.#failure !== undefined;
   }
 
-  throwIfLost(): void {
+  #throwIfLost(): void {
     if (this.#failure) throw this.#failure;
   }
 
@@ -223,7 +228,7 @@ export class FileWriter {
    * earlier chunks.
    */
   async write(chunk: Buffer): Promise<void> {
-    this.throwIfLost();
+    this.#throwIfLost();
     const crc = writeHeader(chunk, this.#sealed.bytes, this.#sealed.crc);
     const bytes = chunk.length - CHUNK_HEADER_BYTES;
     const index = this.#sealed.chunks;
@@ -251,10 +256,6 @@ export class FileWriter {
     this.onCommitted(chunk.value);
   }
 
-  async #resend(chunk: SealedChunk): Promise<number> {
-    return this.#persist(() => this.#send(chunk));
-  }
-
   #persist<Result>(act: () => Promise<Result>): Promise<Result> {
     return persisted(this.#context.redis, this.#signal, act, () => !this.#isReleased);
   }
@@ -264,11 +265,9 @@ export class FileWriter {
     const { redis, hub } = this.#context;
     const { leaseMs, keepMs } = this.#limits;
     const keys = {
-      file: this.#keys.file,
-      cursors: this.#keys.cursors,
+      ...this.#keys,
       chunk: this.#keys.chunk(this.#token, index),
       next: this.#keys.chunk(this.#token, index + 1),
-      events: this.#keys.events,
     };
     const [isSet, committed] = await Promise.allSettled([
       redis.call('set', [keys.chunk, value, 'XX', 'PX', keepMs]),
@@ -292,41 +291,42 @@ export class FileWriter {
   }
 
   /**
-   * Ends the file: complete, with its SHA-256, or aborted, with a reason. Returns false if it had ended before. Throws
-   * ERR_LEASE_LOST, and ERR_FILE_FORGOTTEN for a complete file.
+   * Ends the file: complete, with its SHA-256, or aborted, with a reason. Returns false if it had ended before. Repeating it
+   * after a lost reply is safe, also if the receivers were done meanwhile. Throws ERR_LEASE_LOST, and ERR_FILE_FORGOTTEN for
+   * a complete file.
    */
   async close(state: 'closed' | 'aborted', detail: string): Promise<boolean> {
     await this.#pipeline.quiet();
     const { redis, hub } = this.#context;
-    const check = state === 'closed' ? this.#isForgotten?.() : undefined;
     // Without an answer, the file counts as listed.
-    const forgotten = check?.catch(() => false);
+    const forgotten = state === 'closed' ? this.#isForgotten().catch(() => false) : false;
     const reply = await this.#persist(async () => {
       const head = state === 'aborted' ? await readHead(redis, this.#keys) : undefined;
       const stored = head ? chunkKeys(this.#keys, head.writers, head.freed, head.chunks) : [];
       return (await fileClose.run(
         redis,
-        {
-          file: this.#keys.file,
-          cursors: this.#keys.cursors,
-          events: this.#keys.events,
-          chunks: [this.#keys.chunk(this.#token, head?.chunks ?? this.chunks), ...stored],
-        },
+        { ...this.#keys, chunks: [this.#keys.chunk(this.#token, head?.chunks ?? this.chunks), ...stored] },
         {
           publish: hub.publishCommand,
           token: this.#token,
           state,
           detail,
           keepMs: this.#limits.keepMs,
-          lingerMs: LINGER_MS,
         },
       )) as number;
     });
-    if (reply === LOST && !this.isUnread) this.#throwRefused(LOST);
+    const isGone =
+      reply === LOST && (await this.#persist(() => wasEnded(this.#context, this.#file, state, detail)));
+    if (reply === LOST && !isGone && !this.isUnread) this.#throwRefused(LOST);
     this.#isEnded = true;
-    this.isUnread ||= reply === UNNEEDED;
-    if (await forgotten) this.#fail(new FileForgottenError(this.#name));
-    return reply > 0;
+    this.isUnread ||= reply === UNNEEDED || isGone;
+    if (await forgotten) this.#fail(new FileForgottenError(this.#file.name));
+    return reply > 0 || isGone;
+  }
+
+  async #isForgotten(): Promise<boolean> {
+    const { id } = this.#file;
+    return id !== undefined && isForgotten(this.#context, this.#file, id);
   }
 
   /** Releases the lease, so that another writer can continue at once. Ignores errors. */
@@ -344,10 +344,10 @@ export class FileWriter {
     const dueMs = this.#committedAt + everyMs - performance.now();
     if (dueMs > 0) return dueMs;
     const reply = await this.#lease(this.#limits.leaseMs);
-    const isForgotten = reply >= 0 && (await this.#isForgotten?.());
-    if (reply < 0 || isForgotten) {
+    const hasForgotten = reply >= 0 && (await this.#isForgotten());
+    if (reply < 0 || hasForgotten) {
       try {
-        if (isForgotten) this.#fail(new FileForgottenError(this.#name));
+        if (hasForgotten) this.#fail(new FileForgottenError(this.#file.name));
         else this.#throwRefused(reply);
       } catch {
         // The sender gets the error from its next call.
@@ -381,8 +381,8 @@ export class FileWriter {
     if (reply !== UNREAD && reply !== ENDED) {
       this.#fail(
         reply === NOT_STORED
-          ? new FileForgottenError(this.#name)
-          : new LeaseLostError(`file "${this.#name}" of channel "${this.#context.channel}"`),
+          ? new FileForgottenError(this.#file.name)
+          : new LeaseLostError(`file "${this.#file.name}" of channel "${this.#context.channel}"`),
       );
     }
     this.isUnread = true;

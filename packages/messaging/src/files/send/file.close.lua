@@ -12,12 +12,11 @@
 --   state        closed or aborted
 --   detail       the SHA-256 in hex, or the reason
 --   keepMs        ms
---   lingerMs     ms; the lifetime of a closed file that no receiver needs
 -- RETURNS
 --   1, also when this writer has ended it so before, or 2 when no receiver needs the closed file; 0 when it had ended otherwise;
---   -1: another writer has the file
+--   -1: another writer has the file, or its head is deleted
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
-local publish, token, state, detail, keepMs, lingerMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local publish, token, state, detail, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local n, held, present, freedBytes, stored = unpack(redis.call('HMGET', file, 'n', 'token', 'state', 'freedBytes', 'stored'))
 -- The head of an aborted file stays until its id is free, see src/files/completion.ts.
@@ -36,7 +35,6 @@ if state == 'aborted' then
 end
 redis.call('HSET', file, 'state', state, 'detail', detail, 'lease', '0')
 redis.call('PEXPIRE', cursors, keepMs)
--- The head of a file that no receiver needs answers repeated calls.
-redis.call('PEXPIRE', file, isNeeded and keepMs or lingerMs)
+redis.call('PEXPIRE', file, keepMs)
 redis.call(publish, events, '*:' .. n .. ' ' .. freedBytes .. ' ' .. state)
 return isNeeded and 1 or 2

@@ -2,11 +2,11 @@
  * A path as a source of bytes. It is opened once, so all bytes belong to one file even if the path is renamed. A sender
  * doesn't look for renamed or rotated files: that is the task of the program that rotates them.
  */
+import { watch } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
-import { ArgumentTypeError } from '@mortise/redis';
+import { ArgumentTypeError, onAbort, WakeUp } from '@mortise/redis';
 import { SourceChangedError } from '../errors.js';
-import { changeOf } from './path-change.js';
 
 /** Bytes for a name that is not UTF-8. */
 export type Path = string | Buffer;
@@ -19,6 +19,8 @@ export interface ReadRange {
 }
 
 const READ_BYTES = 1 << 20;
+/** Watching may miss a change, and some file systems do not support it, so the file is checked at this interval, ms. */
+const LOOK_MS = 1_000;
 
 export class PathSource {
   /** The offset at which reading has ended. */
@@ -84,4 +86,21 @@ export class PathSource {
       await changeOf(this.#path, follow);
     }
   }
+}
+
+/** Resolves when the file at a path may have changed, and with the signal. */
+async function changeOf(path: string | Buffer, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const change = new WakeUp();
+  const unlisten = onAbort(signal, () => change.wake());
+  let watcher: ReturnType<typeof watch> | undefined;
+  try {
+    watcher = watch(path, () => change.wake());
+    watcher.on('error', () => undefined);
+  } catch {
+    // The file was just renamed, or cannot be watched: the wait ends after LOOK_MS.
+  }
+  await change.wait(LOOK_MS);
+  unlisten();
+  watcher?.close();
 }

@@ -1,18 +1,10 @@
 import type { FileId } from '../context.js';
 
 /** A file that was sent. */
-export interface SentFile {
+export interface SentFile extends FileId {
   /** The name for receivers, with which the file was listed. */
   readonly name: string;
   readonly id: string;
-  /** Its number in the channel, from 1. */
-  readonly number: number;
-  /**
-   * The epoch of the channel, which changes when the channel is forgotten and created again; numbers then start at 1 again.
-   */
-  readonly epoch: string;
-  /** Unique, see `IncomingFile.fileId`. */
-  readonly fileId: string;
   readonly bytes: number;
   /** SHA-256 of the whole file, in hex. Empty if it was sent before. */
   readonly sha256: string;

@@ -63,20 +63,14 @@ export class Transfer {
     const stop = signal ? AbortSignal.any([signal, failure]) : failure;
     const listed = await this.#list.add(wanted, stop);
     if (!listed) return undefined;
-    const { name, number, epoch, fileId, receivers, reserved, isFinished } = listed;
+    const { name, number, epoch, fileId, reserved, isFinished } = listed;
     const file = { number, epoch, fileId };
     stops.onListed?.({ number, epoch });
     const sent = { name, id, ...file, bytes: 0, sha256: '', isDuplicate: true, resumedAt: 0 };
     if (isFinished) return sent;
-    const hasLost = async (): Promise<boolean> => isForgotten(this.#context, file, id);
     const { windowBytes, chunkBytes } = this.#limits;
-    const written = {
-      name,
-      ...file,
-      receivers,
-      windowBytes: Math.min(windowBytes, reserved + SPARE_CHUNKS * chunkBytes),
-      isForgotten: hasLost,
-    };
+    const windowOfFile = Math.min(windowBytes, reserved + SPARE_CHUNKS * chunkBytes);
+    const written = { ...listed, id, windowBytes: windowOfFile };
     const writer = await FileWriter.open(this.#context, this.#limits, written, signal, stop);
     if (!writer) return (await this.#isAborted(listed, wanted)) ? undefined : sent;
     const resumedAt = writer.bytes;
@@ -86,7 +80,8 @@ export class Transfer {
       return { ...sent, bytes: writer.bytes, sha256, isDuplicate: false, resumedAt };
     } catch (error) {
       const isDoubtful = error instanceof LeaseLostError || error instanceof FileForgottenError;
-      if (!isDoubtful || this.#sent.hasThrown(error) || !(await hasLost())) throw error;
+      if (!isDoubtful || this.#sent.hasThrown(error)) throw error;
+      if (!(await isForgotten(this.#context, file, id))) throw error;
       await this.#clear(writer, file);
       throw new FileForgottenError(name);
     } finally {
@@ -100,7 +95,7 @@ export class Transfer {
     const { number, fileId } = listed;
     const head = await readHead(redis, keys.file(channel, number, fileId));
     if (head?.state === 'aborted') {
-      await this.#list.free(listed);
+      await this.#completion.freeId(listed.number);
     } else if (head) {
       // Listing it again has raised its reservation.
       await this.#list.shrink(listed, head.stored - head.freedBytes, wanted, head.detail);
@@ -149,7 +144,7 @@ export class Transfer {
     const reason = error instanceof FileAbortedError ? error.reason : reasonOf(error);
     try {
       await writer.close('aborted', reason);
-      await this.#list.free(listed);
+      await this.#completion.freeId(listed.number);
       await this.#list.shrink(listed, 0, wanted);
       await this.#complete(listed);
     } catch {
