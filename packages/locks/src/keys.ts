@@ -21,7 +21,7 @@
  *
  * Three names are channels, not keys. `…:grant:<client>` carries grants to the waiters of one client. It has the hash tag
  * of the lock, because a script on Cluster publishes within its own slot only. The scripts derive its name from the key of
- * the lease: as an argument it would add 40 bytes to each release, and most releases wake nobody. `…:latch-updates` says
+ * the lease. As an argument it would add 40 bytes to each release, and most releases wake nobody. `…:latch-updates` says
  * that a latch has opened or was reset, `…:vote-updates` that the vote of this node was given back.
  */
 import type { EntityKeys } from '@mortise/redis';

@@ -100,8 +100,9 @@ export interface RateLimiterOptions extends CommonOptions {
   /** The period, in ms: a whole number from 1 to 2,678,400,000 (31 days). */
   readonly periodMs: number;
   /**
-   * Maximum of permits taken at once after a quiet time: a whole number from 1 to 10,000,000, but not more than are
-   * available in 366 days. Default `limit`. With 1, permits become available one by one, a `limit`th of the period apart.
+   * Maximum of permits taken at once after a quiet time. A whole number from 1 to 10,000,000, but not more than are
+   * available in 366 days. Default `limit`. With 1, permits become available one by one, a `limit`th of the period
+   * apart.
    */
   readonly burst?: number | undefined;
 }

@@ -55,8 +55,8 @@ export async function acquireBy<G extends Grant>(
 }
 
 /**
- * Requests the lock once. A refusal of a free lock may come from dead waiters in its queue: then it re-checks the queue and
- * requests the lock again, once for each lock.
+ * Requests the lock once. A refusal of a free lock may come from dead waiters in its queue: then it re-checks the
+ * queue and requests again, once for each lock.
  */
 export async function tryAcquire<G extends Grant>(request: LockRequest<G>): Promise<G | null> {
   const rechecked = new Set<unknown>();

@@ -6,10 +6,10 @@
  * queued └──woken── waiting ──message──▶ granted
  *     └────────────────▲
  *
- * An acquisition sends its request before it subscribes, so a lock without contention costs no subscription. The first waiter of a
- * process therefore joins the queue without listening: a release that finds no listener drops it from the queue, and the
- * re-check after the subscription puts it back in its place. While the wait queue is open, an acquisition sends one
- * command.
+ * An acquisition sends its request before it subscribes, so a lock without contention costs no subscription. The first
+ * waiter of a process therefore joins the queue without listening. A release that finds no listener drops it from the
+ * queue. The re-check after the subscription puts it back in its place. While the wait queue is open, an acquisition sends
+ * one command.
  */
 import type { Waiter } from '@mortise/redis';
 import type { AcquireReply, Gate } from './gate.js';

@@ -36,9 +36,10 @@ export class SlotGroups {
   }
 
   /**
-   * Sends requests of one group. If the server refuses the call because of its slots, each slot gets a call of its own. If
-   * it refuses the call because of one key (wrong type, forbidden to this user), each lock does, so only the requests for
-   * that lock fail. All calls of locks are safe to repeat. Resolves to one result for each request.
+   * Sends requests of one group. If the server refuses the call because of its slots, each slot gets a call of its
+   * own. One key may be the reason of the refusal: it has a foreign type, or is forbidden to this user. Then each
+   * lock gets a call of its own, so only the requests for that lock fail. All calls of locks are safe to repeat.
+   * Resolves to one result for each request.
    */
   async send<R extends Request, Reply>(
     requests: readonly R[],

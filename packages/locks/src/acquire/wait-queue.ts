@@ -1,8 +1,8 @@
 /**
  * The waiters of one lock in this process. They share a subscription and a re-check, which repairs a lost message, a
  * lost queue, or a lock whose holder died. Pub/sub is at-most-once: without a re-check, one lost grant costs its waiter
- * the whole wait (in a prototype without one, 9 of 9 waiters waited forever after FLUSHALL). A process sends at most one re-check
- * a second for each lock, and none while every waiter is granted the lock in time.
+ * the whole wait. In a prototype without one, 9 of 9 waiters waited forever after FLUSHALL. A process sends at most one
+ * re-check a second for each lock, and none while every waiter is granted the lock in time.
  */
 import type { Waiter, WaiterHub } from '@mortise/redis';
 import { ServerClock, UNDELIVERED } from '@mortise/redis';

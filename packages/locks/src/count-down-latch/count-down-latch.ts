@@ -50,11 +50,12 @@ export class CountDownLatch {
   }
 
   /**
-   * Resolves when the latch is open. Rejects with LatchTimeoutError after `waitMs`, with the reason of `signal` when that is
-   * aborted, with LatchLostError when the latch was reset or its keys are gone, with LockSettingsError if it has another
-   * count, and with ERR_CLIENT_CLOSED when the client is closed. Errors of ioredis pass through from the first check;
-   * later ones become the cause of LatchTimeoutError. Two round trips for the first waiter of a process, none for further
-   * ones meanwhile; then one command a second for each process and latch. With `waitMs: 0` one round trip. Safe to repeat.
+   * Resolves when the latch is open. Rejects with LatchTimeoutError after `waitMs`, and with the reason of `signal`
+   * when that is aborted. Rejects with LatchLostError when the latch was reset or its keys are gone, and with
+   * LockSettingsError if it has another count. Rejects with ERR_CLIENT_CLOSED when the client is closed. Errors of
+   * ioredis pass through from the first check; later ones become the cause of LatchTimeoutError. Two round trips for
+   * the first waiter of a process, none for further ones meanwhile; then one command a second for each process and
+   * latch. With `waitMs: 0` one round trip. Safe to repeat.
    */
   async wait(options: LatchWaitOptions = {}): Promise<void> {
     await measured(this.#telemetry, this.#wait(resolveAcquireOptions(options, 'wait')));

@@ -28,9 +28,9 @@ const watchdog = new SharedTimer(50);
 const RETRY_PART = 0.1;
 
 /**
- * A lock, or permits, held until `release` or until `expiresAt`. A watchdog renews it at a third of each lease, unless
- * its lock was made with `renew: false`; leases of a Cluster slot that are due together share one command. `await using`
- * releases it.
+ * A lock, or permits, held until `release` or until `expiresAt`. A watchdog renews it at a third of each lease,
+ * unless its lock was made with `renew: false`. Leases of a Cluster slot that are due together share one command.
+ * `await using` releases it.
  */
 export class Lease implements AsyncDisposable {
   /**

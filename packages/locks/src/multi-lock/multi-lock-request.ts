@@ -1,6 +1,6 @@
 /**
  * Requests all locks of a MultiLock, in the order common to all MultiLocks. It joins the queue of the first lock that is
- * not free, and continues when that lock is granted; a lease keeps its locks in between. The request after a grant confirms
+ * not free, and continues when that lock is granted. A lease keeps its locks in between. The request after a grant confirms
  * the grant, and extends the leases of the same group.
  */
 import type { Grant, LockRequest, Step } from '../acquire/acquisition.js';

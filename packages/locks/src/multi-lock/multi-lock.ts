@@ -56,13 +56,13 @@ export class MultiLock {
   }
 
   /**
-   * Waits until it holds all locks. Rejects with LockTimeoutError after `waitMs`, which names the blocking lock, with the
-   * signal's reason when it is aborted, and with ERR_CLIENT_CLOSED when the client is closed during the wait; then it
-   * releases the acquired locks. Errors of ioredis pass through, also for a client that was already closed. While it waits
-   * for one lock, it holds the earlier ones and renews them in the background.
+   * Waits until it holds all locks. Rejects with LockTimeoutError after `waitMs`, which names the blocking lock, and
+   * with the signal's reason when it is aborted. Rejects with ERR_CLIENT_CLOSED when the client is closed during the
+   * wait. After a rejection it releases the acquired locks. Errors of ioredis pass through, also for a client that
+   * was already closed. While it waits for one lock, it holds the earlier ones and renews them in the background.
    *
-   * One round trip if all are free; on Cluster one for each slot, one after another. Each lock that is not free costs one
-   * more command, and one for each process and second. O(names · log waiters).
+   * One round trip if all are free; on Cluster one for each slot, one after another. Each lock that is not free costs
+   * one more command, and one for each process and second. O(names · log waiters).
    */
   async acquire(options: AcquireOptions = {}): Promise<MultiLease> {
     const resolved = resolveAcquireOptions(options);

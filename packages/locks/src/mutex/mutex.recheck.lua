@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Repairs a lost message, a lost queue, or a lock whose holder died: missing waiters get their old places back; a waiter
--- that holds the lock without knowing it is notified, and gets a new time to confirm; a lock without a holder is granted to
--- the first waiter. If all keys of the lock were lost, its holder may still rely on it: then the lock stays reserved until
+-- Repairs a lost message, a lost queue, or a lock whose holder died. Missing waiters get their old places back. A waiter
+-- that holds the lock without knowing it is notified, and gets a new time to confirm. A lock without a holder is granted to
+-- the first waiter. If all keys of the lock were lost, its holder may still rely on it. Then the lock stays reserved until
 -- that holder renews or releases, or its lease must have ended. Repeating a call is safe. O((waiters + dead) · log queue).
 --
 -- KEYS

@@ -60,13 +60,13 @@ export class QuorumMutex {
   }
 
   /**
-   * Waits until a majority of the nodes has granted the lock. Rejects with LockTimeoutError after `waitMs`, with
-   * QuorumUnreachableError if too few nodes replied to the last request or too few clients are open, and with the signal's
-   * reason when it is aborted. It neither rejects because a minority of the nodes fails, nor waits for it. Votes that come
-   * too late, or are not a majority, are given back.
+   * Waits until a majority of the nodes has granted the lock. Rejects with LockTimeoutError after `waitMs`, and with
+   * the signal's reason when it is aborted. Rejects with QuorumUnreachableError if too few nodes replied to the last
+   * request or too few clients are open. It neither rejects because a minority of the nodes fails, nor waits for it.
+   * Votes that come too late, or are not a majority, are given back.
    *
-   * One command on each node if the lock is free, in parallel. A waiter sends one command a second to each node, and tries
-   * again after a release and a random pause of up to 8 ms.
+   * One command on each node if the lock is free, in parallel. A waiter sends one command a second to each node, and
+   * tries again after a release and a random pause of up to 8 ms.
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options);

@@ -47,8 +47,9 @@ export function resolveQuorumMutexOptions(options: QuorumMutexOptions): Resolved
 const MAX_NODES = 15;
 
 /**
- * The clients of independent servers. Throws TypeError for anything but a list of different clients, RangeError for fewer
- * than 3 and for an even number: an even number makes failures more likely and tolerates no more of them.
+ * The clients of independent servers. Throws TypeError for anything but a list of different clients. Throws
+ * RangeError for fewer than 3, and for an even number, which makes failures more likely and tolerates no more of
+ * them.
  */
 export function requireNodes(clients: readonly RedisClient[]): readonly RedisClient[] {
   requireArray('clients', clients, { min: 3, max: MAX_NODES });

@@ -4,9 +4,9 @@
 -- one interval. A take that would move it beyond `burst` intervals from now is refused. A past instant counts as now:
 -- unused permits don't add up beyond the burst. Takes run in their order; a refused one changes nothing.
 --
--- A call that the client sends again, because its reply was lost, replaces the first one: the state has the id of the last
--- call that changed it, and the instant before that call. A call of another process in between makes this impossible: then
--- the permits are taken twice.
+-- A call that the client sends again, because its reply was lost, replaces the first one. For this the state has the id of
+-- the last call that changed it, and the instant before that call. Another call in between makes this impossible, of another
+-- process or of another tick of the same client: then the permits are taken twice.
 --
 -- No rounding: an instant is whole µs and a remainder in parts of 1/limit µs, both far below 2^53.
 --

@@ -1,9 +1,9 @@
 /**
  * A rate limit for calls, bytes or mails, counted for all processes together.
  *
- * GCRA, the "leaky bucket as a meter" of ATM networks (ITU-T I.371), keeps one number for each limiter. Rejected: a fixed
- * window, which lets twice the limit pass around its edge, and a log of all takes, which needs memory for each of them.
- * `rate-limiter.take.lua` describes what happens when the server's clock is set.
+ * GCRA, the "leaky bucket as a meter" of ATM networks (ITU-T I.371), keeps one number for each limiter. Rejected: a
+ * fixed window, which lets twice the limit pass around its edge. Also rejected: a log of all takes, which needs
+ * memory for each of them. `rate-limiter.take.lua` describes what happens when the server's clock is set.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireInteger, requireName, SafeTelemetry } from '@mortise/redis';
@@ -54,12 +54,13 @@ export class RateLimiter {
   }
 
   /**
-   * Takes `cost` permits at once, or none. Never waits. In any time t it gives at most `burst` + `limit` · t / `periodMs`
-   * permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with RangeError unless
-   * the cost is a whole number from 0 to `burst`. One round trip, O(1); takes of one tick from limiters of one slot share
-   * it, in the order of the calls. A command that the client resends takes the permits once, unless
-   * another process took some in between. Errors of ioredis pass through: the permits may have been taken then, and a
-   * repeated call takes more, never too many.
+   * Takes `cost` permits at once, or none. Never waits. In any time t it gives at most `burst` + `limit` · t /
+   * `periodMs` permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with
+   * RangeError unless the cost is a whole number from 0 to `burst`. One round trip, O(1); takes of one tick from
+   * limiters of one slot share it, in the order of the calls. A command that the client resends takes the permits
+   * once, unless another call took some in between: of another process, or of another tick of this client. Then they
+   * are taken twice. Errors of ioredis pass through: the permits may have been taken then, and a repeated call takes
+   * more, never too many.
    */
   async take(cost = 1): Promise<TakeResult> {
     requireInteger('cost', cost, { min: 0, max: this.burst });

@@ -1,6 +1,6 @@
 -- Grants the lock to the first waiters that fit: readers that follow one another, or one writer if nobody holds the lock.
--- Drops waiters whose client doesn't listen. With checksBlocked it also drops a dead writer that has to wait, once it has
--- waited for a second: otherwise it would keep the readers after it waiting. Returns 1 if there may be more to grant, else
+-- Drops waiters whose client doesn't listen. With checksBlocked it also drops a dead writer that has waited for a second:
+-- otherwise it would keep the readers after it waiting. Returns 1 if there may be more to grant, else
 -- 0. A call that found only dead waiters returns 0: the re-check puts those back that didn't listen yet. Expects write,
 -- readers, token, queue, publish, isListening, and no writer.
 local function grantNext(checksBlocked)

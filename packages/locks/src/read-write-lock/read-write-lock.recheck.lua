@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Repairs a lost message, a lost queue, or a lock whose holder died: missing waiters get their old places back; waiters
--- that hold the lock without knowing it are notified, and get a new time to confirm; the first waiter gets the lock if
--- nobody is in the way. When all keys of the lock were lost, its holders may still rely on it: then the lock stays
+-- Repairs a lost message, a lost queue, or a lock whose holder died. Missing waiters get their old places back. Waiters
+-- that hold the lock without knowing it are notified, and get a new time to confirm. The first waiter gets the lock if
+-- nobody is in the way. When all keys of the lock were lost, its holders may still rely on it. Then the lock stays
 -- reserved until one of them renews or releases, or until their leases must have ended.
 -- Repeating a call is safe. O((waiters + 64) · log (readers + queue)).
 --

@@ -9,8 +9,8 @@ interface ClusterClient extends RedisClient {
 }
 
 /**
- * The client that writes a key: the given client, or on Cluster that of the key's master, which is known and connected
- * right after a grant; otherwise throws an Error.
+ * The client that writes a key: the given client, or on Cluster that of the key's master. The master is known and
+ * connected right after a grant; otherwise throws an Error.
  */
 export function masterOf(redis: RedisClient, key: string): RedisClient {
   if (!redis.isCluster) return redis;

@@ -1,7 +1,7 @@
 /**
  * `acquire` and `tryAcquire` of a Mutex with `minReplicas`: the caller gets a grant after that many replicas have
- * acknowledged it; otherwise it is given back. Renewals wait for no replica: a failover that loses one moves the end of the
- * lease back by a third of a lease, and the next renewal, due before that end, extends it again.
+ * acknowledged it; otherwise it is given back. Renewals wait for no replica. A failover that loses one moves the end of the
+ * lease back by a third of a lease. The next renewal, due before that end, extends it again.
  */
 import type { RedisClient } from '@mortise/redis';
 import type { PendingGrant } from '../acquire/acquire.js';

@@ -1,7 +1,7 @@
--- Whether a token or a place proves that an earlier state was lost. Then there may be holders unknown to this state:
--- nothing is granted until as many permits as the limit were reported (`weight` of them by this call), or until the leases
--- of those holders must have ended, assuming that they were as long as this one. Expects the locals of
--- semaphore.change.part.lua.
+-- Whether a token or a place proves that an earlier state was lost. Then there may be holders unknown to this state.
+-- Nothing is granted until they have reported as many permits as the limit; this call reports `weight` of them. At the
+-- latest, grants go on when the leases of those holders must have ended, if they were as long as this one. Expects the
+-- locals of semaphore.change.part.lua.
 local function provesLoss(instant, leaseMs, weight)
   if instant == 0 or not (isFresh or instant < began) then return false end
   -- All later tokens are greater, so an impossible one is refused. The clock may have been set back by a day.

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Repairs a lost message, a lost queue, or permits whose holder died: missing waiters get their old places back; waiters
--- that hold permits without knowing it are notified, and get a new time to confirm; waiters for more than the limit are
--- refused; free permits are granted to the first waiters. When the state was lost, holders may still rely on their permits:
--- then nothing is granted until they have renewed or their leases must have ended.
+-- Repairs a lost message, a lost queue, or permits whose holder died. Missing waiters get their old places back. Waiters
+-- that hold permits without knowing it are notified, and get a new time to confirm. Waiters for more than the limit are
+-- refused. Free permits are granted to the first waiters. When the state was lost, holders may still rely on their permits.
+-- Then nothing is granted until they have renewed or their leases must have ended.
 -- Repeating a call is safe. O((waiters + expired + granted) · log n).
 --
 -- KEYS

@@ -2,9 +2,9 @@
  * A counting semaphore: a limited number of permits among all processes, each with its own lease.
  *
  * Every permit has its own end on the server's clock, in one sorted set. Every decision is one script that first frees
- * expired permits. Rejected: the clocks of clients (a host whose clock is 10 s ahead takes permits that are held), and one
- * expiry for the whole set (a dead holder's short lease ends the long leases of the others). Also rejected: granting a
- * light request before a heavy one that doesn't fit yet; under load, the heavy one would never fit.
+ * expired permits. Rejected: the clocks of clients; a host whose clock is 10 s ahead takes permits that are held. One expiry
+ * for the whole set; a dead holder's short lease ends the long leases of the others. Granting a light request before a heavy
+ * one that doesn't fit yet; under load, the heavy one would never fit.
  */
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireName } from '@mortise/redis';
@@ -79,13 +79,14 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
   }
 
   /**
-   * Waits in the queue and resolves with all permits at once. First come, first served: a request that doesn't fit yet
-   * blocks the requests after it, so lighter ones never overtake it. Rejects with LockTimeoutError after `waitMs`, with the
-   * signal's reason when it is aborted, with LockSettingsError if the semaphore has another limit (or gets a limit below
-   * the requested permits), and with ERR_CLIENT_CLOSED when the client is closed during the wait; then it leaves the queue.
-   * Errors of ioredis pass through, also for a client that was already closed. A reply after the end of its lease is given
-   * back, and the wait goes on. One round trip if permits are free. Under contention one command for each acquisition, and
-   * one for each process and second. O(log n) of holders and waiters.
+   * Waits in the queue and resolves with all permits at once. First come, first served: a request that doesn't fit
+   * yet blocks the requests after it, so lighter ones never overtake it. Rejects with LockTimeoutError after
+   * `waitMs`, and with the signal's reason when it is aborted. Rejects with LockSettingsError if the semaphore has
+   * another limit, or gets a limit below the requested permits. Rejects with ERR_CLIENT_CLOSED when the client is
+   * closed during the wait. After a rejection it leaves the queue. Errors of ioredis pass through, also for a client
+   * that was already closed. A reply after the end of its lease is given back, and the wait goes on. One round trip
+   * if permits are free. Under contention one command for each acquisition, and one for each process and second.
+   * O(log n) of holders and waiters.
    */
   override async acquire(options: AcquirePermitsOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options, 'acquire of a semaphore');
@@ -146,10 +147,10 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
   /**
    * Changes the limit for all users. This object continues with it. Objects with another limit are refused with
    * LockSettingsError from now on, but they keep and renew their permits, and get those that they wait for. Below the
-   * number of used permits nobody loses any, and nothing is granted until permits are free. Waiters for more than the new
-   * limit are refused by their next re-check, within about 1.6 s (of one process the first 100 of the queue, and the waiter
-   * at its head). Safe to repeat. After an error of ioredis, repeat it: this object keeps the old limit until then. One
-   * round trip, and one more for each 100 waiters that are granted permits.
+   * number of used permits nobody loses any, and nothing is granted until permits are free. Waiters for more than the
+   * new limit are refused by their next re-check, within about 1.6 s. A re-check refuses the waiter at the head, and
+   * of one process the first 100. Safe to repeat. After an error of ioredis, repeat it: this object keeps the old
+   * limit until then. One round trip, and one more for each 100 waiters that are granted permits.
    */
   async setPermits(permits: number): Promise<void> {
     const gate = this.#gateFor(requireLimit(permits));
