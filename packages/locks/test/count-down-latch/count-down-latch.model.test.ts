@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { CountDownLatch } from '@mortise/locks';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
+import { MODEL_RUNS } from '../fixture/model-runs.js';
 import { roundTrips } from '../fixture/round-trips.js';
 
 const clients = [connect(), connect()];
@@ -79,7 +80,7 @@ test('any order of count-downs, waits and resets ends as in the model', async ()
       await gates[0]!.countDown({ by: count });
       if (waits.length > 0) await expectEnds('open');
     }),
-    { numRuns: 60 },
+    { numRuns: MODEL_RUNS },
   );
   // Both ends have been seen, whatever the seed.
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(0);
@@ -118,6 +119,6 @@ test('a thousand count-downs of many callers at once open the latch once, at the
         expect(await gates[0]!.remaining()).toBe(0);
       },
     ),
-    { numRuns: 20 },
+    { numRuns: Math.ceil(MODEL_RUNS / 3) },
   );
 });

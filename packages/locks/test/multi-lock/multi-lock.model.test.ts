@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { MultiLock, Mutex } from '@mortise/locks';
-import { startSingle } from '@mortise/redis-server';
-import type { RedisServer } from '@mortise/redis-server';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { connect, freshPrefix, runServer, until } from '@mortise/test-kit';
 import * as fc from 'fast-check';
 import type { Redis } from 'ioredis';
+import { MODEL_RUNS } from '../fixture/model-runs.js';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f'];
 const CLIENTS = 3;
 
-let plain: RedisServer;
-let enforcing: RedisServer;
-
-beforeAll(async () => {
-  [plain, enforcing] = await Promise.all([startSingle(), startSingle({ isCluster: true })]);
-});
-
-afterAll(async () => {
-  await Promise.all([plain?.stop(), enforcing?.stop()]);
-});
+const { server } = await runServer();
 
 /** One that wants some names once: it waits as long as it takes, gives up soon, is aborted, or only tries. */
 interface Actor {
@@ -111,11 +101,11 @@ function heldBy(
 }
 
 describe.each([
-  ['a node that takes all in one call', (): RedisServer => plain],
-  ['a node that enforces its slots', (): RedisServer => enforcing],
-])('on %s', (_, server) => {
+  ['a node that takes all in one call', server.url],
+  ['a node that enforces its slots', process.env['MORTISE_TEST_REDIS']],
+])('on %s', (_, url) => {
   test('everybody gets all names alone, nobody waits in a circle, and nothing is left behind', async () => {
-    const clients = Array.from({ length: CLIENTS }, () => connect(server().url));
+    const clients = Array.from({ length: CLIENTS }, () => connect(url));
     let sections = 0;
     const property = fc.asyncProperty(fc.array(actor, { minLength: 2, maxLength: 12 }), async (actors) => {
       const prefix = freshPrefix();
@@ -132,7 +122,7 @@ describe.each([
         return keys.every((key) => key.endsWith(':token'));
       });
     });
-    await fc.assert(property, { numRuns: 25 });
+    await fc.assert(property, { numRuns: MODEL_RUNS });
     expect(sections).toBeGreaterThan(60);
   }, 120_000);
 });

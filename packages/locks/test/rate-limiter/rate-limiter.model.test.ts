@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { RateLimiter } from '@mortise/locks';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
+import { MODEL_RUNS } from '../fixture/model-runs.js';
 import { rateLimiterTake } from '../../src/scripts.gen.js';
 
 const redis = connect();
@@ -95,7 +96,7 @@ test('every take is answered as the exact model answers it', async () => {
       }
       await redis.del(key);
     }),
-    { numRuns: 150 },
+    { numRuns: 6 * MODEL_RUNS },
   );
   // Both have been seen, whatever the seed.
   expect(Math.min(...answers)).toBeGreaterThan(100);
