@@ -10,7 +10,7 @@ import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
 import { abortOf } from './fixture/abort-of.js';
 import { fastestOf } from './fixture/fastest-of.js';
 import type { AnyLease, Kind, Subject } from './fixture/lock-kinds.js';
-import { KINDS, tokenOf } from './fixture/lock-kinds.js';
+import { KINDS, tokenOf, WAITERS } from './fixture/lock-kinds.js';
 import { queued } from './fixture/queued.js';
 
 const [redis, other, third] = [connect(), connect(), connect()];
@@ -86,27 +86,6 @@ describe.each(KINDS)('$kind', ({ make }) => {
       expect(order).toEqual(indexes);
     });
 
-    test('has one holder at a time, and its tokens rise', async () => {
-      const prefix = freshPrefix();
-      const counter = `${prefix}:counter`;
-      const tokens: number[] = [];
-      const clients = Array.from({ length: 6 }, () => connect());
-      await Promise.all(
-        clients.map(async (client) => {
-          const lock = make(client, 'lock', { prefix });
-          for (let round = 0; round < 15; round += 1) {
-            await lock.using(async (_, lease) => {
-              const before = Number(await client.get(counter));
-              tokens.push(tokenOf(lease));
-              await client.set(counter, before + 1);
-            });
-          }
-        }),
-      );
-      expect(await redis.get(counter)).toBe('90');
-      expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
-    });
-
     test('rejects with ERR_LOCK_TIMEOUT after waitMs, and has left the queue', async () => {
       const [lock, second] = shared();
       await using holder = await lock.acquire();
@@ -149,33 +128,6 @@ describe.each(KINDS)('$kind', ({ make }) => {
       expect(await results).toEqual([rejected, rejected]);
       await queued(lock, 0);
       expect(holder.isValid).toBe(true);
-    });
-
-    test('passes on a grant that meets its cancellation', async () => {
-      const [lock, second, last] = shared();
-      const times: number[] = [];
-      for (let round = 0; round < 20; round += 1) {
-        const holder = await lock.acquire();
-        const controller = new AbortController();
-        const cancelled = second.acquire({ signal: controller.signal }).then(
-          (lease) => lease.release(),
-          () => 'cancelled',
-        );
-        await queued(lock, 1);
-        const next = last.acquire();
-        await queued(lock, 2);
-        // The release is on its way when the first in the queue gives up.
-        const release = holder.release();
-        setImmediate(() => controller.abort());
-        const startedAt = performance.now();
-        const lease = await next;
-        times.push(performance.now() - startedAt);
-        expect(await release).toBe(true);
-        expect([true, 'cancelled']).toContain(await cancelled);
-        expect(await lease.release()).toBe(true);
-      }
-      // A grant that nobody takes would cost a second, in most of the rounds.
-      expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(900);
     });
 
     test('an abort while the first command is under way leaves nothing behind', async () => {
@@ -226,22 +178,6 @@ describe.each(KINDS)('$kind', ({ make }) => {
       await Promise.all(leases.map((lease) => lease!.release()));
       const granted = await Promise.all(waits);
       expect(await Promise.all(granted.map((lease) => lease.release()))).toEqual(names.map(() => true));
-    });
-
-    test('a closed client rejects its waiters, and later calls', async () => {
-      const prefix = freshPrefix();
-      const client = connect();
-      const lock = make(client, 'lock', { prefix });
-      const holder = await make(redis, 'lock', { prefix }).acquire();
-      const results = Promise.allSettled([lock.acquire(), lock.using(() => 1)]);
-      await queued(make(redis, 'lock', { prefix }), 2);
-      await client.quit();
-      const rejected = { status: 'rejected', reason: expect.any(ClientClosedError) };
-      expect(await results).toEqual([rejected, rejected]);
-      for (const call of [lock.acquire(), lock.acquire({ waitMs: 0 }), lock.tryAcquire()]) {
-        await expect(call).rejects.toThrow('Connection is closed');
-      }
-      expect(await holder.release()).toBe(true);
     });
   });
 
@@ -364,15 +300,16 @@ describe.each(KINDS)('$kind', ({ make }) => {
     });
 
     test('knows its end at once after the event loop was blocked', async () => {
-      const [lock] = shared({ leaseMs: 60 });
+      const [lock, second] = shared({ leaseMs: 60 });
       const lease = await lock.acquire();
       const { signal } = lease;
       block(90);
       expect(lease.isValid).toBe(false);
       expect(lease.signal).toBe(signal);
       expect(signal.aborted).toBe(true);
-      await expect(lease.renew()).rejects.toMatchObject({ reason: 'expired' });
-      await lease.release();
+      await expect(lease.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'expired' });
+      expect(await (await second.acquire()).release()).toBe(true);
+      expect(await lease.release()).toBe(false);
     });
 
     test('has an aborted signal after its end, but not after its release', async () => {
@@ -509,6 +446,81 @@ describe.each(KINDS)('$kind', ({ make }) => {
       expect(await lease.release()).toBe(true);
     });
   });
+});
+
+const UNFAIR: Kind = {
+  kind: 'Mutex without fairness',
+  make: (client, name, options) => KINDS[0]!.make(client, name, { ...options, fair: false } as LeaseOptions),
+};
+
+test.each([...KINDS, UNFAIR])('$kind: has one holder at a time, and its tokens rise', async ({ make }) => {
+  const prefix = freshPrefix();
+  const counter = `${prefix}:counter`;
+  const tokens: number[] = [];
+  const clients = Array.from({ length: 6 }, () => connect());
+  await Promise.all(
+    clients.map(async (client) => {
+      const lock = make(client, 'lock', { prefix });
+      for (let round = 0; round < 15; round += 1) {
+        await lock.using(async (_, lease) => {
+          const before = Number(await client.get(counter));
+          tokens.push(tokenOf(lease));
+          await client.set(counter, before + 1);
+        });
+      }
+    }),
+  );
+  expect(await redis.get(counter)).toBe('90');
+  expect(tokens).toHaveLength(90);
+  expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
+});
+
+test.each(WAITERS)('$kind: a grant that meets its cancellation is passed on', async ({ make, alone }) => {
+  const options = { prefix: freshPrefix() };
+  const [lock, last] = [alone(redis, 'lock', options), alone(third, 'lock', options)];
+  const second = make(other, 'lock', options);
+  const times: number[] = [];
+  for (let round = 0; round < 20; round += 1) {
+    const holder = await lock.acquire();
+    const controller = new AbortController();
+    const cancelled = second.acquire({ signal: controller.signal }).then(
+      (lease) => lease.release(),
+      () => 'cancelled',
+    );
+    await queued(lock, 1);
+    const next = last.acquire();
+    await queued(lock, 2);
+    // The release is on its way when the first in the queue gives up.
+    const release = holder.release();
+    setImmediate(() => controller.abort());
+    const startedAt = performance.now();
+    const lease = await next;
+    times.push(performance.now() - startedAt);
+    expect(await release).toBe(true);
+    expect([true, 'cancelled']).toContain(await cancelled);
+    expect(await lease.release()).toBe(true);
+  }
+  // A grant that nobody takes would cost a second, in most of the rounds.
+  expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(900);
+});
+
+test.each(WAITERS)('$kind: a closed client rejects its waiters, and later calls', async ({ make, alone }) => {
+  const options = { prefix: freshPrefix() };
+  const client = connect();
+  const lock = make(client, 'lock', options);
+  const direct = alone(redis, 'lock', options);
+  const holder = await direct.acquire();
+  const results = Promise.allSettled([lock.acquire(), lock.using(() => 1)]);
+  await queued(direct, 2);
+  await client.quit();
+  const rejected = { status: 'rejected', reason: expect.any(ClientClosedError) };
+  expect(await results).toEqual([rejected, rejected]);
+  for (const call of [lock.acquire(), lock.acquire({ waitMs: 0 }), lock.tryAcquire()]) {
+    await expect(call).rejects.toThrow('Connection is closed');
+  }
+  // They are dropped from the queue, and nobody is kept waiting.
+  expect(await holder.release()).toBe(true);
+  expect(await direct.inspect()).toMatchObject({ holder: null, queueLength: 0 });
 });
 
 test('locks of one name are independent, but for a Mutex and a MultiLock', async () => {

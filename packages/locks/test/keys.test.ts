@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
 import { connect, freshPrefix } from '@mortise/test-kit';
-import { KINDS } from './fixture/lock-kinds.js';
+import { SINGLE, WAITERS } from './fixture/lock-kinds.js';
 import { queued } from './fixture/queued.js';
 
 const redis = connect();
@@ -39,17 +39,15 @@ const KEYS: Record<string, [held: Record<string, readonly [type: string, limitMs
   ],
 };
 
-describe.each(Object.entries(KEYS))('%s', (name, [held, free]) => {
-  const isRead = name.endsWith('.read');
-  const { make } = KINDS.find(({ kind }) => kind === name || (isRead && kind.endsWith('.write')))!;
+describe.each(WAITERS.filter(({ kind }) => kind in KEYS))('$kind', ({ kind, make, alone }) => {
+  const [held, free] = KEYS[kind]!;
 
   test('all keys of a lock that is held and waited for lie in one slot and expire', async () => {
     const prefix = freshPrefix();
     const options = { prefix, leaseMs: 60_000 };
     const lock = make(redis, '}x', options);
-    const side = isRead ? new ReadWriteLock(redis, '}x', options).read : lock;
-    const holder = await side.acquire();
-    const wait = make(other, '}x', options).acquire();
+    const holder = await lock.acquire();
+    const wait = alone(other, '}x', options).acquire();
     await queued(lock, 1);
     const keys = await keysOf(prefix);
     expect(Object.keys(keys)).toEqual(Object.keys(held).map((part) => `locks:{%7Dx}:${part}`));
@@ -68,35 +66,31 @@ describe.each(Object.entries(KEYS))('%s', (name, [held, free]) => {
 
   test('calls that read or fail leave nothing behind', async () => {
     const prefix = freshPrefix();
-    const role = { 'ReadWriteLock.read': '.r', 'ReadWriteLock.write': '.w', Mutex: '' }[name] ?? '.1';
+    const role = { 'ReadWriteLock.read': '.r', 'ReadWriteLock.write': '.w', Mutex: '' }[kind] ?? '.1';
     const lock = make(redis, 'lock', { prefix });
-    const side = isRead ? new ReadWriteLock(redis, 'lock', { prefix }).read : lock;
     await lock.inspect();
     await lock.force();
-    expect(await side.releaseFor(`aaaaaaaaaaaaaaaa.1.1000${role}`)).toBe(false);
-    expect(await side.renewFor(`aaaaaaaaaaaaaaaa.1.1000${role}`)).toBe(false);
-    await expect(side.acquire({ waitMs: -1 })).rejects.toThrow(RangeError);
+    expect(await lock.releaseFor(`aaaaaaaaaaaaaaaa.1.1000${role}`)).toBe(false);
+    expect(await lock.renewFor(`aaaaaaaaaaaaaaaa.1.1000${role}`)).toBe(false);
+    await expect(lock.acquire({ waitMs: -1 })).rejects.toThrow(RangeError);
     expect(await keysOf(prefix)).toEqual({});
   });
 });
 
-test.each(KINDS.filter(({ kind }) => kind !== 'MultiLock'))(
-  'a waiter for a $kind takes few bytes',
-  async ({ make }) => {
-    const prefix = freshPrefix();
-    const lock = make(redis, 'lock', { prefix });
-    const holder = await lock.acquire();
-    const controller = new AbortController();
-    const waits = Array.from({ length: 100 }, () => lock.acquire({ signal: controller.signal }));
-    await queued(lock, 100);
-    const [queue] = await redis.keys(`${prefix}:*queue`);
-    expect(Number(await redis.memory('USAGE', queue!)) / 100).toBeLessThan(46);
-    expect(await redis.object('ENCODING', queue!)).toBe('listpack');
-    controller.abort();
-    await Promise.allSettled(waits);
-    await holder.release();
-  },
-);
+test.each(SINGLE)('a waiter for a $kind takes few bytes', async ({ make }) => {
+  const prefix = freshPrefix();
+  const lock = make(redis, 'lock', { prefix });
+  const holder = await lock.acquire();
+  const controller = new AbortController();
+  const waits = Array.from({ length: 100 }, () => lock.acquire({ signal: controller.signal }));
+  await queued(lock, 100);
+  const [queue] = await redis.keys(`${prefix}:*queue`);
+  expect(Number(await redis.memory('USAGE', queue!)) / 100).toBeLessThan(46);
+  expect(await redis.object('ENCODING', queue!)).toBe('listpack');
+  controller.abort();
+  await Promise.allSettled(waits);
+  await holder.release();
+});
 
 test('a holder of a shared lock takes few bytes', async () => {
   const prefix = freshPrefix();

@@ -1,24 +1,10 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { CountDownLatch, RateLimiter } from '@mortise/locks';
-import { startSingle } from '@mortise/redis-server';
-import type { RedisServer } from '@mortise/redis-server';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import type { Redis } from 'ioredis';
+import { freshPrefix, runServer } from '@mortise/test-kit';
 import { roundTrips } from '../fixture/round-trips.js';
 
-let server: RedisServer;
-let redis: Redis;
-let clients: Redis[];
-
-beforeAll(async () => {
-  server = await startSingle({ isCluster: true });
-  redis = connect(server.url);
-  clients = [connect(server.url), connect(server.url)];
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const { server, redis, connect } = await runServer({ isCluster: true });
+const clients = [connect(), connect()];
 
 /** Twenty who wait in two processes, all of whom have seen the latch. */
 async function twentyWait(prefix: string): Promise<Promise<void>[]> {

@@ -1,8 +1,7 @@
 /** Repairs of a ReadWriteLock, beside those of every kind in recheck.test.ts. They run at the same time. */
 import { expect, test } from '@jest/globals';
 import { ReadWriteLock } from '@mortise/locks';
-import { startSingle } from '@mortise/redis-server';
-import { connect, disconnect, freshPrefix, monitor, until } from '@mortise/test-kit';
+import { connect, freshPrefix, monitor, until } from '@mortise/test-kit';
 import { queued } from '../fixture/queued.js';
 
 interface Scene {
@@ -61,52 +60,6 @@ test.concurrent('a living waiting writer keeps its place after the check of its 
   expect((await lock.read.inspect()).queueLength).toBe(1);
   await second.release();
   expect(await (await reader).release()).toBe(true);
-});
-
-test.concurrent('FLUSHALL and SCRIPT FLUSH during waits for a writer: all waiters get the lock in their order', async () => {
-  const flushed = await startSingle({ isCluster: true });
-  const [redis, other] = [connect(flushed.url), connect(flushed.url)];
-  try {
-    const prefix = freshPrefix();
-    // The holder's next renewal is far away.
-    const [lock, second] = [redis, other].map(
-      (client) => new ReadWriteLock(client, 'lock', { prefix, leaseMs: 60_000 }),
-    ) as [ReadWriteLock, ReadWriteLock];
-    const holder = await lock.write.acquire();
-    const phases: string[] = [];
-    const tokens = new Set([holder.fencingToken]);
-    const sections: Promise<unknown>[] = [];
-    // More of one process than one re-check looks at.
-    for (let index = 0; index < 130; index += 1) {
-      const side = index % 5 === 0 ? 'write' : 'read';
-      sections.push(
-        second[side].using((_, { fencingToken }) => {
-          phases.push(side === 'write' ? `${index}` : `after ${index - (index % 5)}`);
-          tokens.add(fencingToken);
-        }),
-      );
-    }
-    await queued(lock.read, 130);
-    await redis.flushall();
-    await redis.script('FLUSH');
-    await queued(lock.read, 130);
-    // Redis has forgotten the holder, but the waiters know that there is one.
-    expect(await lock.read.inspect()).toMatchObject({ writer: null, readers: 0, fencingToken: null });
-    expect([holder.isValid, phases]).toEqual([true, []]);
-    expect(await lock.read.tryAcquire()).toBeNull();
-    expect(await holder.release()).toBe(true);
-    await Promise.all(sections);
-    expect(phases).toEqual(
-      Array.from({ length: 130 }, (_, index) =>
-        index % 5 === 0 ? `${index}` : `after ${index - (index % 5)}`,
-      ),
-    );
-    expect(tokens.size).toBe(131);
-    expect(Math.min(...tokens)).toBe(holder.fencingToken);
-  } finally {
-    for (const client of [redis, other]) disconnect(client);
-    await flushed.stop();
-  }
 });
 
 test.concurrent('all readers restore lost keys with their next renewals', async () => {

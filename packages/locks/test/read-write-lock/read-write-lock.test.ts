@@ -252,33 +252,6 @@ describe('acquire', () => {
     expect(await fastestOf(5, giveUp)).toBeLessThan(800);
   });
 
-  test('passes on a grant that meets its cancellation', async () => {
-    const [lock, second, last] = shared();
-    const times: number[] = [];
-    for (let round = 0; round < 20; round += 1) {
-      const side = round % 2 === 0 ? 'read' : 'write';
-      const holder = await lock.write.acquire();
-      const controller = new AbortController();
-      const cancelled = second[side].acquire({ signal: controller.signal }).then(
-        (lease) => lease.release(),
-        () => 'cancelled',
-      );
-      await queued(lock.read, 1);
-      const patient = last.write.acquire();
-      await queued(lock.read, 2);
-      const release = holder.release();
-      setImmediate(() => controller.abort());
-      const startedAt = performance.now();
-      const lease = await patient;
-      times.push(performance.now() - startedAt);
-      expect(await release).toBe(true);
-      expect([true, 'cancelled']).toContain(await cancelled);
-      expect(await lease.release()).toBe(true);
-    }
-    // A grant that nobody takes would cost a second, in most of the rounds.
-    expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(900);
-  });
-
   test('a reader that acquires write waits for itself, and times out', async () => {
     const [lock] = shared();
     await using reader = await lock.read.acquire();
@@ -339,18 +312,6 @@ describe('leases', () => {
     const { writer } = await lock.read.inspect();
     expect(writer).toBe((await wait).holder);
     await (await wait).release();
-  });
-
-  test('are renewed in the background, on both sides', async () => {
-    const [lock, second] = shared({ leaseMs: 4_000 });
-    for (const side of ['read', 'write'] as const) {
-      const lease = await lock[side].acquire();
-      const { expiresAt } = lease;
-      await until('a renewal', () => lease.expiresAt > expiresAt);
-      expect(lease.isValid).toBe(true);
-      expect(await second.write.tryAcquire()).toBeNull();
-      expect(await lease.release()).toBe(true);
-    }
   });
 
   test('a reader that is granted by a message confirms its claim', async () => {
@@ -488,19 +449,6 @@ describe('downgrade', () => {
       }
     },
   );
-});
-
-describe('tryAcquire', () => {
-  test('takes a lock whose waiters are all dead, in three round trips', async () => {
-    const prefix = freshPrefix();
-    const queue = `${prefix}:locks:{lock}:rw-queue`;
-    await redis.zadd(queue, 1, 'dead.1.1000.w', 2, 'dead.2.1000.r', 3, 'dead.3.1000.w');
-    const lock = new ReadWriteLock(redis, 'lock', { prefix });
-    const lease = await lock.read.tryAcquire();
-    expect(lease?.isValid).toBe(true);
-    expect(await lock.read.inspect()).toMatchObject({ readers: 1, queueLength: 0 });
-    await lease?.release();
-  });
 });
 
 describe('using', () => {

@@ -1,25 +1,12 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
 import type { Lease } from '@mortise/locks';
-import { startCluster } from '@mortise/redis-server';
-import type { RedisCluster, RedisServer } from '@mortise/redis-server';
-import { disconnect, freshPrefix, until } from '@mortise/test-kit';
-import { Cluster, Redis } from 'ioredis';
 import { TIMED_OUT, waitFor } from '@mortise/redis';
+import type { RedisServer } from '@mortise/redis-server';
+import { freshPrefix, runCluster, until } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
 
-let servers: RedisCluster;
-let redis: Cluster;
-
-beforeAll(async () => {
-  servers = await startCluster();
-  redis = new Cluster(servers.startupNodes);
-});
-
-afterAll(async () => {
-  if (redis) disconnect(redis);
-  await servers?.stop();
-});
-
+const { servers, cluster: redis } = await runCluster();
 const prefix = freshPrefix();
 const keyOf = (name: string): string => `${prefix}:locks:{${name}}:lease`;
 

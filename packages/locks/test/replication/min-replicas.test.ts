@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LockReplicasError, MultiLock, Mutex } from '@mortise/locks';
 import type { Lease, MutexOptions } from '@mortise/locks';
 import { Locks } from '@mortise/locks/nestjs';
-import { startSingle } from '@mortise/redis-server';
-import type { RedisServer } from '@mortise/redis-server';
-import { connect, disconnect, freshPrefix, monitor, until } from '@mortise/test-kit';
+import { disconnect, disconnectLater, freshPrefix, monitor, runServer, until } from '@mortise/test-kit';
 import type { SeenCommand } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { Confirmations } from '../../src/replication/confirmations.js';
@@ -12,29 +10,17 @@ import { replicationConfirm } from '../../src/scripts.gen.js';
 import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { queued } from '../fixture/queued.js';
 
-let master: RedisServer;
-let replica: RedisServer;
-let redis: Redis;
-let other: Redis;
-let copy: Redis;
-const named: Redis[] = [];
+const fast = ['--repl-diskless-sync-delay', '0'];
+const { server: master, redis, connect } = await runServer({ args: fast });
+const { server: replica, redis: copy } = await runServer({
+  args: [...fast, '--replicaof', `${master.host} ${master.port}`],
+});
+const other = connect();
 /** On a busy machine a replica may take longer than it has by default. */
 const PATIENT = { replicasWaitMs: 5_000 };
 
 beforeAll(async () => {
-  const args = ['--repl-diskless-sync-delay', '0'];
-  master = await startSingle({ args });
-  replica = await startSingle({ args: [...args, '--replicaof', `${master.host} ${master.port}`] });
-  redis = connect(master.url);
-  other = connect(master.url);
-  copy = connect(replica.url);
   await until('the replica', async () => (await redis.info('replication')).includes('state=online'), 20_000);
-});
-
-afterAll(async () => {
-  for (const client of named) disconnect(client);
-  await replica?.stop();
-  await master?.stop();
 });
 
 /** A signal to a process takes effect a moment later; from then on nothing is acknowledged. */
@@ -53,10 +39,7 @@ async function linksOf(name: string): Promise<string[]> {
 }
 
 function connectAs(name: string): Redis {
-  const client = new Redis(master.url, { connectionName: name });
-  client.on('error', () => undefined);
-  named.push(client);
-  return client;
+  return disconnectLater(new Redis(master.url, { connectionName: name }));
 }
 
 function withAbort(): { readonly signal: AbortSignal; readonly abort: () => void } {
@@ -185,7 +168,7 @@ describe('a grant that too few replicas acknowledge', () => {
 
   test('ends with the wait or the signal of the caller, whichever comes first', async () => {
     const prefix = freshPrefix();
-    const mutex = new Mutex(connect(master.url), 'lock', { prefix, minReplicas: 2, replicasWaitMs: 5_000 });
+    const mutex = new Mutex(connect(), 'lock', { prefix, minReplicas: 2, replicasWaitMs: 5_000 });
     await expect(mutex.acquire({ waitMs: 50 })).rejects.toMatchObject({ code: 'ERR_LOCK_TIMEOUT' });
     await until('the lock to be given back', async () => (await holderOf(prefix)) === null);
     const { signal, abort } = withAbort();
@@ -199,7 +182,7 @@ describe('a grant that too few replicas acknowledge', () => {
 
   test('does not hold up one that wants fewer', async () => {
     const prefix = freshPrefix();
-    const client = connect(master.url);
+    const client = connect();
     const many = new Mutex(client, 'many', { prefix, minReplicas: 9, replicasWaitMs: 5_000 });
     const { signal, abort } = withAbort();
     const refused = many.acquire({ signal }).catch((error: unknown) => error);
@@ -243,7 +226,7 @@ describe('the connection', () => {
 
   test('carries the confirmations of many locks and one WAIT behind them, and nothing else does', async () => {
     const prefix = freshPrefix();
-    const client = connect(master.url);
+    const client = connect();
     const warm = await new Mutex(client, 'warm', { ...PATIENT, prefix, minReplicas: 1 }).acquire();
     await warm.renew();
     await warm.release();
@@ -314,7 +297,7 @@ describe('the connection', () => {
   });
 
   test('that is not answered is given up', async () => {
-    const client = connect(master.url);
+    const client = connect();
     const confirmations = Confirmations.of(client);
     const [lease, member] = [keyOf(freshPrefix()), 'a.1.1000'];
     const request = { lease, member, leaseMs: 10_000, minReplicas: 1, replicasWaitMs: 5_000 };
@@ -377,4 +360,25 @@ describe('options', () => {
     expect(() => new Locks(redis, options).multiLock(['lock'])).toThrow(refusal);
     expect(new Locks(redis, { minReplicas: 0 }).multiLock(['lock']).names).toEqual(['lock']);
   });
+});
+
+test('a client that listens on a replica gets no grant: two holders would believe it', async () => {
+  const prefix = freshPrefix();
+  const channel = `${prefix}:locks:{lock}:grant:far`;
+  const far = disconnectLater(new Redis(replica.url));
+  const received: string[] = [];
+  far.on('message', (_, message: string) => received.push(message));
+  await far.subscribe(channel);
+  const mutex = new Mutex(redis, 'lock', { prefix });
+  const holder = await mutex.acquire();
+  const wait = new Mutex(other, 'lock', { prefix }).acquire();
+  await queued(mutex, 1);
+  await redis.zadd(`${prefix}:locks:{lock}:queue`, 1, 'far.1.1000');
+  await holder.release();
+  const lease = await wait;
+  // A message arrives there, though PUBLISH counts no receiver.
+  expect(await redis.publish(channel, 'the last')).toBe(0);
+  await until('the last message', () => received.includes('the last'), 10_000);
+  expect(received).toEqual(['the last']);
+  await lease.release();
 });

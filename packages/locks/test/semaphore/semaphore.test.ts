@@ -33,25 +33,6 @@ describe('acquire', () => {
     expect(await semaphore.inspect()).toMatchObject({ used: 0, holders: [], queueLength: 0 });
   });
 
-  test('hands what is released to those who wait, in their order, among clients', async () => {
-    const [semaphore, second] = fresh(2);
-    const held = [await semaphore.acquire(), await semaphore.acquire()];
-    const tokens: number[] = [];
-    const waits: Promise<Lease>[] = [];
-    for (let index = 0; index < 6; index += 1) {
-      waits.push((index % 2 ? semaphore : second).acquire());
-      await queued(semaphore, index + 1);
-    }
-    for (const lease of held) await lease.release();
-    for (const wait of waits) {
-      const lease = await wait;
-      tokens.push(lease.fencingToken);
-      await lease.release();
-    }
-    expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
-    expect(await semaphore.available()).toBe(2);
-  });
-
   test('gives as many permits at once as are asked for, all or none', async () => {
     const [semaphore] = fresh(5);
     const heavy = await semaphore.acquire({ permits: 4 });
@@ -117,23 +98,6 @@ describe('acquire', () => {
     controller.abort(reason);
     await expect(heavy).rejects.toBe(reason);
     expect(await releaseAll([await light, held])).toEqual([true, true]);
-  });
-});
-
-describe('tryAcquire', () => {
-  test('gives null when permits are used, or somebody waits', async () => {
-    const [semaphore, second] = fresh(2);
-    const lease = await semaphore.tryAcquire();
-    expect(lease?.isValid).toBe(true);
-    const wait = second.acquire({ permits: 2 });
-    await queued(semaphore, 1);
-    expect(await semaphore.tryAcquire()).toBeNull();
-    expect(await semaphore.inspect()).toMatchObject({ used: 1, queueLength: 1 });
-    await lease!.release();
-    expect(await semaphore.tryAcquire()).toBeNull();
-    expect(await (await wait).release()).toBe(true);
-    const last = await semaphore.tryAcquire({ permits: 2 });
-    expect(await last?.release()).toBe(true);
   });
 });
 
