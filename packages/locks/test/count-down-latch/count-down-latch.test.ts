@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { CountDownLatch } from '@mortise/locks';
-import type { CountDownLatchOptions, CountDownOptions, LatchWaitOptions } from '@mortise/locks';
+import type { CountDownLatchOptions, CountDownOptions } from '@mortise/locks';
 import { connect, disconnect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import * as scripts from '../../src/scripts.gen.js';
@@ -268,10 +268,6 @@ describe('misuse', () => {
     );
   });
 
-  test.each([-1, Number.NaN, Infinity, 86_400_001])('waitMs %p is refused', async (waitMs) => {
-    await expect(latch(1).wait({ waitMs })).rejects.toThrow(RangeError);
-  });
-
   test.each([{ id: 7 }, { id: null }, { by: '1' }, { by: null }])(
     'an option of countDown of another type is refused: %p',
     async (options) => {
@@ -279,20 +275,10 @@ describe('misuse', () => {
     },
   );
 
-  test.each([{ waitMs: '1' }, { signal: {} }, { signal: null }])(
-    'an option of wait of another type is refused: %p',
-    async (options) => {
-      await expect(latch(1).wait(options as unknown as LatchWaitOptions)).rejects.toThrow(TypeError);
-    },
-  );
-
-  test('missing options, names, ids and clients are refused', async () => {
+  test('missing options, and ids that are empty or too long, are refused', async () => {
     const none = undefined as unknown as CountDownLatchOptions;
     expect(() => new CountDownLatch(redis, 'import', none)).toThrow(TypeError);
     expect(() => new CountDownLatch(redis, 'import', {} as CountDownLatchOptions)).toThrow(TypeError);
-    expect(() => new CountDownLatch(redis, '', { count: 1 })).toThrow(RangeError);
-    expect(() => new CountDownLatch(redis, 'x'.repeat(1_025), { count: 1 })).toThrow(RangeError);
-    expect(() => new CountDownLatch({} as unknown as Redis, 'import', { count: 1 })).toThrow(TypeError);
     await expect(latch(1).countDown({ id: '' })).rejects.toThrow(RangeError);
     await expect(latch(1).countDown({ id: 'x'.repeat(1_025) })).rejects.toThrow(RangeError);
   });
@@ -399,87 +385,37 @@ describe('keys', () => {
   });
 });
 
-describe('commands', () => {
-  async function commands(prefix: string, action: () => Promise<unknown>): Promise<string[]> {
-    const lines = await transcript(redis, { prefix, scripts }, action);
-    return lines.map((line) => line.replaceAll(/locks:\{[^}]*\}:/g, ''));
-  }
-
-  test('each call is one command, and so are all count-downs of a tick', async () => {
-    const prefix = freshPrefix();
-    const gate = latch(5, prefix);
-    await latch(1).countDown();
-    await latch(1).reset();
-    const count = 'evalsha count-down-latch.count latch latch-ids latch-updates';
-    expect(await commands(prefix, () => gate.countDown({ id: 'a' }))).toEqual([
-      count,
-      '  hmget latch',
-      '  time',
-      '  hset latch',
-      '  unlink latch-ids',
-      '  sadd latch-ids',
-      '  hset latch',
-      '  pexpire latch',
-      '  pexpire latch-ids',
-    ]);
-    expect(await commands(prefix, () => Promise.all([gate.countDown(), gate.countDown()]))).toEqual([
-      count,
-      '  hmget latch',
-      '  hset latch',
-      '  pexpire latch',
-      '  pexpire latch-ids',
-    ]);
-    expect(await commands(prefix, () => gate.remaining())).toEqual(['hmget latch']);
-    expect(await commands(prefix, () => gate.countDown({ by: 2 }))).toEqual([
-      count,
-      '  hmget latch',
-      '  hset latch',
-      '  pexpire latch',
-      '  unlink latch-ids',
-      '  publish latch-updates',
-    ]);
-    expect(await commands(prefix, () => gate.countDown())).toEqual([count, '  hmget latch']);
-    expect(await commands(prefix, () => gate.reset())).toEqual([
-      'hget latch',
-      'evalsha count-down-latch.reset latch latch-ids latch-updates',
-      '  hget latch',
-      '  unlink latch latch-ids',
-      '  publish latch-updates',
-    ]);
+test('any number of waits in a process is one subscription and one look, then a look a second', async () => {
+  const prefix = freshPrefix();
+  const client = connect();
+  // The server knows the script, and the client has asked which protocol it speaks.
+  const known = freshPrefix();
+  const first = latch(1, known, client).wait();
+  await waiting(known, 1);
+  await latch(1, known).countDown();
+  await first;
+  const waits: Promise<void>[] = [];
+  const startedAt = performance.now();
+  const lines = await transcript(client, { prefix, scripts }, async () => {
+    for (let index = 0; index < 20; index += 1) waits.push(latch(1, prefix, client).wait());
+    await waiting(prefix, 1);
+    waits.push(latch(1, prefix, client).wait());
+    await redis.pexpire(keyOf(prefix), 20_000);
+    await until('the next look', async () => (await redis.pttl(keyOf(prefix))) > 20_000);
   });
-
-  test('any number of waits in a process is one subscription and one look, then a look a second', async () => {
-    const prefix = freshPrefix();
-    const client = connect();
-    // The server knows the script, and the client has asked which protocol it speaks.
-    const known = freshPrefix();
-    const first = latch(1, known, client).wait();
-    await waiting(known, 1);
-    await latch(1, known).countDown();
-    await first;
-    const waits: Promise<void>[] = [];
-    const startedAt = performance.now();
-    const lines = await transcript(client, { prefix, scripts }, async () => {
-      for (let index = 0; index < 20; index += 1) waits.push(latch(1, prefix, client).wait());
-      await waiting(prefix, 1);
-      waits.push(latch(1, prefix, client).wait());
-      await redis.pexpire(keyOf(prefix), 20_000);
-      await until('the next look', async () => (await redis.pttl(keyOf(prefix))) > 20_000);
-    });
-    const look = 'evalsha count-down-latch.watch latch latch-ids';
-    const short = lines.map((line) => line.replaceAll(/locks:\{[^}]*\}:/g, ''));
-    const [subscription, ...looks] = short.filter((line) => /^(evalsha|subscribe)/.test(line));
-    expect(subscription).toBe('subscribe latch-updates');
-    expect(new Set(looks)).toEqual(new Set([look]));
-    expect(looks.length).toBeGreaterThanOrEqual(2);
-    expect(looks.length).toBeLessThanOrEqual(2 + Math.floor((performance.now() - startedAt) / 2_000));
-    expect(short.slice(short.lastIndexOf(look), short.lastIndexOf(look) + 4)).toEqual([
-      look,
-      '  hmget latch',
-      '  pexpire latch',
-      '  pexpire latch-ids',
-    ]);
-    await latch(1, prefix).countDown();
-    await Promise.all(waits);
-  });
+  const look = 'evalsha count-down-latch.watch latch latch-ids';
+  const short = lines.map((line) => line.replaceAll(/locks:\{[^}]*\}:/g, ''));
+  const [subscription, ...looks] = short.filter((line) => /^(evalsha|subscribe)/.test(line));
+  expect(subscription).toBe('subscribe latch-updates');
+  expect(new Set(looks)).toEqual(new Set([look]));
+  expect(looks.length).toBeGreaterThanOrEqual(2);
+  expect(looks.length).toBeLessThanOrEqual(2 + Math.floor((performance.now() - startedAt) / 2_000));
+  expect(short.slice(short.lastIndexOf(look), short.lastIndexOf(look) + 4)).toEqual([
+    look,
+    '  hmget latch',
+    '  pexpire latch',
+    '  pexpire latch-ids',
+  ]);
+  await latch(1, prefix).countDown();
+  await Promise.all(waits);
 });

@@ -1,22 +1,15 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { QuorumMutex, QuorumUnreachableError } from '@mortise/locks/quorum';
 import { disconnect, freshPrefix, until } from '@mortise/test-kit';
-import type { Redis } from 'ioredis';
 import { abortOf } from '../fixture/abort-of.js';
 import { fastestOf } from '../fixture/fastest-of.js';
 import { PATIENT, QuorumNodes, votesOf } from '../fixture/quorum-nodes.js';
 
-let nodes: QuorumNodes;
-let direct: Redis[];
+const nodes = await QuorumNodes.start();
+const direct = nodes.others();
 
-beforeEach(async () => {
-  nodes = await QuorumNodes.start();
-  direct = nodes.others();
-});
-
-afterEach(async () => {
-  await nodes?.stop();
-});
+afterEach(() => nodes.restartKilled());
+afterAll(() => nodes.stop());
 
 /** The vote by the server itself, whatever clients say. */
 async function voteAt(index: number, prefix: string): Promise<string | null> {

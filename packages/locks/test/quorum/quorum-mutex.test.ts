@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { LockTimeoutError, Mutex } from '@mortise/locks';
 import { QuorumMutex } from '@mortise/locks/quorum';
 import type { QuorumMutexOptions } from '@mortise/locks/quorum';
@@ -13,15 +13,9 @@ import { fastestOf } from '../fixture/fastest-of.js';
 import { Occupants } from '../fixture/occupants.js';
 import { PATIENT, QuorumNodes, votesOf } from '../fixture/quorum-nodes.js';
 
-let nodes: QuorumNodes;
+const nodes = await QuorumNodes.start();
 
-beforeAll(async () => {
-  nodes = await QuorumNodes.start();
-});
-
-afterAll(async () => {
-  await nodes?.stop();
-});
+afterAll(() => nodes.stop());
 
 async function allFree(mutex: QuorumMutex): Promise<boolean> {
   return until('all votes to be free', async () => (await votesOf(mutex)).every((holder) => holder === null));
@@ -45,10 +39,6 @@ describe('the constructor', () => {
   });
 
   test.each<[QuorumMutexOptions, typeof Error]>([
-    [{ leaseMs: 0 }, RangeError],
-    [{ leaseMs: Number.NaN }, RangeError],
-    [{ leaseMs: Infinity }, RangeError],
-    [{ maxHoldMs: 1 }, RangeError],
     [{ nodeTimeoutMs: 0 }, RangeError],
     [{ nodeTimeoutMs: 5_001 }, RangeError],
     [{ nodeTimeoutMs: 1.5 }, RangeError],
@@ -56,19 +46,8 @@ describe('the constructor', () => {
     [{ driftFactor: 0.6 }, RangeError],
     [{ driftFactor: Number.NaN }, RangeError],
     [{ driftFactor: '0' as never }, TypeError],
-    [{ renew: 1 as never }, TypeError],
-    [{ prefix: '' }, RangeError],
   ])('refuses %p', (options, type) => {
     expect(() => new QuorumMutex(nodes.clients, 'lock', options)).toThrow(type);
-  });
-
-  test('refuses a name that is none', () => {
-    for (const name of ['', 'x'.repeat(1_025)]) {
-      expect(() => new QuorumMutex(nodes.clients, name)).toThrow(RangeError);
-    }
-    for (const name of [undefined, null, 1]) {
-      expect(() => new QuorumMutex(nodes.clients, name as never)).toThrow(TypeError);
-    }
   });
 });
 
@@ -235,9 +214,6 @@ describe('acquire', () => {
     expect(await votesOf(mutex)).toEqual([lease.holder, lease.holder, lease.holder]);
     await lease.release();
     expect(await allFree(mutex)).toBe(true);
-    for (const waitMs of [-1, Number.NaN, Infinity]) {
-      await expect(mutex.acquire({ waitMs })).rejects.toThrow(RangeError);
-    }
   });
 
   test('ends with its signal, also while the votes are under way', async () => {
