@@ -1,6 +1,6 @@
 /** The commands that each call sends, and the commands inside its script: an added round trip shows in review. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { MultiLock, Mutex, ReadWriteLock, Semaphore } from '@mortise/locks';
+import { CountDownLatch, MultiLock, Mutex, RateLimiter, ReadWriteLock, Semaphore } from '@mortise/locks';
 import type { Lease, MultiLease } from '@mortise/locks';
 import {
   commands,
@@ -13,7 +13,7 @@ import {
 } from '@mortise/test-kit';
 import * as scripts from '../src/scripts.gen.js';
 import type { Kind, Subject } from './fixture/lock-kinds.js';
-import { KINDS, semaphoreOf } from './fixture/lock-kinds.js';
+import { KINDS, semaphoreOf, SINGLE } from './fixture/lock-kinds.js';
 import { queued } from './fixture/queued.js';
 import { watchFor } from './fixture/watch-for.js';
 
@@ -26,8 +26,6 @@ const plain = await runServer();
 const { redis, server } = enforcing;
 const { redis: plainRedis } = plain;
 const clients = Array.from({ length: 10 }, () => enforcing.connect());
-/** On a node that enforces its slots, a MultiLock sends one command for each slot. */
-const SINGLE = KINDS.filter(({ kind }) => kind !== 'MultiLock');
 
 /** Five of the ten processes take one permit, and five take both. */
 const POOL: Kind = {
@@ -224,6 +222,52 @@ release after it → mutex.release:  (get lease · zcard queue · del lease) ×2
 `);
     expect(await namesIn(plainRedis, () => lock.using(() => 1))).toEqual(['b a', 'a b']);
   });
+});
+
+test('RateLimiter', async () => {
+  const [calls, twin] = [1, 2].map(
+    () => new RateLimiter(redis, 'calls', { prefix, limit: 10, periodMs: 86_400_000 }),
+  ) as [RateLimiter, RateLimiter];
+  await calls.take(0);
+  const table = commandTable(redis, scope, {
+    take: () => calls.take(10),
+    'take that is refused': () => calls.take(),
+    'take of 0': () => calls.take(0),
+    reset: () => calls.reset(),
+    'takes of two objects': () => Promise.all([calls.take(), twin.take()]),
+    'takes of one tick': () => Promise.all([calls.take(), calls.take(7), calls.take(0)]),
+  });
+  expect(await table).toMatchInlineSnapshot(`
+"take → rate-limiter.take:  time · get rate · set rate
+take that is refused → rate-limiter.take:  time · get rate
+take of 0 → rate-limiter.take:  time · get rate
+reset → rate-limiter.take:  time · get rate · del rate
+takes of two objects → rate-limiter.take:  time · get rate · set rate
+takes of one tick → rate-limiter.take:  time · get rate · set rate"
+`);
+});
+
+test('CountDownLatch', async () => {
+  const known = new CountDownLatch(redis, 'known', { prefix, count: 1 });
+  await known.countDown();
+  await known.reset();
+  const gate = new CountDownLatch(redis, 'gate', { prefix, count: 5 });
+  const table = commandTable(redis, scope, {
+    'countDown with an id': () => gate.countDown({ id: 'a' }),
+    'countDowns of one tick': () => Promise.all([gate.countDown(), gate.countDown()]),
+    remaining: () => gate.remaining(),
+    'countDown to 0': () => gate.countDown({ by: 2 }),
+    'countDown of an open one': () => gate.countDown(),
+    reset: () => gate.reset(),
+  });
+  expect(await table).toMatchInlineSnapshot(`
+"countDown with an id → count-down-latch.count:  hmget latch · time · hset latch · unlink latch-ids · sadd latch-ids · hset latch · pexpire latch · pexpire latch-ids
+countDowns of one tick → count-down-latch.count:  hmget latch · hset latch · pexpire latch · pexpire latch-ids
+remaining → hmget latch
+countDown to 0 → count-down-latch.count:  hmget latch · hset latch · pexpire latch · unlink latch-ids · publish latch-updates
+countDown of an open one → count-down-latch.count:  hmget latch
+reset → hget latch | count-down-latch.reset:  hget latch · unlink latch latch-ids · publish latch-updates"
+`);
 });
 
 describe('locks with waiters', () => {

@@ -6,13 +6,9 @@ import { abortOf } from '../fixture/abort-of.js';
 import { MultiLockBench } from './multi-lock-bench.js';
 import { queued } from '../fixture/queued.js';
 
-/**
- * `acquire` of a MultiLock on any kind of server. Neighbours that wait do so at the same time.
- *
- * @param start Resolves to the URL of the server.
- */
-export function describeAcquire(start: () => Promise<string>): void {
-  const bench = new MultiLockBench(start);
+/** `acquire` of a MultiLock on any kind of server, given by its URL. Neighbours that wait do so at the same time. */
+export function describeAcquire(url: string): void {
+  const bench = new MultiLockBench(url);
 
   describe('acquire', () => {
     test('takes each lock as its Mutex does: same holder, a token each, one queue', async () => {
@@ -217,7 +213,7 @@ export function describeAcquire(start: () => Promise<string>): void {
 
     test.concurrent('a client that is closed ends the wait, and its locks come free by themselves', async () => {
       const { prefix, multi, mutex } = bench.fresh();
-      const client = connect(`redis://${bench.other.options.host}:${bench.other.options.port}`);
+      const client = connect(url);
       const lock = multi(['a', 'b'], { leaseMs: 100 }, client);
       const holder = await mutex(lock.names[1]!).acquire();
       const wait = lock.acquire().catch((error: unknown) => error);
@@ -235,7 +231,7 @@ export function describeAcquire(start: () => Promise<string>): void {
 
     test.concurrent('a holder of one lock that dies costs its lease', async () => {
       const { multi, mutex } = bench.fresh();
-      const dying = connect(`redis://${bench.other.options.host}:${bench.other.options.port}`);
+      const dying = connect(url);
       const lock = multi(['a', 'b', 'c']);
       await mutex(lock.names[1]!, { leaseMs: 200, renew: false }, dying).acquire();
       disconnect(dying);
@@ -246,7 +242,7 @@ export function describeAcquire(start: () => Promise<string>): void {
 
     test.concurrent('a multi-lock that dies in the middle costs its lease, and its place nothing', async () => {
       const { multi, mutex } = bench.fresh();
-      const dying = connect(`redis://${bench.other.options.host}:${bench.other.options.port}`);
+      const dying = connect(url);
       const lock = multi(['a', 'b'], { leaseMs: 2_000 }, dying);
       const holder = await mutex(lock.names[1]!).acquire();
       const lost = lock.acquire().catch((error: unknown) => error);

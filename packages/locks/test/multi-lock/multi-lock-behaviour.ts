@@ -5,14 +5,9 @@ import { queued } from '../fixture/queued.js';
 
 const HOSTILE = ['}x', '{}', '%', '🔒', 'a\nb', 'nul\0', '\ud800', 'a b', '*', ':', '{a}{b}', 'lease'];
 
-/**
- * A MultiLock on any kind of server: one that takes all locks in one call, and one that enforces its slots.
- * `acquire` has a file of its own.
- *
- * @param start Resolves to the URL of the server.
- */
-export function describeMultiLock(start: () => Promise<string>): void {
-  const bench = new MultiLockBench(start);
+/** A MultiLock on any kind of server, given by its URL. `acquire` has a file of its own. */
+export function describeMultiLock(url: string): void {
+  const bench = new MultiLockBench(url);
 
   describe('names', () => {
     test('are sorted alike whatever order they come in, and count once', () => {

@@ -1,4 +1,3 @@
-import { beforeAll } from '@jest/globals';
 import { MultiLock, Mutex } from '@mortise/locks';
 import type { MutexOptions } from '@mortise/locks';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
@@ -14,15 +13,12 @@ interface Bench {
 
 /** Two clients of one server, and locks on them. */
 export class MultiLockBench {
-  redis!: Redis;
-  other!: Redis;
+  readonly redis: Redis;
+  readonly other: Redis;
 
-  /** @param start Resolves to the URL of the server. */
-  constructor(start: () => Promise<string>) {
-    beforeAll(async () => {
-      const url = await start();
-      [this.redis, this.other] = [connect(url), connect(url)];
-    });
+  constructor(url: string) {
+    this.redis = connect(url);
+    this.other = connect(url);
   }
 
   /** Locks that no other test sees. */

@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { MultiLock, Mutex } from '@mortise/locks';
-import { startProxy, startSingle } from '@mortise/redis-server';
-import type { RedisServer } from '@mortise/redis-server';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { startProxy } from '@mortise/redis-server';
+import { connect, freshPrefix, runServer, until } from '@mortise/test-kit';
+import { queued } from '../fixture/queued.js';
 import { describeAcquire } from './multi-lock-acquire-behaviour.js';
 import { describeMultiLock } from './multi-lock-behaviour.js';
-import { queued } from '../fixture/queued.js';
 
-let server: RedisServer;
+const { server } = await runServer();
 
-beforeAll(async () => {
-  server = await startSingle();
+describe.each([
+  ['a node that takes all locks in one call', server.url],
+  ['a node that enforces its slots', process.env['MORTISE_TEST_REDIS']!],
+])('on %s', (_, url) => {
+  describeMultiLock(url);
+  describeAcquire(url);
 });
-
-afterAll(async () => {
-  await server?.stop();
-});
-
-describeMultiLock(() => Promise.resolve(server.url));
-describeAcquire(() => Promise.resolve(server.url));
 
 test('the next request finds a lost lock: it never waits for a lock while it holds a later one', async () => {
   const [redis, other] = [connect(server.url), connect(server.url)];
