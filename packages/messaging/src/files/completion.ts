@@ -15,14 +15,10 @@
 import { encodeName } from '@mortise/redis';
 import { channelFinish, channelRemove, fileComplete } from '../scripts.gen.js';
 import { chunkKeys, readHead } from './file-head.js';
-import type { FilesContext } from './context.js';
+import type { FileId, FilesContext } from './context.js';
 
 /** A file; without `fileId`, any file with the number. */
-export interface CompletedFile {
-  readonly number: number;
-  readonly epoch: string;
-  readonly fileId?: string;
-}
+type CompletedFile = Omit<FileId, 'fileId'> & Partial<FileId>;
 
 /**
  * `lost`: another process has the lease. `forgotten`: a failover has lost the file's entry. `completed`: all steps are
@@ -59,10 +55,7 @@ export class Completion {
    * Whether all receivers are done with a file that was just opened; the caller then ends the file. Removes the cursors of
    * receivers that are done. Undefined if a failover has lost the file's entry. One round trip if no receiver is done.
    */
-  async isOver(
-    file: CompletedFile & { readonly fileId: string },
-    receivers: readonly string[],
-  ): Promise<boolean | undefined> {
+  async isOver(file: FileId, receivers: readonly string[]): Promise<boolean | undefined> {
     const { isWhole, done } = (await this.#note(file, [], ''))!;
     if (isWhole === -1) return undefined;
     if (isWhole === 0) {
@@ -74,7 +67,7 @@ export class Completion {
   }
 
   /** Removes cursors of receivers from a file, listed or not. An ended file without cursors is deleted. */
-  async clear(file: { number: number; fileId: string }, receivers: readonly string[]): Promise<void> {
+  async clear(file: Pick<FileId, 'number' | 'fileId'>, receivers: readonly string[]): Promise<void> {
     await this.#complete(file.number, file.fileId, receivers.map(encodeName));
   }
 

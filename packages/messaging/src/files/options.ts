@@ -208,18 +208,8 @@ const READ_OPTIONS = new Set<string>([
   'maxLineBytes',
 ] satisfies (keyof ReadOptions)[]);
 
-export interface FileSenderLimits {
-  readonly receivers: readonly string[];
-  readonly windowBytes: number;
-  readonly budgetBytes: number;
-  /** Including the header of a chunk. */
-  readonly chunkBytes: number;
-  readonly lingerMs: number;
-  readonly leaseMs: number;
-  readonly keepMs: number;
-  readonly deadReceivers: 'wait' | 'drop' | 'fail';
-  readonly graceMs: number;
-}
+/** `chunkBytes` is what a chunk stores, header included: 64 bytes less than the option. */
+export type FileSenderLimits = Required<Omit<FileSenderOptions, keyof SharedOptions>>;
 
 export function resolveFileSenderOptions(options: FileSenderOptions): FileSenderLimits {
   requireOptions('FileSender', options, SENDER_OPTIONS);
@@ -263,13 +253,9 @@ export function resolveFileReceiverOptions(options: FileReceiverOptions): { leas
   return { leaseMs: leaseOf(options.leaseMs) };
 }
 
-export interface FileChannelSettings {
-  readonly holder: string;
-  readonly leaseMs: number;
-  readonly keepMs: number;
-}
-
-export function resolveFileChannelOptions(options: FileChannelOptions): FileChannelSettings {
+export function resolveFileChannelOptions(
+  options: FileChannelOptions,
+): Required<Omit<FileChannelOptions, keyof SharedOptions>> {
   requireOptions('FileChannel', options, CHANNEL_OPTIONS);
   return {
     holder: requireName('holder', options.holder ?? randomUUID()),
@@ -307,14 +293,7 @@ export function resolveListOptions(options: ListFilesOptions): Required<Omit<Lis
   };
 }
 
-export interface ReadLimits {
-  readonly gunzip: boolean;
-  readonly autoAck: boolean;
-  readonly wholeLines: boolean;
-  readonly maxLineBytes: number;
-}
-
-export function resolveReadOptions(name: string, options: ReadOptions): ReadLimits {
+export function resolveReadOptions(name: string, options: ReadOptions): Required<ReadOptions> {
   requireOptions('blocks', options, READ_OPTIONS);
   const { gunzip, autoAck = true, wholeLines = false, maxLineBytes = FILE_DEFAULTS.maxLineBytes } = options;
   return {

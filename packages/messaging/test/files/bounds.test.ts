@@ -77,9 +77,9 @@ async function usedMemory(client: Redis): Promise<number> {
 }
 
 test.each([
-  [48, 1],
-  [96, 1],
-  [96, 3],
+  [32, 1],
+  [64, 1],
+  [64, 3],
 ])('%d MiB to %d receivers stay within the window + 15 %%', async (size, count) => {
   const watching = own.connect();
   const names = Array.from({ length: count }, (_, index) => `r${index}`);

@@ -12,7 +12,17 @@ import type { RedisClient } from '@mortise/redis';
 import { connect, gate, interposed, until } from '@mortise/test-kit';
 import type { Death } from '../fixture/stepwise-client.js';
 import { DeathError, dieEverywhere, slowlyAfter } from '../fixture/stepwise-client.js';
-import { Channel, first, freshDirectory, lines, pushed, readAll, sendPart, textOf } from './fixture.js';
+import {
+  Channel,
+  first,
+  freshDirectory,
+  lines,
+  openLines,
+  pushed,
+  readAll,
+  sendPart,
+  textOf,
+} from './fixture.js';
 
 const redis = connect();
 // Its own connection, so that only its commands wait.
@@ -217,9 +227,8 @@ describe('leases', () => {
     });
     const sending = channel.sender({ lingerMs: 0 }, paused).send(source, { name: 'a', id: 'a' });
     sending.catch(() => undefined);
-    const [file, leave] = await first(channel.receiver());
-    const reading = file.lines()[Symbol.asyncIterator]();
-    expect(await reading.next()).toMatchObject({ value: 'first' });
+    const { nextLine, end } = await openLines(channel.receiver());
+    expect(await nextLine()).toBe('first');
     silent = true;
     source.push('late\n');
     const next = await channel.sender().send(Readable.from(['first\nsecond\n']), { name: 'a', id: 'a' });
@@ -227,10 +236,9 @@ describe('leases', () => {
     silent = false;
     back.open();
     await expect(sending).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
-    expect(await reading.next()).toMatchObject({ value: 'second' });
-    expect(await reading.next()).toMatchObject({ done: true });
-    await file.done();
-    await leave();
+    expect(await nextLine()).toBe('second');
+    expect(await nextLine()).toBeUndefined();
+    await end();
     await channel.sender().end();
     expect(await channel.keys()).toEqual(['file-channel', 'files', 'files-sent']);
   });

@@ -181,7 +181,13 @@ describe('open', () => {
     const edges = [0, 1, text.length - 1, text.length];
     let edge = 0;
     for (const piece of pieces) edges.push((edge += piece.length) - 1, edge, edge + 1);
-    for (const from of edges.filter((at) => at <= text.length)) {
+    for (const from of edges.filter((at) => at < text.length)) {
+      await using part = await files.open('r1', number, from, never);
+      const { value } = await part.blocks().next();
+      expect(value!.toString()).toBe(text.slice(from, from + value!.length));
+      expect(part.startOffset).toBe(from);
+    }
+    for (const from of [0, 1, text.length - 1, text.length, ...edges.slice(100, 110)]) {
       expect(await readFrom(files, number, from)).toBe(text.slice(from));
     }
     expect(await files.ackedBytes('r1', number)).toBe(0);

@@ -24,7 +24,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
-import { Channel, first, freshDirectory, lines, pushed, readAll, textOf } from './fixture.js';
+import { Channel, first, freshDirectory, lines, openLines, pushed, readAll, textOf } from './fixture.js';
 
 const redis = connect();
 const directory = freshDirectory();
@@ -218,17 +218,15 @@ test('D4: a file is read while it is written', async () => {
   const sender = channel.sender({ lingerMs: 5 });
   const source = pushed();
   const sending = sender.send(source, { name: 'a' });
-  const [file, leave] = await first(channel.receiver());
-  const reading = file.lines()[Symbol.asyncIterator]();
+  const { nextLine, end } = await openLines(channel.receiver());
   for (const line of ['one', 'two', 'three']) {
     source.push(`${line}\n`);
-    expect(await reading.next()).toEqual({ done: false, value: line });
+    expect(await nextLine()).toBe(line);
   }
   source.push(null);
-  expect(await reading.next()).toMatchObject({ done: true });
+  expect(await nextLine()).toBeUndefined();
   expect(await sending).toMatchObject({ bytes: 14 });
-  await file.done();
-  await leave();
+  await end();
 });
 
 test('D7: a file that is larger than the window and the budget flows through, within them', async () => {
@@ -354,16 +352,14 @@ test('D19: a file that grows is followed until the signal', async () => {
   const follow = new AbortController();
   const sender = channel.sender({ lingerMs: 5 });
   const sending = sender.send(path, { follow: follow.signal });
-  const [file, leave] = await first(channel.receiver());
-  const reading = file.lines()[Symbol.asyncIterator]();
-  expect(await reading.next()).toMatchObject({ value: 'one' });
+  const { nextLine, end } = await openLines(channel.receiver());
+  expect(await nextLine()).toBe('one');
   writeFileSync(path, 'two\n', { flag: 'a' });
-  expect(await reading.next()).toMatchObject({ value: 'two' });
+  expect(await nextLine()).toBe('two');
   follow.abort();
   expect(await sending).toMatchObject({ bytes: 8 });
-  expect(await reading.next()).toMatchObject({ done: true });
-  await file.done();
-  await leave();
+  expect(await nextLine()).toBeUndefined();
+  await end();
 });
 
 test('D19: a file that grows while it is copied is sent to its end, within the budget', async () => {

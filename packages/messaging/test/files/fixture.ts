@@ -112,6 +112,21 @@ export function pushed(...texts: string[]): Readable {
   return source;
 }
 
+/** The next file of a receiver, line by line: undefined at its end. */
+export async function openLines(
+  receiver: FileReceiver,
+): Promise<{ nextLine: () => Promise<string | undefined>; end: () => Promise<void> }> {
+  const [file, leave] = await first(receiver);
+  const reading = file.lines()[Symbol.asyncIterator]();
+  return {
+    nextLine: async () => (await reading.next()).value,
+    end: async () => {
+      await file.done();
+      await leave();
+    },
+  };
+}
+
 /** The next file of a receiver. */
 export async function first(receiver: FileReceiver): Promise<[IncomingFile, () => Promise<unknown>]> {
   const files = receiver.files();

@@ -12,7 +12,17 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { connect, interposed, until } from '@mortise/test-kit';
 import { DeathError } from '../fixture/stepwise-client.js';
-import { Channel, failNext, first, freshDirectory, lines, readAll, sendPart, textOf } from './fixture.js';
+import {
+  Channel,
+  failNext,
+  first,
+  freshDirectory,
+  lines,
+  openLines,
+  readAll,
+  sendPart,
+  textOf,
+} from './fixture.js';
 
 const redis = connect();
 const directory = freshDirectory();
@@ -98,15 +108,13 @@ describe('sources that change', () => {
     const sender = channel.sender({ lingerMs: 5 });
     const follow = new AbortController();
     const sending = sender.send(path, { follow: follow.signal });
-    const [file, leave] = await first(channel.receiver());
-    const reading = file.lines()[Symbol.asyncIterator]();
-    expect(await reading.next()).toMatchObject({ value: 'one' });
-    expect(await reading.next()).toMatchObject({ value: 'two' });
+    const { nextLine, end } = await openLines(channel.receiver());
+    expect(await nextLine()).toBe('one');
+    expect(await nextLine()).toBe('two');
     truncateSync(path);
     expect(await sending).toMatchObject({ bytes: 8 });
-    expect(await reading.next()).toMatchObject({ done: true });
-    await file.done();
-    await leave();
+    expect(await nextLine()).toBeUndefined();
+    await end();
     appendFileSync(path, 'three\n');
     expect(await sender.send(path)).toMatchObject({ bytes: 6, isDuplicate: false });
     await sender.end();

@@ -7,7 +7,7 @@ import type { FileId, FilesContext } from '../context.js';
 import { gunzip } from './gunzip.js';
 import { LineReader } from './line-reader.js';
 import { MemberEnds } from './member-ends.js';
-import type { ReadLimits, ReadOptions } from '../options.js';
+import type { ReadOptions } from '../options.js';
 import { resolveReadOptions } from '../options.js';
 import type { Reading, ReceiverLease } from './reading.js';
 import type { Completed } from '../completion.js';
@@ -80,7 +80,7 @@ export class IncomingFile implements FileId {
     return disposable(this.#blocks(resolveReadOptions(this.name, options)));
   }
 
-  async *#blocks(limits: ReadLimits): AsyncGenerator<Buffer, void, void> {
+  async *#blocks(limits: Required<ReadOptions>): AsyncGenerator<Buffer, void, void> {
     if (this.#isRead) throw new ArgumentTypeError(`file "${this.name}" is being read, or was`);
     this.#isRead = true;
     const reader = await ChunkReader.open(this.#context, this.#reading);
@@ -154,7 +154,7 @@ export class IncomingFile implements FileId {
     return completed;
   }
 
-  async *#content(reader: ChunkReader, limits: ReadLimits): AsyncGenerator<Buffer> {
+  async *#content(reader: ChunkReader, limits: Required<ReadOptions>): AsyncGenerator<Buffer> {
     const blocks = limits.gunzip ? this.#inflated(reader) : this.#plain(reader);
     if (!limits.wholeLines) {
       yield* blocks;
