@@ -12,7 +12,6 @@
  * With `shards`, each shard but the first has the tag `{<cache>%%<shard>}`.
  */
 import { decodeName, KeySpace } from '@mortise/redis';
-import type { EntityKeys } from '@mortise/redis';
 
 /** The meaning of a Redis key. */
 export interface Named {
@@ -21,35 +20,28 @@ export interface Named {
 }
 
 /** The keys of one shard, which share one slot. */
-export class CacheKeys {
-  readonly #entity: EntityKeys;
+export interface CacheKeys {
   readonly seq: string;
   readonly changes: string;
-  readonly changed: string;
-
-  constructor(cache: string, prefix: string | undefined, shard: number) {
-    this.#entity = new KeySpace('cache', prefix).entity(cache, 'cache', shard);
-    this.seq = this.#entity.key('seq');
-    this.changes = this.#entity.key('changes');
-    this.changed = this.#entity.key('changed');
-  }
-
-  value(key: string): string {
-    return this.#entity.key('value', key);
-  }
-
-  lease(key: string): string {
-    return this.#entity.key('lease', key);
-  }
-
-  tag(tag: string): string {
-    return this.#entity.key('tag', tag);
-  }
-
+  readonly nearChannel: string;
+  readonly value: (key: string) => string;
+  readonly lease: (key: string) => string;
+  readonly tag: (tag: string) => string;
   /** The wake-up channel of a process. */
-  loaded(process: string): string {
-    return this.#entity.key('loaded', process);
-  }
+  readonly loaded: (process: string) => string;
+}
+
+export function cacheKeys(cache: string, prefix: string | undefined, shard: number): CacheKeys {
+  const entity = new KeySpace('cache', prefix).entity(cache, 'cache', shard);
+  return {
+    seq: entity.key('seq'),
+    changes: entity.key('changes'),
+    nearChannel: entity.key('changed'),
+    value: (key) => entity.key('value', key),
+    lease: (key) => entity.key('lease', key),
+    tag: (tag) => entity.key('tag', tag),
+    loaded: (process) => entity.key('loaded', process),
+  };
 }
 
 const NAMED = /\}:(value|tag):(.*)$/s;

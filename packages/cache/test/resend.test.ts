@@ -1,22 +1,15 @@
 /** Each write of the package, executed twice because its reply was lost: the result that its caller gets, and what Redis has then. */
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Cache } from '@mortise/cache';
 import { ChangeFeed, RowCache } from '@mortise/cache/rows';
-import { waitFor } from '@mortise/redis';
-import { connect, freshPrefix, resending, until } from '@mortise/test-kit';
-import { setOutbox } from '../src/outbox.js';
+import { connect, freshPrefix, interposed, resending, until } from '@mortise/test-kit';
 import type { Change } from '../src/outbox.js';
+import { memorySource } from './fixture/memory-source.js';
+import { all, cacheOf, Database, keysOf, leasesOf, loaded } from './fixture/tables.js';
 
 const redis = connect();
 const resent = resending(redis);
 const HOUR = { everyMs: 3_600_000 };
-
-const open = new Set<{ stop(): Promise<void> }>();
-
-afterEach(async () => {
-  await Promise.all([...open].map((one) => one.stop()));
-  open.clear();
-});
 
 /** A cache with one entry. A lease lasts longer than the test. */
 async function pages(prefix: string): Promise<Cache<string>> {
@@ -106,23 +99,56 @@ test.each<[string, (rows: RowCache) => Promise<unknown>, unknown, number]>([
   expect(await rows.stats()).toMatchObject({ scheduled, loaded: 0, due: scheduled, failing: 0 });
 });
 
+test.each([
+  ['rows', 3],
+  ['a pack', 20],
+])('RowLeases, a lease of %s', async (_, count) => {
+  const ids = Array.from({ length: count }, (__, index) => String(index + 1));
+  const rows = cacheOf(resent, new Database());
+  const leases = leasesOf(resent, rows);
+  const commit = async (name: string): Promise<unknown> => {
+    const leased = await leases.lease();
+    expect(leased.ids.toSorted()).toEqual(ids.toSorted());
+    return leases.commit(leased, all(ids, loaded(rows, name)));
+  };
+  await rows.scheduleAll(ids, HOUR);
+  // The second commit finds no lease.
+  expect(await commit('first')).toMatchObject({ held: 0 });
+  expect(await rows.stats()).toMatchObject({ scheduled: count, loaded: count, due: 0 });
+  for (const set of [keysOf(rows).due, keysOf(rows).packs])
+    for (const member of await redis.zrange(set, '0', '-1')) await redis.zadd(set, 1, member);
+  await commit('second');
+  expect(await rows.get('2')).toEqual({ name: 'second' });
+  // Another call gets nothing of a lease that holds.
+  await rows.refresh('1');
+  expect((await leases.lease()).ids).toEqual(['1']);
+  expect((await leasesOf(redis, rows).lease()).ids).toEqual([]);
+});
+
+test('RowLeases, a lease beside one of failed rows', async () => {
+  const rows = cacheOf(redis, new Database());
+  const leases = leasesOf(redis, rows);
+  await rows.schedule('failed', HOUR);
+  await leases.commit(await leases.lease(), all(['failed'], 'failed'));
+  await redis.zadd(keysOf(rows).failed, 1, 'failed');
+  await rows.schedule('1', HOUR);
+  const beside = interposed(redis, async (_, send) => {
+    await send();
+    expect((await leases.leaseFailed()).ids).toEqual(['failed']);
+    return send();
+  });
+  const leased = await leasesOf(beside, rows).lease();
+  expect(leased.ids).toEqual(['1']);
+  expect(await leases.commit(leased, all(['1'], loaded(rows)))).toMatchObject({ held: 1 });
+});
+
 test('ChangeFeed', async () => {
   const rows = await items();
   const changes: Change[] = [{ id: '1', key: ['1'] }];
-  const source = { load: async () => new Map<string, object>(), installOutbox: async () => undefined };
-  setOutbox(source, {
-    recheckMs: 5,
-    open: async () => ({
-      read: async () => [...changes],
-      remove: async (done) => void changes.splice(0, done.length),
-      wait: async (ms, signal) => void (await waitFor(new Promise(() => undefined), { waitMs: ms, signal })),
-      close: async () => undefined,
-    }),
-  });
+  const source = memorySource(changes, 5);
   for (let feeds = 0; feeds < 2; feeds += 1) {
     changes.push({ id: '1', key: ['1'] });
-    const feed = new ChangeFeed(resent, source, rows, { leaseMs: 600_000 });
-    open.add(feed);
+    await using feed = new ChangeFeed(resent, source, rows, { leaseMs: 600_000 });
     await feed.start();
     await until('the changes to be handled', () => changes.length === 0);
     expect(await rows.stats()).toMatchObject({ scheduled: 1, due: 1 });

@@ -117,7 +117,7 @@ export class InvalidationMessages implements Coherence {
 
   async #check(listener: InvalidationListener): Promise<void> {
     const isNew = !listener.stop;
-    listener.stop ??= await WaiterHub.of(this.#redis).listen(listener.keys.changed, listener);
+    listener.stop ??= await WaiterHub.of(this.#redis).listen(listener.keys.nearChannel, listener);
     const reply = await bounded(this.#redis.call('get', [listener.keys.changes]), CHECK_MS);
     if (reply === undefined) throw new Error(`the master of "${listener.keys.changes}" does not answer`);
     const number = Number(reply ?? 0);

@@ -1,6 +1,6 @@
 /** The work of a cache and its namespaces, with keys as they are in Redis. */
 import { randomUUID } from 'node:crypto';
-import { requireClient, waitFor } from '@mortise/redis';
+import { keySlot, requireClient, waitFor } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { CacheUnavailableError } from '../errors.js';
 import { InvalidationMessages } from '../near/invalidation-messages.js';
@@ -9,7 +9,7 @@ import type { Cell } from '../near/near-store.js';
 import { NearTier } from '../near/near-tier.js';
 import { ClientTracking } from '../near/client-tracking.js';
 import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
-import { CacheKeys } from '../keys.js';
+import { cacheKeys } from '../keys.js';
 import { InFlightLoads } from './in-flight-loads.js';
 import type { FallbackValue, LoadRequest } from './in-flight-loads.js';
 import { TimedCommands } from './timed-commands.js';
@@ -20,7 +20,6 @@ import { FallbackValues } from './fallback-values.js';
 import { Reader } from './reader.js';
 import type { OnLease, ReadResult } from './reader.js';
 import { LeaseRenewals } from './lease-renewals.js';
-import { shardOf } from './shard-of.js';
 import { Shard } from './shard.js';
 import { Values } from './values.js';
 import { Wakeups } from './wakeups.js';
@@ -66,9 +65,8 @@ export class Core<Value> {
   constructor(redis: RedisClient, name: string, given: CacheOptions<Value>) {
     requireClient(redis);
     const options = resolveCacheOptions(given);
-    const shards = Array.from(
-      { length: options.shards },
-      (_, shard) => new CacheKeys(name, options.prefix, shard),
+    const shards = Array.from({ length: options.shards }, (_, shard) =>
+      cacheKeys(name, options.prefix, shard),
     );
     this.name = name;
     this.#telemetry = CacheTelemetry.for(given.telemetry, 'entries', name);
@@ -228,12 +226,18 @@ export class Core<Value> {
   }
 
   #placed(request: Omit<LoadRequest<Value>, 'shard' | 'wakeups'>): LoadRequest<Value> {
-    const index = shardOf(request.key, this.#shards.length);
+    const index = this.#indexOf(request.key);
     return { ...request, shard: this.#shards[index]!, wakeups: this.#wakeups[index]! };
   }
 
   #shardOf(key: string): Shard {
-    return this.#shards[shardOf(key, this.#shards.length)]!;
+    return this.#shards[this.#indexOf(key)]!;
+  }
+
+  /** As in Redis, keys with the same text in braces share a shard. */
+  #indexOf(key: string): number {
+    const { length } = this.#shards;
+    return length === 1 ? 0 : keySlot(key) % length;
   }
 
   #changeKey<Result>(shard: Shard, key: string, act: () => Promise<Result>): Promise<Result> {

@@ -94,6 +94,8 @@ export interface FallbackValue<Value> {
   readonly token: string | undefined;
 }
 
+type Run<Value> = (inFlight: InFlightLoad<Value>) => Promise<Outcome<Value>>;
+
 /** Numbers the events of this process, to tell their order. */
 let moments = 0;
 
@@ -131,33 +133,20 @@ export class InFlightLoads<Value> {
   }
 
   /** Resolves to the loaded value. @param seen The stored bytes that were not usable. @param arrivedAt From `moment`. */
-  async get(request: LoadRequest<Value>, seen: Buffer | undefined, arrivedAt: number): Promise<Value | null> {
-    const { signal } = request.options;
-    for (;;) {
-      signal?.throwIfAborted();
-      const inFlight = this.#loads.get(request.key) ?? this.#start(request, seen, false);
-      const outcome = await inFlight.outcomeFor(signal);
-      if (outcome === 'elsewhere') continue;
-      if (outcome.validAt > arrivedAt) return outcome.value;
-    }
+  get(request: LoadRequest<Value>, seen: Buffer | undefined, arrivedAt: number): Promise<Value | null> {
+    return this.#join(request, arrivedAt, (inFlight) => this.#run(inFlight, seen, false));
   }
 
   /** `get` while Redis is known to be unavailable: the caller has already waited for it once. */
-  async getWithoutRedis(request: LoadRequest<Value>, arrivedAt: number): Promise<Value | null> {
-    const { signal } = request.options;
-    for (;;) {
-      signal?.throwIfAborted();
-      const inFlight =
-        this.#loads.get(request.key) ?? this.#launch(request, (own) => this.#loadWithoutRedis(own));
-      const outcome = await inFlight.outcomeFor(signal);
-      if (outcome !== 'elsewhere' && outcome.validAt > arrivedAt) return outcome.value;
-    }
+  getWithoutRedis(request: LoadRequest<Value>, arrivedAt: number): Promise<Value | null> {
+    return this.#join(request, arrivedAt, (inFlight) => this.#loadWithoutRedis(inFlight));
   }
 
   /** Loads in the background unless a load is under way. Failures go to `onError`. */
   refresh(request: LoadRequest<Value>, seen: Buffer | undefined): void {
     if (this.#loads.has(request.key)) return;
-    this.#start(request, seen, true).outcome.catch((error: unknown) => {
+    const { outcome } = this.#launch(request, (inFlight) => this.#run(inFlight, seen, true));
+    outcome.catch((error: unknown) => {
       const { key } = request;
       this.#options.reporter.report(
         new CacheLoadError('ERR_CACHE_REFRESH', this.#cache, [key], textOf(error), error),
@@ -194,14 +183,18 @@ export class InFlightLoads<Value> {
     }
   }
 
-  #start(request: LoadRequest<Value>, seen: Buffer | undefined, isRefresh: boolean): InFlightLoad<Value> {
-    return this.#launch(request, (inFlight) => this.#run(inFlight, seen, isRefresh));
+  /** Waits for the present load, or a new one that is run so, until one is recent enough for the caller. */
+  async #join(request: LoadRequest<Value>, arrivedAt: number, run: Run<Value>): Promise<Value | null> {
+    const { signal } = request.options;
+    for (;;) {
+      signal?.throwIfAborted();
+      const inFlight = this.#loads.get(request.key) ?? this.#launch(request, run);
+      const outcome = await inFlight.outcomeFor(signal);
+      if (outcome !== 'elsewhere' && outcome.validAt > arrivedAt) return outcome.value;
+    }
   }
 
-  #launch(
-    request: LoadRequest<Value>,
-    run: (inFlight: InFlightLoad<Value>) => Promise<Outcome<Value>>,
-  ): InFlightLoad<Value> {
+  #launch(request: LoadRequest<Value>, run: Run<Value>): InFlightLoad<Value> {
     const { key } = request;
     const inFlight = new InFlightLoad(request);
     inFlight.outcome = run(inFlight).finally(() => {

@@ -143,24 +143,11 @@ const NEAR_OPTIONS: ReadonlySet<string> = new Set<keyof NearOptions>(['entries',
 const SET_OPTIONS: ReadonlySet<string> = new Set<keyof EntryOptions>(['ttlMs', 'staleMs', 'tags']);
 const LOAD_OPTIONS: ReadonlySet<string> = new Set<keyof LoadOptions>(['ttlMs', 'staleMs', 'tags', 'signal']);
 
-export interface ResolvedCacheOptions<Value> {
-  readonly ttlMs: number;
-  readonly staleMs: number;
-  readonly negativeTtlMs: number;
-  readonly jitter: number;
-  readonly earlyRefresh: number;
+type Absent = 'load' | 'near' | 'prefix' | 'telemetry' | 'onError';
+
+export interface ResolvedCacheOptions<Value> extends Required<Omit<CacheOptions<Value>, Absent>> {
   readonly load: LoadMany<Value> | undefined;
-  readonly loadTimeoutMs: number;
-  readonly leaseMs: number;
-  readonly retryMs: number;
-  readonly commandTimeoutMs: number;
-  readonly fallbackTtlMs: number;
-  readonly maxPayloadBytes: number;
-  readonly codec: Codec<Value>;
-  readonly compressFromBytes: number;
-  readonly version: number;
   readonly near: Required<NearOptions> | undefined;
-  readonly shards: number;
   readonly prefix: string | undefined;
   readonly reporter: ErrorReporter;
 }
@@ -243,17 +230,12 @@ export function requireLoadOptions<Value>(
 }
 
 /** Throws TypeError or RangeError. */
-export function resolveLifetime({ ttlMs, staleMs }: EntryOptions<never>, defaults: Lifetime): Lifetime {
-  return {
-    ttlMs:
-      ttlMs === undefined
-        ? defaults.ttlMs
-        : Math.ceil(requireDuration('ttlMs', ttlMs, { min: 1, max: MAX_MS })),
-    staleMs:
-      staleMs === undefined
-        ? defaults.staleMs
-        : Math.ceil(requireDuration('staleMs', staleMs, { min: 0, max: MAX_MS })),
-  };
+export function resolveLifetime(options: EntryOptions<never>, defaults: Lifetime): Lifetime {
+  const duration = (option: keyof Lifetime, min: number): number =>
+    options[option] === undefined
+      ? defaults[option]
+      : Math.ceil(requireDuration(option, options[option], { min, max: MAX_MS }));
+  return { ttlMs: duration('ttlMs', 1), staleMs: duration('staleMs', 0) };
 }
 
 /** The first character of the keys and tags of namespaces. */

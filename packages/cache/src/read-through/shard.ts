@@ -1,5 +1,4 @@
 /** One slot of a cache: the commands for its entries. Calls of a tick share a round trip. */
-import { randomBytes } from 'node:crypto';
 import { Coalescer, ServerClock, WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import {
@@ -11,6 +10,7 @@ import {
   cacheTime,
 } from '../scripts.gen.js';
 import type { CacheKeys } from '../keys.js';
+import { requestId } from '../request-id.js';
 import type { TimedCommands } from './timed-commands.js';
 import { Reads } from './reads.js';
 import type { TrackedReads } from './reads.js';
@@ -58,10 +58,6 @@ const TAG_MS = 3_600_000;
 /** The length of the token, which tells one stored value from another. */
 const SEEN_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
-const PROCESS = randomBytes(6).toString('base64url');
-
-/** Lease requests of this process. */
-let requested = 0;
 
 export class Shard {
   readonly keys: CacheKeys;
@@ -179,8 +175,6 @@ export class Shard {
     const { keys } = this;
     const { commands, leaseMs } = this.#options;
     const sentAt = performance.now();
-    requested += 1;
-    const request = PROCESS + requested.toString(36);
     const parse = (reply: unknown): LeaseReply[] => {
       const [now, ...answers] = reply as [number, ...(number | Buffer)[]];
       this.clock.learn(sentAt, now);
@@ -194,7 +188,7 @@ export class Shard {
           {
             leaseMs,
             channel,
-            request,
+            request: requestId(),
             entries: requests.flatMap(({ seen, isServed, tags }) => [seen, isServed ? 1 : 0, tags.length]),
           },
         ),
@@ -210,17 +204,11 @@ export class Shard {
   }
 
   async #sendStores(requests: readonly StoreRequest[]): Promise<boolean[]> {
-    const { keys } = this;
     const sentAt = performance.now();
     const reply = await this.#options.commands.run(() =>
       cacheStore.run(
         this.#redis,
-        {
-          seq: keys.seq,
-          changes: keys.changes,
-          nearChannel: keys.changed,
-          entries: requests.flatMap(({ key, tags }) => this.#keysOf(key, tags)),
-        },
+        { ...this.keys, entries: requests.flatMap(({ key, tags }) => this.#keysOf(key, tags)) },
         {
           publish: this.#publish,
           announces: this.#announces,
@@ -244,11 +232,7 @@ export class Shard {
     const reply = await this.#options.commands.run(() =>
       cacheDelete.run(
         this.#redis,
-        {
-          changes: keys.changes,
-          nearChannel: keys.changed,
-          entries: names.flatMap((key) => [keys.value(key), keys.lease(key)]),
-        },
+        { ...keys, entries: names.flatMap((key) => [keys.value(key), keys.lease(key)]) },
         { publish: this.#publish, announces: this.#announces },
       ),
     );
@@ -260,12 +244,7 @@ export class Shard {
     await this.#options.commands.run(() =>
       cacheInvalidate.run(
         this.#redis,
-        {
-          seq: keys.seq,
-          changes: keys.changes,
-          nearChannel: keys.changed,
-          tags: tags.map((tag) => keys.tag(tag)),
-        },
+        { ...keys, tags: tags.map((tag) => keys.tag(tag)) },
         { publish: this.#publish, announces: this.#announces, keepMs: TAG_MS },
       ),
     );

@@ -9,7 +9,7 @@
  * | `<prefix>:cache:{<table>}:failed` | ZSET: id of a row whose last load failed → when it is due, in ms; under a lease, the end of the lease | refreshers, `schedule`, `unschedule`, `refresh`, change feeds | with its last row, or as above |
  * | `<prefix>:cache:{<table>}:failures` | HASH: row id → failed loads in a row | refreshers | a field with the next success, the key as above |
  * | `<prefix>:cache:{<table>}:source` | HASH: failures, end of the pause and size of the next batch of a source that is down | refreshers | when the source is back, or as above |
- * | `<prefix>:cache:{<table>}:latest` | STRING: the end of the latest lease, when it was written, and the progress of the check after a clock that went back | refreshers | `idleMs` after the last lease |
+ * | `<prefix>:cache:{<table>}:latest` | STRING: the end of the latest lease, when it was written, the progress of the check after a clock that went back, and the last call that got a lease | refreshers | `idleMs` after the last lease |
  * | `<prefix>:cache:{<table>}:row:<id>` | STRING: the row | refreshers | `keepMs`, at least 10 × `everyMs`, after it was last stored; at once by `unschedule` |
  * | `<prefix>:cache:{<table>}:feed` | STRING: the token of the change feed that reads; on the first shard only | change feeds | `leaseMs` after its last renewal; at once by `stop` |
  * | `<prefix>:cache:{<table>}:feed` | channel | change feeds that stop, to waiting ones | holds nothing |
@@ -21,8 +21,7 @@ import { KeySpace, keySlot } from '@mortise/redis';
 import type { EntityKeys } from '@mortise/redis';
 
 /** The keys of one shard: its rows and their schedule share a slot. */
-export class ShardKeys {
-  readonly #entity: EntityKeys;
+export interface ShardKeys {
   readonly due: string;
   readonly rows: string;
   readonly packs: string;
@@ -34,25 +33,7 @@ export class ShardKeys {
   readonly latest: string;
   readonly feed: string;
   readonly wake: string;
-
-  constructor(entity: EntityKeys) {
-    this.#entity = entity;
-    this.due = entity.key('due');
-    this.rows = entity.key('rows');
-    this.packs = entity.key('packs');
-    this.packed = entity.key('packed');
-    this.unloaded = entity.key('unloaded');
-    this.failed = entity.key('failed');
-    this.failures = entity.key('failures');
-    this.source = entity.key('source');
-    this.latest = entity.key('latest');
-    this.feed = entity.key('feed');
-    this.wake = entity.key('wake');
-  }
-
-  row(id: string): string {
-    return this.#entity.key('row', id);
-  }
+  readonly row: (id: string) => string;
 }
 
 /** The keys of one table, by shard. */
@@ -63,9 +44,8 @@ export class TableKeys {
   constructor(table: string, prefix: string | undefined, shards: number) {
     const space = new KeySpace('cache', prefix);
     this.table = table;
-    this.shards = Array.from(
-      { length: shards },
-      (_, shard) => new ShardKeys(space.entity(table, 'table', shard)),
+    this.shards = Array.from({ length: shards }, (_, shard) =>
+      shardKeys(space.entity(table, 'table', shard)),
     );
   }
 
@@ -74,4 +54,21 @@ export class TableKeys {
     const { shards } = this;
     return shards[shards.length === 1 ? 0 : keySlot(id) % shards.length]!;
   }
+}
+
+function shardKeys(entity: EntityKeys): ShardKeys {
+  return {
+    due: entity.key('due'),
+    rows: entity.key('rows'),
+    packs: entity.key('packs'),
+    packed: entity.key('packed'),
+    unloaded: entity.key('unloaded'),
+    failed: entity.key('failed'),
+    failures: entity.key('failures'),
+    source: entity.key('source'),
+    latest: entity.key('latest'),
+    feed: entity.key('feed'),
+    wake: entity.key('wake'),
+    row: (id) => entity.key('row', id),
+  };
 }

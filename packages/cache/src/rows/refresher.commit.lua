@@ -74,6 +74,7 @@ local GOLDEN = 0.6180339887498949
 local call, sub, format, max, min, tonumber = redis.call, string.sub, string.format, math.max, math.min, tonumber
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+-- include refresher.in-ms.part.lua
 
 -- The pause after so many failures in a row. `random` is below 1.
 local function pauseOf(count, random)
@@ -332,8 +333,7 @@ local failedInMs = -1
 if hasFailures or other > 0 then
   call('PEXPIRE', failures, idleMs)
   call('PEXPIRE', failed, idleMs)
-  local head = call('ZRANGE', failed, 0, 0, 'WITHSCORES')[2]
-  failedInMs = head and max(0, math.ceil(tonumber(head) - now)) or -1
+  failedInMs = inMsOf(failed)
 end
 
 if verdict == 'probe loaded' or verdict == 'up' then
@@ -356,12 +356,4 @@ elseif verdict ~= 'none' then
     call('PEXPIRE', source, idleMs)
   end
 end
-local nextInMs = -1
-for _, set in ipairs({ due, packs }) do
-  local head = call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
-  if head then
-    local inMs = max(0, math.ceil(tonumber(head) - now))
-    nextInMs = nextInMs < 0 and inMs or min(nextInMs, inMs)
-  end
-end
-return { nextInMs, held, failedInMs }
+return { inMsOf(due, packs), held, failedInMs }

@@ -39,11 +39,7 @@ local MAX_TOGETHER, CHECK_ROWS = 16, 500
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
-
-local function inMsOf(set)
-  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
-  return head and math.max(0, math.ceil(tonumber(head) - now)) or -1
-end
+-- include refresher.in-ms.part.lua
 
 local down = redis.call('HMGET', source, 'opensAt', 'limit')
 local isProbe = down[1] and true or false
@@ -53,7 +49,7 @@ if isProbe then
     return { '', nowText, nowText, 0, -1, opensIn, 0, 0, {}, {}, {} }
   end
   -- Other rows are better probes. Their commits return when failed rows are due.
-  if inMsOf(due) == 0 or inMsOf(packs) == 0 then
+  if inMsOf(due, packs) == 0 then
     return { '', nowText, nowText, 0, -1, -1, 0, 0, {}, {}, {} }
   end
   batch = math.min(batch, tonumber(down[2] or 1))

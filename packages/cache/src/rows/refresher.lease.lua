@@ -13,6 +13,8 @@
 -- comes first. Single rows wait a moment for others to become due with them: beside a full pack there is no room for them. A
 -- pack with more rows than requested is dissolved, one in a call.
 --
+-- A call that is sent again, because its reply was lost, gets its lease again, if this script has granted no other one since.
+--
 -- KEYS
 --   due           ZSET row id -> when it is due, ms, or the end of its lease; until idle
 --   rows          HASH row id -> when it was loaded (13 digits), head of its value (16), ms between refreshes, or '@', its pack, ' ' and these; until idle
@@ -22,7 +24,7 @@
 --   source        HASH, exists while the source is down: failures, opensAt (ms), limit (rows); until idle
 --   latest        STRING, the end of the latest lease; when it was written; when rows were last checked; 2 or 1 while the check after a
 --                 clock that went back runs (0: not); where it goes on in due and in packs (a score, '/', how many with it were checked; '-': all
---                 were); the last lease of the earlier clock; until idle
+--                 were); the last lease of the earlier clock; then '@', the last call that this script gave a lease, and that lease; until idle
 --   failed        ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
 -- ARGV
 --   batch         the most rows to lease
@@ -30,6 +32,7 @@
 --   idleMs        ms until an unused schedule expires
 --   isTouching    '1': renew that expiry, '0': leave it
 --   maxDelayMs    ms, the longest pause of a failed row
+--   request       names this call
 -- RETURNS
 --   the end of the lease; now; when the median row was due; ms since the first row was due; ms until the next row is due and ms until the
 --   next failed row is due (-1: none); 1 for a half-open probe; 0, the failures of these rows; their ids; the state of each (false: none);
@@ -37,7 +40,7 @@
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local source, latest, failed = KEYS[5], KEYS[6], KEYS[7]
 local batch, leaseMs, idleMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local isTouching, maxDelayMs = ARGV[4] == '1', tonumber(ARGV[5])
+local isTouching, maxDelayMs, request = ARGV[4] == '1', tonumber(ARGV[5]), ARGV[6]
 
 -- Clock differences between masters below this are normal.
 local SKEW_MS = 1000
@@ -51,23 +54,27 @@ local CHECK_MS, CHECK_ROWS, CHECK_PACKS, CHECK_FAILED = 1000, 100, 32, 500
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
+-- include refresher.in-ms.part.lua
 
 -- Usually neither key exists; one EXISTS checks both.
 local isWell = redis.call('EXISTS', source, failed) == 0
+local last = redis.call('GET', latest)
+local lastEnd, begin, rest, granted = string.match(last or '', '^(%S+) (%d+)([^@]*)(.*)$')
+-- The lease that this call got before.
+local lastRequest, ownEnd = string.match(granted or '', '^@(%S+) (%S+)$')
+ownEnd = lastRequest == request and ownEnd or nil
 local down = isWell and {} or redis.call('HMGET', source, 'opensAt', 'limit')
 local limit, isProbe = batch, false
 if down[1] then
   local opensIn = tonumber(down[1]) - now
   -- A longer pause must come from an earlier clock.
-  if opensIn > 0 and opensIn <= math.max(leaseMs, maxDelayMs) + SKEW_MS then
+  if not ownEnd and opensIn > 0 and opensIn <= math.max(leaseMs, maxDelayMs) + SKEW_MS then
     return { '', nowText, nowText, 0, opensIn, -1, 0, 0, {}, {}, {} }
   end
   isProbe = true
-  limit = math.min(limit, tonumber(down[2] or 1))
+  limit = ownEnd and limit or math.min(limit, tonumber(down[2] or 1))
 end
 
-local last = redis.call('GET', latest)
-local lastEnd, begin, rest = string.match(last or '', '^(%S+) (%d+)(.*)$')
 local checkedAt, search = string.match(rest or '', '^ (%d+) (%d)')
 local hasRunBack = begin and tonumber(begin) > now + SKEW_MS
 if hasRunBack or not search then
@@ -199,20 +206,17 @@ local function takePack(pack, score)
   return true
 end
 
-local function headOf(set)
-  return redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
-end
-
-local firstRow = headOf(due)
+local firstRow = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
 local function takeRows()
-  if room <= 0 or not (hasDissolved or (firstRow and tonumber(firstRow) <= now)) then
+  if room <= 0 or not (ownEnd or hasDissolved or (firstRow and tonumber(firstRow) <= now)) then
     return
   end
-  ids = redis.call('ZRANGE', due, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, room)
+  ids = redis.call('ZRANGE', due, ownEnd or '-inf', ownEnd or nowText, 'BYSCORE', 'LIMIT', 0, room)
   room = room - #ids
 end
 
-local duePacks = redis.call('ZRANGE', packs, '-inf', nowText, 'BYSCORE', 'LIMIT', 0, MAX_PACKS, 'WITHSCORES')
+local duePacks =
+  redis.call('ZRANGE', packs, ownEnd or '-inf', ownEnd or nowText, 'BYSCORE', 'LIMIT', 0, MAX_PACKS, 'WITHSCORES')
 local firstPack = duePacks[2]
 local isRowFirst = firstRow and (not firstPack or tonumber(firstRow) + WINDOW_MS < tonumber(firstPack))
 if isProbe and firstRow and tonumber(firstRow) <= now then
@@ -248,7 +252,7 @@ if #ids + #names > 0 then
   end
   lateMs = math.max(0, math.floor(now - first))
   middle = string.format('%d', math.min(now, middleScore))
-  token = string.format('%.1f', math.max(now + leaseMs + 0.5, tonumber(lastEnd or 0) + 1))
+  token = ownEnd or string.format('%.1f', math.max(now + leaseMs + 0.5, tonumber(lastEnd or 0) + 1))
   for set, members in pairs({ [due] = ids, [packs] = names }) do
     local leased = {}
     for index = 1, #members do
@@ -258,13 +262,15 @@ if #ids + #names > 0 then
       redis.call('ZADD', set, 'XX', unpack(leased))
     end
   end
-  lastEnd = token
+  -- Failed rows may have got a later lease meanwhile.
+  lastEnd = ownEnd and lastEnd or token
+  granted = '@' .. request .. ' ' .. token
   if isProbe then
     redis.call('HSET', source, 'opensAt', string.format('%d', now + leaseMs))
   end
 end
 if token ~= '' or isChecking then
-  local text = lastEnd .. ' ' .. nowText .. rest
+  local text = lastEnd .. ' ' .. nowText .. rest .. (granted or '')
   if last and not isTouching then
     redis.call('SET', latest, text, 'KEEPTTL')
   else
@@ -277,17 +283,12 @@ if isTouching then
   end
 end
 -- The check after a clock that went back runs without a pause.
-local nextInMs = search == '0' and -1 or 0
-for _, set in ipairs({ due, packs }) do
+local nextInMs = 0
+if search == '0' then
   -- There are no single rows if there were none before.
-  local head = (set == packs or firstRow or hasDissolved) and headOf(set)
-  if head then
-    local inMs = math.max(0, math.ceil(tonumber(head) - now))
-    nextInMs = nextInMs < 0 and inMs or math.min(nextInMs, inMs)
-  end
+  nextInMs = (firstRow or hasDissolved) and inMsOf(due, packs) or inMsOf(packs)
 end
-local failedHead = not isWell and headOf(failed)
-local failedInMs = failedHead and math.max(0, math.ceil(tonumber(failedHead) - now)) or -1
+local failedInMs = isWell and -1 or inMsOf(failed)
 local states = #ids > 0 and redis.call('HMGET', rows, unpack(ids)) or {}
 return {
   token,

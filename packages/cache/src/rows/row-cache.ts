@@ -114,13 +114,8 @@ export class RowCache<Row = unknown> {
    */
   async inspect(id: string): Promise<RowState<Row> | null> {
     const shard = this.#keys.of(requireName('id', id));
-    const { due, rows, packs, packed, failed, failures } = shard;
-    const value = shard.row(id);
-    const reply = await rowCacheInspect.runBuffer(
-      this.#redis,
-      { due, rows, packs, packed, failed, failures, value },
-      { id: encodeName(id) },
-    );
+    const keys = { ...shard, value: shard.row(id) };
+    const reply = await rowCacheInspect.runBuffer(this.#redis, keys, { id: encodeName(id) });
     return toRowState(reply as (Buffer | null)[], this.#codec);
   }
 

@@ -3,6 +3,7 @@
  */
 import { WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
+import { requestId } from '../request-id.js';
 import type { ShardKeys } from './keys.js';
 import type { ResolvedRefresherOptions } from './options.js';
 import { refresherCommit, refresherLease, refresherLeaseFailed } from '../scripts.gen.js';
@@ -70,29 +71,28 @@ export class RowLeases {
 
   /** Leases up to `batch` due rows whose last load did not fail. One round trip, O(log n + rows). */
   async lease(): Promise<LeasedRows> {
-    const { due, rows, packs, packed, source, latest, failed } = this.#keys;
     const { batch, leaseMs, backoff } = this.#options;
     const { idleMs } = this.#table.options;
     const isTouching = performance.now() >= this.#touchAt;
-    const reply = await refresherLease.run(
-      this.#redis,
-      { due, rows, packs, packed, source, latest, failed },
-      { batch, leaseMs, idleMs, isTouching: isTouching ? 1 : 0, maxDelayMs: backoff.maxDelayMs },
-    );
+    const reply = await refresherLease.run(this.#redis, this.#keys, {
+      batch,
+      leaseMs,
+      idleMs,
+      isTouching: isTouching ? 1 : 0,
+      maxDelayMs: backoff.maxDelayMs,
+      request: requestId(),
+    });
     if (isTouching) this.#touchAt = performance.now() + idleMs / TOUCHES;
     return toLeasedRows(reply);
   }
 
   /** Leases due rows whose last load failed: a few, or one. One round trip, O(log n + due rows). */
   async leaseFailed(): Promise<LeasedRows> {
-    const { due, rows, packs, failed, failures, source, latest } = this.#keys;
     const { batch, leaseMs, backoff } = this.#options;
     const { idleMs } = this.#table.options;
-    const reply = await refresherLeaseFailed.run(
-      this.#redis,
-      { due, rows, packs, failed, failures, source, latest },
-      { batch, leaseMs, idleMs, maxDelayMs: backoff.maxDelayMs },
-    );
+    const { maxDelayMs } = backoff;
+    const args = { batch, leaseMs, idleMs, maxDelayMs };
+    const reply = await refresherLeaseFailed.run(this.#redis, this.#keys, args);
     return toLeasedRows(reply);
   }
 
@@ -256,23 +256,11 @@ export class RowLeases {
     uncommitted: number,
     verdict: Verdict,
   ): Promise<[number, number, number]> {
-    const { due, rows, packs, packed, failures, failed, source, unloaded, wake } = this.#keys;
     const { options, codec } = this.#table;
     const { type, delayMs, maxDelayMs, jitter } = this.#options.backoff;
     const reply = await refresherCommit.run(
       this.#redis,
-      {
-        due,
-        rows,
-        packs,
-        packed,
-        failures,
-        failed,
-        source,
-        unloaded,
-        wake,
-        values: part.values(this.#keys),
-      },
+      { ...this.#keys, values: part.values(this.#keys) },
       {
         publish: WaiterHub.of(this.#redis).publishCommand,
         lease: leased.lease,

@@ -69,11 +69,9 @@ export class ScheduleChanges {
     shard: ShardKeys,
     changes: readonly { readonly id: string; readonly change: Change }[],
   ): Promise<boolean[]> {
-    const { due, rows, packs, packed, failed, failures, unloaded, wake } = shard;
-    const values = changes.map(({ id }) => shard.row(id));
     const counts = await rowCacheSchedule.run(
       this.#redis,
-      { due, rows, packs, packed, failed, failures, unloaded, wake, values },
+      { ...shard, values: changes.map(({ id }) => shard.row(id)) },
       {
         publish: WaiterHub.of(this.#redis).publishCommand,
         idleMs: this.#options.idleMs,

@@ -214,15 +214,10 @@ export class ChangeFeed {
   }
 
   async #send(shard: ShardKeys, ids: readonly string[]): Promise<number[]> {
-    const { due, rows, packs, packed, failed, wake } = shard;
     const publish = WaiterHub.of(this.#redis).publishCommand;
-    const values = ids.map((id) => shard.row(id));
+    const keys = { ...shard, values: ids.map((id) => shard.row(id)) };
     const args = { publish, idleMs: this.#idleMs, ids: ids.map(encodeName) };
-    return (await changeFeedMark.run(
-      this.#redis,
-      { due, rows, packs, packed, failed, wake, values },
-      args,
-    )) as number[];
+    return (await changeFeedMark.run(this.#redis, keys, args)) as number[];
   }
 }
 

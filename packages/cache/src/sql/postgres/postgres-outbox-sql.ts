@@ -1,7 +1,6 @@
 import { requireBoolean, requireOptions } from '@mortise/redis';
 import { literal, quote, requireIdentifier } from '../identifier.js';
 import type { OutboxSql } from '../../outbox.js';
-import { MAX_NAME_BYTES } from './limits.js';
 
 export interface PostgresOutboxOptions {
   /** The schema of the table and of its outbox. Default `public`. */
@@ -18,6 +17,8 @@ export interface PostgresOutboxOptions {
   readonly notify?: boolean;
 }
 
+/** Limit of a name: the server truncates longer ones. */
+export const MAX_NAME_BYTES = 63;
 const OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOutboxOptions>([
   'schema',
   'table',

@@ -28,44 +28,30 @@ const MARK_EVERY_MS = 100;
 /** The first pause while older transactions run; it doubles. */
 const FIRST_PAUSE_MS = 20;
 
-export class PostgresOutbox implements Outbox {
-  readonly recheckMs: number;
-  readonly #connections: PostgresConnections;
-  readonly #schema: string | undefined;
-  readonly #options: SourceTable;
-  readonly #notifies: boolean;
-
-  constructor(
-    connections: PostgresConnections,
-    schema: string | undefined,
-    options: SourceTable,
-    notifies: boolean,
-  ) {
-    this.#connections = connections;
-    this.#schema = schema;
-    this.#options = options;
-    this.#notifies = notifies;
-    this.recheckMs = notifies ? RECHECK_MS : SILENT_RECHECK_MS;
-  }
-
-  requireRoom(): void {
-    this.#connections.requireRoomForReader();
-  }
-
-  /** Uses one connection for everything: slow loads may occupy all others. */
-  async open(signal: AbortSignal): Promise<OutboxReader> {
-    const { table } = this.#options;
-    const name = outboxName(this.#options);
-    const client = await this.#connections.connectReader(signal);
-    const reader = new PostgresOutboxReader(this.#connections, client, { table, name }, this.#notifies);
-    try {
-      if (!(await reader.listen(this.#schema, signal))) throw noOutbox(table, name);
-      return reader;
-    } catch (error) {
-      await reader.close();
-      throw error;
-    }
-  }
+export function postgresOutbox(
+  connections: PostgresConnections,
+  schema: string | undefined,
+  options: SourceTable,
+  notifies: boolean,
+): Outbox {
+  const { table } = options;
+  return {
+    recheckMs: notifies ? RECHECK_MS : SILENT_RECHECK_MS,
+    requireRoom: () => connections.requireRoomForReader(),
+    // A reader uses one connection for everything: slow loads may occupy all others.
+    open: async (signal) => {
+      const name = outboxName(options);
+      const client = await connections.connectReader(signal);
+      const reader = new PostgresOutboxReader(connections, client, { table, name }, notifies);
+      try {
+        if (!(await reader.listen(schema, signal))) throw noOutbox(table, name);
+        return reader;
+      } catch (error) {
+        await reader.close();
+        throw error;
+      }
+    },
+  };
 }
 
 class PostgresOutboxReader implements OutboxReader {

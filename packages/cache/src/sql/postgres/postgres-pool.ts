@@ -73,12 +73,7 @@ export class PostgresConnections {
     this.#cutMs = target.queryTimeoutMs + (this.#own ? GRACE_MS : 0);
   }
 
-  /** Runs statements without parameters, in one transaction. */
-  async run(statements: string): Promise<void> {
-    await this.query({ text: statements });
-  }
-
-  /** Runs one query on any connection. Throws SqlSourceError, the signal's reason, and errors of pg unchanged. */
+  /** Runs one query, or statements without parameters in one transaction, on any connection. Throws SqlSourceError, the signal's reason, and errors of pg unchanged. */
   async query(query: PostgresQuery, signal?: AbortSignal): Promise<PostgresResult> {
     const client = await this.#connect(this.#pool, signal);
     try {

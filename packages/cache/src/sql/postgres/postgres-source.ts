@@ -5,9 +5,8 @@ import type { SqlRow } from '../json-value.js';
 import { setOutbox } from '../../outbox.js';
 import { loadQuery, resolveSourceOptions } from '../source-options.js';
 import type { SourceOptions, SourceTable } from '../source-options.js';
-import { MAX_NAME_BYTES } from './limits.js';
-import { PostgresOutbox } from './postgres-outbox.js';
-import { outboxName, postgresOutboxSql, requireNotify } from './postgres-outbox-sql.js';
+import { postgresOutbox } from './postgres-outbox.js';
+import { MAX_NAME_BYTES, outboxName, postgresOutboxSql, requireNotify } from './postgres-outbox-sql.js';
 import type { PostgresOutboxOptions } from './postgres-outbox-sql.js';
 import { PostgresConnections, sqlStateOf } from './postgres-pool.js';
 import type { PostgresPool, PostgresResult, PostgresTarget } from './postgres-pool.js';
@@ -87,7 +86,7 @@ export class PostgresSource<Row extends object = SqlRow> {
       resolveTarget(options, this.#options.queryTimeoutMs),
     );
     this.#notify = requireNotify(options.notify);
-    setOutbox(this, new PostgresOutbox(this.#connections, this.#schema, this.#options, this.#notify));
+    setOutbox(this, postgresOutbox(this.#connections, this.#schema, this.#options, this.#notify));
   }
 
   /**
@@ -134,13 +133,13 @@ export class PostgresSource<Row extends object = SqlRow> {
     const { install } = postgresOutboxSql(options);
     await describeTable(this.#connections, this.#schema, { ...this.#options, columns: undefined });
     await requireOutboxTable(this.#connections, { ...options, outbox: outboxName(options) });
-    await this.#connections.run(install);
+    await this.#connections.query({ text: install });
   }
 
   /** Removes the outbox with its triggers and functions. May be repeated. */
   async removeOutbox(): Promise<void> {
     const { remove } = postgresOutboxSql(await this.#outboxOptions());
-    await this.#connections.run(remove);
+    await this.#connections.query({ text: remove });
   }
 
   /** Resolves when the running queries have ended. A given pool stays open. Idempotent. */

@@ -9,7 +9,6 @@ import { SqlSourceError } from '../../errors.js';
 import { quote, requireIdentifier } from '../identifier.js';
 import { noOutbox } from '../../outbox.js';
 import type { Change, Outbox, OutboxReader, OutboxSql } from '../../outbox.js';
-import { MAX_NAME_BYTES } from './limits.js';
 import type { SqliteConnection, SqliteQueries } from './sqlite-connection.js';
 
 export interface SqliteOutboxOptions {
@@ -20,6 +19,8 @@ export interface SqliteOutboxOptions {
   readonly outbox?: string;
 }
 
+/** Limit of a name. SQLite has none of its own. */
+export const MAX_NAME_BYTES = 1_024;
 const OPTIONS: ReadonlySet<string> = new Set<keyof SqliteOutboxOptions>(['table', 'id', 'outbox']);
 const RECHECK_MS = 50;
 
@@ -80,31 +81,22 @@ export async function requireOutboxTable(
     throw new SqlSourceError('ERR_SQL_SCHEMA', outbox, 'exists and is not an outbox');
 }
 
-export class SqliteOutbox implements Outbox {
-  readonly recheckMs = RECHECK_MS;
-  readonly #table: string;
-  readonly #name: string;
-  readonly #connect: () => SqliteConnection;
-  readonly #queryTimeoutMs: number;
-
-  /** @param connect Opens a connection for one reader, which closes it. */
-  constructor(
-    options: { readonly table: string; readonly outbox?: string | undefined },
-    connect: () => SqliteConnection,
-    queryTimeoutMs: number,
-  ) {
-    this.#table = options.table;
-    this.#name = outboxName(options);
-    this.#connect = connect;
-    this.#queryTimeoutMs = queryTimeoutMs;
-  }
-
-  async open(): Promise<OutboxReader> {
-    const reader = new SqliteOutboxReader(this.#connect(), this.#name, this.#queryTimeoutMs);
-    if (await reader.exists()) return reader;
-    await reader.close();
-    throw noOutbox(this.#table, this.#name);
-  }
+/** @param connect Opens a connection for one reader, which closes it. */
+export function sqliteOutbox(
+  options: { readonly table: string; readonly outbox?: string | undefined },
+  connect: () => SqliteConnection,
+  queryTimeoutMs: number,
+): Outbox {
+  const name = outboxName(options);
+  return {
+    recheckMs: RECHECK_MS,
+    open: async () => {
+      const reader = new SqliteOutboxReader(connect(), name, queryTimeoutMs);
+      if (await reader.exists()) return reader;
+      await reader.close();
+      throw noOutbox(options.table, name);
+    },
+  };
 }
 
 class SqliteOutboxReader implements OutboxReader {

@@ -8,10 +8,15 @@ import { setOutbox } from '../../outbox.js';
 import type { OutboxSql } from '../../outbox.js';
 import { loadQuery, resolveSourceOptions } from '../source-options.js';
 import type { SourceOptions, SourceTable } from '../source-options.js';
-import { MAX_NAME_BYTES } from './limits.js';
 import { SqliteConnection } from './sqlite-connection.js';
 import type { SqliteDatabase, SqliteQueries, SqliteTarget } from './sqlite-connection.js';
-import { outboxName, requireOutboxTable, SqliteOutbox, sqliteOutboxSql } from './sqlite-outbox.js';
+import {
+  MAX_NAME_BYTES,
+  outboxName,
+  requireOutboxTable,
+  sqliteOutbox,
+  sqliteOutboxSql,
+} from './sqlite-outbox.js';
 
 export interface SqliteSourceOptions extends SourceOptions {
   /** The file. The source opens it at its first query, in WAL mode, which stays with the file. Any number of processes may share it. */
@@ -48,7 +53,7 @@ export class SqliteSource<Row extends object = SqlRow> {
     const target = resolveTarget(options);
     this.#connection = new SqliteConnection(table, target);
     const connect = (): SqliteConnection => new SqliteConnection(table, target);
-    setOutbox(this, new SqliteOutbox(this.#options, connect, queryTimeoutMs));
+    setOutbox(this, sqliteOutbox(this.#options, connect, queryTimeoutMs));
   }
 
   /**
