@@ -1,8 +1,12 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { startProxy } from '@mortise/redis-server';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { cacheKeys } from '../../src/keys.js';
+import type { Cell } from '../../src/near/near-store.js';
+import { NearStore } from '../../src/near/near-store.js';
+import { NearTier } from '../../src/near/near-tier.js';
 import type { Cache } from '../../src/read-through/cache.js';
-import { pagesOf } from '../fixture/cached.js';
+import { nearConnectionsOf, pagesOf } from '../fixture/cached.js';
 
 const redis = connect();
 const other = connect();
@@ -224,9 +228,8 @@ describe('a break', () => {
       for (let round = 0; round < 3; round += 1) {
         await there.set('tools', `saws ${round}`);
         await nearby(cache, 'tools', `saws ${round}`);
-        const list = (await other.call('client', ['list'])) as string;
-        const line = list.split('\n').find((one) => one.includes(`name=${prefix}:mortise-near-${which}`));
-        await other.call('client', ['kill', 'id', /^id=(\d+)/.exec(line ?? '')?.[1] ?? '']);
+        const [line = ''] = await nearConnectionsOf(other, prefix, which);
+        await other.call('client', ['kill', 'id', /^id=(\d+)/.exec(line)?.[1] ?? '']);
         await there.set('tools', `planes ${round}`);
         await until('the near tier to close, or the news', () => cache.peek('tools') !== `saws ${round}`);
         await nearby(cache, 'tools', `planes ${round}`);
@@ -264,10 +267,7 @@ describe('a break', () => {
     const prefix = freshPrefix();
     (named.options as { connectionName?: string }).connectionName = prefix;
     const { cache } = pagesOf<string>(named, { prefix, near });
-    const own = async (): Promise<number> => {
-      const list = (await other.call('client', ['list'])) as string;
-      return list.split('\n').filter((line) => line.includes(`name=${prefix}:mortise-near-`)).length;
-    };
+    const own = async (): Promise<number> => (await nearConnectionsOf(other, prefix)).length;
     await cache.set('tools', 'saws');
     await nearby(cache, 'tools');
     expect(await own()).toBe(2);
@@ -277,4 +277,84 @@ describe('a break', () => {
     await until('the end of the connections', async () => (await own()) === 0);
     expect(await nearby(cache, 'tools')).toBe('saws');
   });
+});
+
+const keys = cacheKeys('pages', undefined, 0);
+
+function cell(value: string, tags: readonly string[] = []): Cell<string> {
+  const common = {
+    seen: Buffer.alloc(8),
+    freshUntil: Infinity,
+    earlyFrom: Infinity,
+    loadMs: 0,
+    isRead: false,
+  };
+  return { ...common, value, tags, bytes: value.length };
+}
+
+describe('a read that is under way', () => {
+  let tier: NearTier<string>;
+  const kept = (): string | undefined => tier.store.get('a', 0)?.value;
+
+  beforeEach(() => {
+    tier = new NearTier({ entries: 10, bytes: 10_000 });
+    tier.open();
+  });
+
+  test('is kept when nothing has changed what it was read from', () => {
+    const mark = tier.mark([keys.value('a'), keys.tag('x')]);
+    tier.onChanged(keys.value('b'));
+    tier.onChanged(keys.tag('y'));
+    tier.keep(mark, 'a', cell('old', ['x']));
+    expect(kept()).toBe('old');
+  });
+
+  test.each([
+    ['its key', keys.value('a')],
+    ['one of its tags', keys.tag('x')],
+  ])('is not kept when %s has changed, in whatever order the news and the reply come', (_, redisKey) => {
+    const mark = tier.mark([keys.value('a'), keys.tag('x')]);
+    tier.onChanged(redisKey);
+    tier.keep(mark, 'a', cell('old', ['x']));
+    expect(kept()).toBeUndefined();
+    tier.unmark(mark);
+
+    const next = tier.mark([keys.value('a'), keys.tag('x')]);
+    tier.keep(next, 'a', cell('old', ['x']));
+    tier.onChanged(redisKey);
+    expect(kept()).toBeUndefined();
+  });
+
+  test('is not kept when news may have been missed since, nor while none come', () => {
+    const mark = tier.mark([keys.value('a')]);
+    tier.close();
+    tier.open();
+    tier.keep(mark, 'a', cell('old'));
+    expect(kept()).toBeUndefined();
+    tier.close();
+    expect(tier.mark([keys.value('a')])).toBeUndefined();
+    tier.keep(undefined, 'a', cell('old'));
+    expect(kept()).toBeUndefined();
+  });
+});
+
+test('a cell that was read stays when room is made, once', () => {
+  const store = new NearStore<string>({ entries: 2, bytes: 10_000 });
+  store.set('a', cell('a'));
+  store.set('b', cell('b'));
+  store.get('a', 0);
+  store.set('c', cell('c'));
+  expect(['a', 'b', 'c'].map((key) => store.get(key, 0)?.value)).toEqual(['a', undefined, 'c']);
+  store.clear();
+  expect([store.entries, store.bytes]).toEqual([0, 0]);
+});
+
+test('a value is counted once, however often it is replaced', () => {
+  const store = new NearStore<string>({ entries: 10, bytes: 10_000 });
+  for (let round = 0; round < 5; round += 1) store.set('a', cell('value', ['x', 'y']));
+  // 200 for the entry, 2 for its key, and 152 for each tag.
+  expect([store.entries, store.bytes]).toEqual([1, 511]);
+  store.deleteTag('y');
+  store.deleteTag('x');
+  expect([store.entries, store.bytes]).toEqual([0, 0]);
 });

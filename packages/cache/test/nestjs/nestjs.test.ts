@@ -17,12 +17,12 @@ import {
   InjectRefresher,
   InjectRowCache,
 } from '@mortise/cache/nestjs';
-import { waitFor } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { boot, describeModule } from '@mortise/test-kit/nestjs';
 import type { DynamicModule } from '@nestjs/common';
 import { Injectable, SetMetadata } from '@nestjs/common';
-import { setOutbox } from '../../src/outbox.js';
+import { nearConnectionsOf } from '../fixture/cached.js';
+import { memorySource } from '../fixture/memory-source.js';
 
 const redis = connect();
 
@@ -30,17 +30,7 @@ interface Page {
   readonly title: string;
 }
 
-/** A source without changes. */
-const source = { load: async () => new Map<string, object>(), installOutbox: async () => undefined };
-setOutbox(source, {
-  recheckMs: 5_000,
-  open: async () => ({
-    read: async () => [],
-    remove: async () => undefined,
-    wait: async (ms, signal) => void (await waitFor(new Promise(() => undefined), { waitMs: ms, signal })),
-    close: async () => undefined,
-  }),
-});
+const source = memorySource();
 
 @Injectable()
 class Shop {
@@ -146,10 +136,7 @@ describe('CachesModule', () => {
     const prefix = freshPrefix();
     const named = connect();
     (named.options as { connectionName?: string }).connectionName = prefix;
-    const own = async (): Promise<number> => {
-      const list = (await redis.call('client', ['list'])) as string;
-      return list.split('\n').filter((line) => line.includes(`name=${prefix}:mortise-near-`)).length;
-    };
+    const own = async (): Promise<number> => (await nearConnectionsOf(redis, prefix)).length;
     const app = await boot({
       imports: [CachesModule.forRoot({ redis: named, prefix }), PAGES],
       providers: [Shop],

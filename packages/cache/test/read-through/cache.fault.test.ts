@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import type { RedisServer, TcpProxy } from '@mortise/redis-server';
-import { connect, freshPrefix, runServer, until } from '@mortise/test-kit';
+import { connect, freshPrefix, runSentinel, runServer, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { GatedLoader, pagesOf, waiting } from '../fixture/cached.js';
 
 const { server, connect: connectShared } = await runServer();
+const { servers: sentinel, connect: connectSentinel } = await runSentinel();
 
 const open = new Set<() => Promise<unknown>>();
 
@@ -399,3 +400,54 @@ describe('clocks', () => {
     expect(Number(await redis.get(seq))).toBeGreaterThan(ahead);
   });
 });
+
+test.each(['asked to', 'the master was killed'])(
+  'a failover by Sentinel (%s): no read fails, and what is served in the end is what is there',
+  async (why) => {
+    const prefix = freshPrefix();
+    const reconnecting = {
+      retryStrategy: () => 50,
+      reconnectOnError: ({ message }: Error) => message.startsWith('READONLY') && 2,
+    };
+    const options = { prefix, near: {}, leaseMs: 500, commandTimeoutMs: 500, fallbackTtlMs: 1 };
+    const here = pagesOf<string>(connectSentinel(reconnecting), options).cache;
+    const there = pagesOf<string>(connectSentinel(reconnecting), options).cache;
+    const loader = new GatedLoader<string>();
+    const nearby = (wanted: string): Promise<true> =>
+      until(`"${wanted}" in both near tiers`, async () => {
+        await Promise.all([here, there].map((cache) => cache.getOrLoad('tools', () => wanted)));
+        return [here, there].every((cache) => cache.peek('tools') === wanted) && true;
+      });
+    await nearby('old');
+    const loading = here.getOrLoad('held', loader.load);
+    const call = await loader.call(0);
+    const master = await sentinel.master();
+    if (why === 'the master was killed') await master.kill();
+    const changing = sentinel.failover();
+    let isOver = false;
+    void changing.finally(() => {
+      isOver = true;
+    });
+    let reads = 0;
+    // No read fails or waits for the end of it.
+    await until('the failover', async () => {
+      await Promise.all([here, there].map((cache) => cache.getOrLoad(`page ${reads}`, () => 'loaded')));
+      reads += 1;
+      return isOver;
+    });
+    await changing;
+    expect(reads).toBeGreaterThan(0);
+    call.open('held');
+    expect(await loading).toBe('held');
+    await until('a change', () =>
+      there.set('tools', 'new').then(
+        () => true,
+        () => false,
+      ),
+    );
+    await nearby('new');
+    await there.delete('tools');
+    await until('the news', () => here.peek('tools') === undefined);
+    await nearby('newest');
+  },
+);

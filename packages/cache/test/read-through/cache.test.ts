@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import type { Cache } from '../../src/read-through/cache.js';
+import type { CacheOptions } from '../../src/read-through/options.js';
 import { GatedLoader, pagesOf, waiting } from '../fixture/cached.js';
 
 const redis = connect();
@@ -8,6 +9,15 @@ const other = connect();
 const third = connect();
 
 type Pages = Cache<string>;
+
+/** A caller without a notification would wait for ten minutes. */
+const LONG = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
+
+/** One cache in two processes. */
+function inTwo(options: CacheOptions<string> = {}): { prefix: string; first: Pages; second: Pages } {
+  const { cache: first, prefix } = pagesOf<string>(redis, options);
+  return { prefix, first, second: pagesOf<string>(other, { ...options, prefix }).cache };
+}
 
 const PAGE = { title: 'Tools', body: 'saws and planes' };
 
@@ -29,11 +39,7 @@ describe('getOrLoad', () => {
 
   test('loads once for all readers of all processes', async () => {
     const prefix = freshPrefix();
-    // A caller without a notification would wait for ten minutes.
-    const longWaits = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
-    const caches = [redis, other, third].map(
-      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
-    );
+    const caches = [redis, other, third].map((client) => pagesOf<string>(client, { prefix, ...LONG }).cache);
     const loader = new GatedLoader<string>();
     const reads = caches.flatMap((cache) =>
       Array.from({ length: 20 }, () => cache.getOrLoad('tools', loader.load)),
@@ -58,10 +64,7 @@ describe('getOrLoad', () => {
   });
 
   test('lets another process load when the loader of the first fails', async () => {
-    const prefix = freshPrefix();
-    const [first, second] = [redis, other].map(
-      (client) => pagesOf<string>(client, { prefix, leaseMs: 600_000, loadTimeoutMs: 600_000 }).cache,
-    ) as [Cache<string>, Cache<string>];
+    const { prefix, first, second } = inTwo(LONG);
     const loader = new GatedLoader<string>();
     const failing = first.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
@@ -88,11 +91,7 @@ describe('getOrLoad', () => {
   });
 
   test('a reader that gives up while another process loads leaves nothing behind that would', async () => {
-    const prefix = freshPrefix();
-    const longWaits = { leaseMs: 600_000, loadTimeoutMs: 600_000 };
-    const [first, second] = [redis, other].map(
-      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
-    ) as [Pages, Pages];
+    const { prefix, first, second } = inTwo(LONG);
     const loader = new GatedLoader<string>();
     const failing = first.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
@@ -193,9 +192,7 @@ describe('a stale value', () => {
   const old = { ttlMs: 1, staleMs: 3_600_000 };
 
   test('is given at once, while one process loads it again', async () => {
-    const prefix = freshPrefix();
-    const first = pagesOf<string>(redis, { prefix, ...old }).cache;
-    const second = pagesOf<string>(other, { prefix, ...old }).cache;
+    const { first, second } = inTwo(old);
     await first.set('tools', 'saws');
     const loader = new GatedLoader<string>();
     // Past its time: the server's clock is asked for by the read.
@@ -249,11 +246,7 @@ describe('a stale value', () => {
   });
 
   test('that ends during a load which fails is loaded by who has waited for that', async () => {
-    const prefix = freshPrefix();
-    const longWaits = { ...old, retryMs: 3_600_000, leaseMs: 600_000, loadTimeoutMs: 600_000 };
-    const [first, second] = [redis, other].map(
-      (client) => pagesOf<string>(client, { prefix, ...longWaits }).cache,
-    ) as [Pages, Pages];
+    const { prefix, first, second } = inTwo({ ...old, ...LONG, retryMs: 3_600_000 });
     await first.set('tools', 'saws');
     const loader = new GatedLoader<string>();
     await until('the load', async () => {
@@ -261,46 +254,44 @@ describe('a stale value', () => {
       return loader.calls.length === 1;
     });
     await redis.del(`${prefix}:cache:{pages}:value:tools`);
-    const reads = [second.getOrLoad('tools', () => 'planes')];
+    const read = second.getOrLoad('tools', () => 'planes');
     await waiting(redis, prefix, 'tools');
     loader.calls[0]?.fail(new Error('no such shop'));
-    expect(await Promise.all(reads)).toEqual(['planes']);
+    expect(await read).toBe('planes');
   });
 });
 
 describe('a change', () => {
-  test.each([
-    ['delete', (cache: ReturnType<typeof pagesOf<string>>['cache']) => cache.delete('tools')],
-    ['invalidateTag', (cache: ReturnType<typeof pagesOf<string>>['cache']) => cache.invalidateTag('shop')],
-  ])('by %s keeps an older load from being stored, and readers from getting it', async (_, change) => {
-    const prefix = freshPrefix();
-    const loading = pagesOf<string>(redis, { prefix }).cache;
-    const changing = pagesOf<string>(other, { prefix }).cache;
-    const loader = new GatedLoader<string>();
-    const tags = ['shop'];
-    const early = loading.getOrLoad('tools', loader.load, { tags });
-    const call = await loader.call(0);
-    await change(changing);
-    // It shares the load, which began before it came.
-    const late = loading.getOrLoad('tools', loader.load, { tags });
-    const here = changing.getOrLoad('tools', loader.load, { tags });
-    await until('both to wait', () => loading.stats().misses + changing.stats().misses === 3);
-    call.open('old');
-    expect(await early).toBe('old');
-    (await loader.call(1)).open('new');
-    expect(await late).toBe('new');
-    expect(await here).toBe('new');
-    expect(await changing.get('tools')).toBe('new');
-    expect(loader.calls).toHaveLength(2);
-  });
+  const changes: [string, (cache: Pages) => Promise<unknown>][] = [
+    ['delete', (cache) => cache.delete('tools')],
+    ['invalidateTag', (cache) => cache.invalidateTag('shop')],
+  ];
 
-  test.each([
-    ['delete', (cache: Pages) => cache.delete('tools')],
-    ['invalidateTag', (cache: Pages) => cache.invalidateTag('shop')],
-  ])('by %s keeps nobody who comes later waiting for an older load', async (_, change) => {
-    const prefix = freshPrefix();
-    const loading = pagesOf<string>(redis, { prefix }).cache;
-    const changing = pagesOf<string>(other, { prefix }).cache;
+  test.each(changes)(
+    'by %s keeps an older load from being stored, and readers from getting it',
+    async (_, change) => {
+      const { first: loading, second: changing } = inTwo();
+      const loader = new GatedLoader<string>();
+      const tags = ['shop'];
+      const early = loading.getOrLoad('tools', loader.load, { tags });
+      const call = await loader.call(0);
+      await change(changing);
+      // It shares the load, which began before it came.
+      const late = loading.getOrLoad('tools', loader.load, { tags });
+      const here = changing.getOrLoad('tools', loader.load, { tags });
+      await until('both to wait', () => loading.stats().misses + changing.stats().misses === 3);
+      call.open('old');
+      expect(await early).toBe('old');
+      (await loader.call(1)).open('new');
+      expect(await late).toBe('new');
+      expect(await here).toBe('new');
+      expect(await changing.get('tools')).toBe('new');
+      expect(loader.calls).toHaveLength(2);
+    },
+  );
+
+  test.each(changes)('by %s keeps nobody who comes later waiting for an older load', async (_, change) => {
+    const { prefix, first: loading, second: changing } = inTwo();
     const loader = new GatedLoader<string>();
     const tags = ['shop'];
     const early = loading.getOrLoad('tools', loader.load, { tags });
@@ -319,38 +310,43 @@ describe('a change', () => {
     expect(loader.calls).toHaveLength(2);
   });
 
-  test('by invalidateTag in the process that loads keeps nobody waiting there either', async () => {
-    const { cache } = pagesOf<string>(redis);
+  const options = { tags: ['shop'] };
+  test.each<[string, () => [Pick<Pages, 'get' | 'getOrLoad'>, () => Promise<unknown>]]>([
+    [
+      'delete in the process that loads',
+      () => {
+        const { cache } = pagesOf<string>(redis);
+        return [cache, async () => expect(await cache.delete('tools')).toBe(false)];
+      },
+    ],
+    [
+      'invalidateTag in the process that loads',
+      () => {
+        const { cache } = pagesOf<string>(redis);
+        return [cache, () => cache.invalidateTag('shop')];
+      },
+    ],
+    [
+      'clear of a namespace',
+      () => {
+        const { first, second } = inTwo();
+        return [first.namespace('shop'), () => second.namespace('shop').clear()];
+      },
+    ],
+  ])('by %s keeps nobody waiting for an older load', async (_, make) => {
+    const [cache, change] = make();
     const loader = new GatedLoader<string>();
-    const options = { tags: ['shop'] };
     const early = cache.getOrLoad('tools', loader.load, options);
     const old = await loader.call(0);
-    await cache.invalidateTag('shop');
+    await change();
     expect(await cache.getOrLoad('tools', () => 'new', options)).toBe('new');
     old.open('old');
     expect(await early).toBe('old');
     expect(await cache.get('tools')).toBe('new');
   });
 
-  test('by clear keeps nobody waiting for a load of the namespace', async () => {
-    const prefix = freshPrefix();
-    const [loading, changing] = [redis, other].map((client) =>
-      pagesOf<string>(client, { prefix }).cache.namespace('shop'),
-    );
-    const loader = new GatedLoader<string>();
-    const early = loading!.getOrLoad('tools', loader.load);
-    const old = await loader.call(0);
-    await changing!.clear();
-    expect(await loading!.getOrLoad('tools', () => 'new')).toBe('new');
-    old.open('old');
-    expect(await early).toBe('old');
-    expect(await changing!.get('tools')).toBe('new');
-  });
-
   test('by delete frees the lease, and the old load is not stored under that of the next', async () => {
-    const prefix = freshPrefix();
-    const loading = pagesOf<string>(redis, { prefix }).cache;
-    const changing = pagesOf<string>(other, { prefix }).cache;
+    const { first: loading, second: changing } = inTwo();
     const loader = new GatedLoader<string>();
     const early = loading.getOrLoad('tools', loader.load);
     const first = await loader.call(0);
@@ -366,28 +362,20 @@ describe('a change', () => {
   });
 
   test('by set is not overwritten by a load that began before', async () => {
-    const prefix = freshPrefix();
-    const loading = pagesOf<string>(redis, { prefix }).cache;
+    const { first: loading, second: changing } = inTwo();
     const loader = new GatedLoader<string>();
     const read = loading.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
-    await pagesOf<string>(other, { prefix }).cache.set('tools', 'set');
+    await changing.set('tools', 'set');
     call.open('loaded');
     expect(await read).toBe('loaded');
     expect(await loading.get('tools')).toBe('set');
   });
 
-  test('by this process is seen by this process, whatever is under way', async () => {
+  test('by delete says whether there was an entry', async () => {
     const { cache } = pagesOf<string>(redis);
-    const loader = new GatedLoader<string>();
-    const early = cache.getOrLoad('tools', loader.load);
-    const call = await loader.call(0);
-    expect(await cache.delete('tools')).toBe(false);
-    expect(await cache.getOrLoad('tools', () => 'new')).toBe('new');
-    call.open('old');
-    expect(await early).toBe('old');
-    expect(await cache.get('tools')).toBe('new');
-    expect(await cache.delete('tools')).toBe(true);
+    await cache.set('tools', 'saws');
+    expect([await cache.delete('tools'), await cache.delete('tools')]).toEqual([true, false]);
     expect(await cache.get('tools')).toBeUndefined();
   });
 });

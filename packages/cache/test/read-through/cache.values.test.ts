@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
+import { jsonCodec } from '../../src/codec.js';
+import { cacheKeys, namedBy } from '../../src/keys.js';
 import { decodeEntry, encodeEntry } from '../../src/read-through/envelope.js';
-import { CacheKeys, namedBy } from '../../src/keys.js';
+import { FallbackValues } from '../../src/read-through/fallback-values.js';
+import { drawFor, dueFrom } from '../../src/read-through/freshness.js';
 import { pagesOf } from '../fixture/cached.js';
 
 const redis = connect();
@@ -180,10 +184,148 @@ describe('options', () => {
 });
 
 test('names of keys are found again in what Redis says of them', () => {
-  const keys = new CacheKeys('a:value:}', 'p', 3);
+  const keys = cacheKeys('a:value:}', 'p', 3);
   for (const name of ['plain', '}:tag:x', 'new\nline', '\0ns\0key', '']) {
     expect(namedBy(keys.value(name))).toEqual({ part: 'value', name });
     expect(namedBy(keys.tag(name))).toEqual({ part: 'tag', name });
   }
   expect(namedBy(keys.lease('a'))).toBeUndefined();
+});
+
+test.each([
+  [undefined, 'a value must have a JSON form, got undefined'],
+  [() => 1, 'a value must have a JSON form, got function'],
+  [Number.NaN, 'a value must have a JSON form that is not null, got NaN'],
+  [-Infinity, 'a value must have a JSON form that is not null, got -Infinity'],
+  [new Date(Number.NaN), 'a value must have a JSON form that is not null, got object'],
+])('%p is refused by the codec', (value, message) => {
+  expect(() => jsonCodec.encode(value)).toThrow(new TypeError(message));
+});
+
+test.each([0, false, '', 'null', [null], {}])('%p comes back from the codec', (value) => {
+  expect(jsonCodec.decode(Buffer.from(jsonCodec.encode(value)))).toEqual(value);
+});
+
+const TIMING = { storedAt: 1_000, ttlMs: 100, staleMs: 0, loadMs: 10 };
+
+describe('dueFrom', () => {
+  test('is before the end by what the load took, and as much again at random', () => {
+    expect(dueFrom(TIMING, 1, 1)).toBe(1_090);
+    expect(dueFrom(TIMING, 1, Math.exp(-1))).toBe(1_080);
+    expect(dueFrom(TIMING, 2, Math.exp(-1))).toBe(1_060);
+    expect(dueFrom({ ...TIMING, loadMs: 5 }, 1, Math.exp(-3))).toBe(1_080);
+  });
+
+  test('is never in the first half of a life', () => {
+    expect(dueFrom(TIMING, 1, 1e-9)).toBe(1_050);
+    expect(dueFrom({ ...TIMING, loadMs: 1_000 }, 1, 1)).toBe(1_050);
+  });
+
+  test('is the end of what was set, of what is served stale, and where nobody wants it earlier', () => {
+    expect(dueFrom({ ...TIMING, loadMs: 0 }, 1, 1e-9)).toBe(1_100);
+    expect(dueFrom({ ...TIMING, staleMs: 1 }, 1, 1e-9)).toBe(1_100);
+    expect(dueFrom(TIMING, 0, 1e-9)).toBe(1_100);
+  });
+});
+
+test('drawFor gives one number for a token, and spreads those of tokens', () => {
+  const first = 1_790_000_000_000_000;
+  const drawn = Array.from({ length: 10_000 }, (_, index) => drawFor(first + index));
+  expect(drawFor(first)).toBe(drawn[0]);
+  const tenths = Array.from({ length: 10 }, () => 0);
+  for (const number of drawn) tenths[Math.ceil(number * 10) - 1]! += 1;
+  for (const count of tenths) expect(Math.abs(count - 1_000)).toBeLessThan(200);
+});
+
+describe('a value in the second half of its life', () => {
+  /** Loaded long ago, as the server tells it: for how long it is still fresh, and what its load took. */
+  async function stored(leftMs: number, loadMs: number, token: number) {
+    const { cache, prefix } = pagesOf<string>(redis, { earlyRefresh: 1 });
+    await cache.get('warm');
+    const ttlMs = 1_000_000;
+    const [seconds] = (await redis.time()) as unknown as [string];
+    const stamp = Buffer.alloc(16);
+    stamp.writeDoubleBE(token);
+    stamp.writeDoubleBE(Number(seconds) * 1_000 + leftMs - ttlMs, 8);
+    const payload = Buffer.from('"old"');
+    const body = { isNull: false, isCompressed: false, ttlMs, staleMs: 0, loadMs, tags: [], payload };
+    const value = Buffer.concat([stamp, encodeEntry(body, 0)]);
+    await redis.set(`${prefix}:cache:{pages}:value:a`, value, 'PX', leftMs);
+    return cache;
+  }
+
+  test('is loaded in the background when it ends within the time of its load', async () => {
+    const cache = await stored(90_000, 100_000, 1);
+    expect(await cache.getOrLoad('a', () => 'new')).toBe('old');
+    await until('the load', async () => (await cache.get('a')) === 'new');
+    expect(cache.stats().loads).toBe(1);
+  });
+
+  test('is not loaded sooner because it is read often', async () => {
+    let token = 1;
+    while (drawFor(token) < 0.5) token += 1;
+    const cache = await stored(250_000, 100_000, token);
+    for (let reads = 0; reads < 500; reads += 1) expect(await cache.getOrLoad('a', () => 'new')).toBe('old');
+    expect(await cache.get('a')).toBe('old');
+    expect(cache.stats().loads).toBe(0);
+  });
+});
+
+describe('FallbackValues', () => {
+  test('counts bytes, and makes room by the oldest', () => {
+    const values = new FallbackValues<string>({ entries: 10, bytes: 1_000 });
+    for (const key of ['a', 'b', 'c']) values.set(key, key, { bytes: 200, ms: 60_000 });
+    expect(['a', 'b', 'c'].map((key) => values.get(key))).toEqual([undefined, 'b', 'c']);
+    expect([values.entries, values.bytes]).toEqual([2, 804]);
+    values.set('b', 'again', { bytes: 0, ms: 60_000 });
+    expect([values.get('b'), values.entries, values.bytes]).toEqual(['again', 2, 604]);
+    values.set('huge', 'huge', { bytes: 1_000, ms: 60_000 });
+    expect([values.get('huge'), values.entries]).toEqual([undefined, 2]);
+    values.delete('c');
+    values.clear();
+    expect([values.entries, values.bytes]).toEqual([0, 0]);
+  });
+
+  test('has no more entries than it may', () => {
+    const values = new FallbackValues<string>({ entries: 2, bytes: 100_000 });
+    for (const key of ['a', 'b', 'c']) values.set(key, key, { bytes: 1, ms: 60_000 });
+    expect(['a', 'b', 'c'].map((key) => values.get(key))).toEqual([undefined, 'b', 'c']);
+    values.clear();
+  });
+
+  test('drops values at their end, also without a reader', async () => {
+    const values = new FallbackValues<string>({ entries: 10, bytes: 100_000 });
+    values.set('a', 'a', { bytes: 1, ms: 20 });
+    values.set('b', 'b', { bytes: 1, ms: 40 });
+    values.set('none', 'none', { bytes: 1, ms: 0 });
+    expect(values.entries).toBe(2);
+    await until('the end of all', () => values.entries === 0);
+    expect(values.bytes).toBe(0);
+    values.set('c', 'c', { bytes: 1, ms: 20 });
+    await until('the end of a later one', () => values.entries === 0);
+  });
+});
+
+test('a cache keeps a bounded number of bytes while Redis is unavailable', async () => {
+  const away = new Redis({ lazyConnect: true });
+  away.disconnect();
+  const { cache, errors } = pagesOf<string>(away, { fallbackTtlMs: 60_000, maxPayloadBytes: 30_000_000 });
+  const loads = new Map<string, number>();
+  const read = (key: string, value: string): Promise<unknown> =>
+    cache.getOrLoad(key, () => {
+      loads.set(key, (loads.get(key) ?? 0) + 1);
+      return value;
+    });
+  const large = 'a'.repeat(25_000_000);
+  for (const key of ['a', 'b', 'c', 'c', 'b', 'a']) await read(key, large);
+  // There is room for two.
+  expect(Object.fromEntries(loads)).toEqual({ a: 2, b: 1, c: 1 });
+  expect(errors[0]).toMatchObject({ code: 'ERR_CACHE_UNAVAILABLE' });
+  // Nothing that would not be stored either.
+  const larger = 'a'.repeat(30_000_000);
+  for (let reads = 0; reads < 2; reads += 1) expect(await read('larger', larger)).toHaveLength(30_000_000);
+  expect(loads.get('larger')).toBe(2);
+  expect(errors).toContainEqual(
+    expect.objectContaining({ code: 'ERR_CACHE_VALUE_TOO_LARGE', key: 'larger' }),
+  );
 });

@@ -2,38 +2,27 @@ import { describe, expect, test } from '@jest/globals';
 import type { RowCache } from '@mortise/cache/rows';
 import { connect, until } from '@mortise/test-kit';
 import { FailedRows } from '../../src/rows/failed-rows.js';
-import type { ShardKeys } from '../../src/rows/keys.js';
 import type { LeasedRows } from '../../src/rows/leased-rows.js';
 import { DEFAULTS } from '../../src/rows/options.js';
-import type { ResolvedRefresherOptions } from '../../src/rows/options.js';
-import { tableOf } from '../../src/rows/refreshed-table.js';
-import { RowLeases } from '../../src/rows/row-leases.js';
-import type { Outcome, Outcomes } from '../../src/rows/row-leases.js';
+import type { Outcome, RowLeases } from '../../src/rows/row-leases.js';
 import { Slots } from '../../src/rows/slots.js';
-import { changeFeedMark } from '../../src/scripts.gen.js';
-import { cacheOf, Database, refresh, shiftLease } from '../fixture/tables.js';
+import {
+  all,
+  cacheOf,
+  Database,
+  keysOf,
+  leasesOf,
+  loaded,
+  mark,
+  refresh,
+  shiftLease,
+} from '../fixture/tables.js';
 import type { Item } from '../fixture/tables.js';
 
 const redis = connect();
 
 function idsUpTo(count: number): string[] {
   return Array.from({ length: count }, (_, index) => String(index + 1));
-}
-
-function all(ids: readonly string[], value: Outcome): Outcomes {
-  return { outcomes: new Map(ids.map((id) => [id, value])), isSourceDown: false };
-}
-
-function keysOf(rows: RowCache<Item>): ShardKeys {
-  return tableOf(rows).keys.shards[0]!;
-}
-
-function leasesOf(rows: RowCache<Item>, options: Partial<ResolvedRefresherOptions> = {}): RowLeases {
-  return new RowLeases(redis, tableOf(rows), keysOf(rows), { ...DEFAULTS, ...options });
-}
-
-function loaded(rows: RowCache<Item>): Outcome {
-  return tableOf(rows).codec.encode({ name: 'loaded' }, '1700000000000');
 }
 
 /** Rows 1 to `count`, all due; the load of some has failed `times` times. */
@@ -43,10 +32,10 @@ async function failing(
   times = 1,
 ): Promise<RowCache<Item>> {
   const rows = cacheOf(redis, new Database());
-  const leases = leasesOf(rows, { batch: 500 });
+  const leases = leasesOf(redis, rows, { batch: 500 });
   const { due, failures, packs, failed } = keysOf(rows);
   const ids = idsUpTo(count);
-  await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: 1 })));
+  await rows.scheduleAll(ids, { everyMs: 1 });
   const outcomes = new Map(ids.map((id): [string, Outcome] => [id, isFailing(id) ? 'failed' : loaded(rows)]));
   await leases.commit(await leases.lease(), { outcomes, isSourceDown: false });
   for (const id of ids.filter(isFailing)) await redis.hset(failures, id, times);
@@ -64,24 +53,13 @@ async function sizes(lease: () => Promise<LeasedRows>): Promise<number[]> {
   }
 }
 
-/** Marks rows as a change feed does. */
-async function mark(rows: RowCache<Item>, ids: string[]): Promise<unknown> {
-  const keys = keysOf(rows);
-  const { due, rows: states, packs, packed, failed, wake } = keys;
-  return changeFeedMark.run(
-    redis,
-    { due, rows: states, packs, packed, failed, wake, values: ids.map((id) => keys.row(id)) },
-    { publish: 'SPUBLISH', idleMs: DEFAULTS.idleMs, ids },
-  );
-}
-
 describe('failed rows', () => {
   test.each([
     ['once are leased a few together', 1, [16, 16, 8]],
     ['again are leased alone', 2, Array.from({ length: 40 }, () => 1)],
   ])('%s, apart from others', async (_, times, expected) => {
     const rows = await failing(47, (id) => Number(id) <= 40, times);
-    const leases = leasesOf(rows);
+    const leases = leasesOf(redis, rows);
     expect(await sizes(() => leases.lease())).toEqual([7]);
     expect(await sizes(() => leases.leaseFailed())).toEqual(expected);
   });
@@ -89,7 +67,7 @@ describe('failed rows', () => {
   test('are announced by leases and commits', async () => {
     const rows = await failing(20, (id) => id === '1');
     const { failed } = keysOf(rows);
-    const leases = leasesOf(rows);
+    const leases = leasesOf(redis, rows);
     await redis.zadd(failed, Date.now() + 50_000, '1');
     const leased = await leases.lease();
     expect(leased.failedInMs).toBeGreaterThan(40_000);
@@ -109,7 +87,7 @@ describe('failed rows', () => {
     await redis.zadd(failed, 2, '251');
     await redis.zadd(failed, 3, '252');
     await redis.hset(failures, '251', 2, '252', 1);
-    const leases = leasesOf(rows);
+    const leases = leasesOf(redis, rows);
     expect(await leases.leaseFailed()).toMatchObject({ ids: ['252'], failures: 1 });
     expect(await leases.leaseFailed()).toMatchObject({ ids: ['251'], failures: 2 });
     expect(await leases.leaseFailed()).toMatchObject({ ids: ['1'], failures: 9 });
@@ -118,7 +96,7 @@ describe('failed rows', () => {
   test('are tried in turn: none again before each other one that is due', async () => {
     const failingAlways = new Set(idsUpTo(40));
     const rows = await failing(41, () => true);
-    const leases = leasesOf(rows, { backoff: { ...DEFAULTS.backoff, delayMs: 1, maxDelayMs: 1 } });
+    const leases = leasesOf(redis, rows, { backoff: { ...DEFAULTS.backoff, delayMs: 1, maxDelayMs: 1 } });
     const attempts: string[][] = [];
     // The healthy row fails once beside others, and twice alone; by name it is behind many others.
     await until('the healthy row', async () => {
@@ -160,7 +138,7 @@ describe('failed rows', () => {
     expect(Number(await redis.zscore(failed, '1'))).toBe(later);
     await rows.schedule('1', { everyMs: 5_000 });
     await isDue('1');
-    expect(await mark(rows, ['9', '2'])).toEqual([0, 1]);
+    expect(await mark(redis, rows, '9', '2')).toEqual([0, 1]);
     await isDue('2');
     await rows.unschedule('3');
     expect(await redis.zscore(failed, '3')).toBeNull();
@@ -172,7 +150,7 @@ describe('failed rows', () => {
   test('are among the others again when they are loaded', async () => {
     const rows = await failing(1, () => true);
     const { due, failed, failures } = keysOf(rows);
-    const leases = leasesOf(rows);
+    const leases = leasesOf(redis, rows);
     const refused = await leases.leaseFailed();
     await rows.refresh('1');
     expect(await leases.commit(refused, all(['1'], loaded(rows)))).toMatchObject({ held: 0 });
@@ -192,7 +170,7 @@ describe('failed rows', () => {
     const rows = await failing(4, (id) => Number(id) <= 2);
     const { source, due } = keysOf(rows);
     await redis.hset(source, 'failures', 1, 'opensAt', 1, 'limit', 2);
-    const leases = leasesOf(rows);
+    const leases = leasesOf(redis, rows);
     expect(await leases.leaseFailed()).toMatchObject({ ids: [], failedInMs: Infinity });
     const first = await leases.lease();
     expect(first).toMatchObject({ ids: ['3', '4'], isProbe: true, failures: 0 });
@@ -213,7 +191,7 @@ describe('failed rows', () => {
     const { source, due } = keysOf(rows);
     await redis.hset(source, 'failures', 1, 'opensAt', 1, 'limit', 1);
     await redis.zadd(due, Date.now() + 500_000, '2');
-    const leases = leasesOf(rows);
+    const leases = leasesOf(redis, rows);
     const leased = await leases.leaseFailed();
     expect(leased).toMatchObject({ ids: ['1'], isProbe: true, failures: 2 });
     await redis.zadd(due, 1, '2');
@@ -229,7 +207,7 @@ describe('failed rows', () => {
   test('with a lease of an earlier clock do not wait for it', async () => {
     const rows = await failing(2, () => true, 2);
     const keys = keysOf(rows);
-    const leases = leasesOf(rows);
+    const leases = leasesOf(redis, rows);
     const old = await leases.leaseFailed();
     const other = old.ids[0] === '1' ? '2' : '1';
     const aheadMs = 3_600_000;
@@ -263,7 +241,7 @@ describe('a half-open probe', () => {
   test('that is answered lets the pauses begin anew', async () => {
     const rows = await failing(2, () => false);
     const { source, due } = keysOf(rows);
-    const leases = leasesOf(rows);
+    const leases = leasesOf(redis, rows);
     await redis.hset(source, 'failures', 12, 'opensAt', 1, 'limit', 1);
     const answered = await leases.lease();
     await leases.commit(answered, all(answered.ids, loaded(rows)));
@@ -317,7 +295,7 @@ test('shards take the slots for failed rows in turn, also one with few such rows
 test.each([
   ['refresh', (rows: RowCache<Item>): Promise<unknown> => rows.refresh('1')],
   ['schedule', (rows: RowCache<Item>): Promise<unknown> => rows.schedule('1', { everyMs: 5_000 })],
-  ['a change feed', (rows: RowCache<Item>): Promise<unknown> => mark(rows, ['1'])],
+  ['a change feed', (rows: RowCache<Item>): Promise<unknown> => mark(redis, rows, '1')],
 ])('%s wakes refreshers for a failed row, also while others are due', async (_, act) => {
   const rows = await failing(20, (id) => id === '1');
   const { failed, wake } = keysOf(rows);

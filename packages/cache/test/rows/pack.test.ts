@@ -4,12 +4,19 @@ import { connect, until } from '@mortise/test-kit';
 import type { ShardKeys } from '../../src/rows/keys.js';
 import { DEFAULTS } from '../../src/rows/options.js';
 import type { ResolvedRefresherOptions } from '../../src/rows/options.js';
-import { RowLeases } from '../../src/rows/row-leases.js';
 import type { LeasedRows } from '../../src/rows/leased-rows.js';
-import type { Committed, Outcome } from '../../src/rows/row-leases.js';
-import { tableOf } from '../../src/rows/refreshed-table.js';
-import { changeFeedMark } from '../../src/scripts.gen.js';
-import { cacheOf, Database, refresh, shiftLease } from '../fixture/tables.js';
+import type { Committed, Outcome, RowLeases } from '../../src/rows/row-leases.js';
+import {
+  all,
+  cacheOf,
+  Database,
+  keysOf,
+  leasesOf,
+  loaded,
+  mark,
+  refresh,
+  shiftLease,
+} from '../fixture/tables.js';
 import type { Item } from '../fixture/tables.js';
 
 const redis = connect();
@@ -28,25 +35,30 @@ class Packed {
 
   private constructor({ missing, ...options }: Options) {
     this.rows = cacheOf(redis, new Database(), { ...(missing && { missing }) });
-    this.keys = tableOf(this.rows).keys.shards[0]!;
-    this.leases = this.claimsWith(options);
+    this.keys = keysOf(this.rows);
+    this.leases = this.leasesWith(options);
   }
 
   static async make(options: Options = {}): Promise<Packed> {
     const made = new Packed(options);
-    await Promise.all(IDS.map((id) => made.rows.schedule(id, HOUR)));
+    await made.rows.scheduleAll(IDS, HOUR);
     await made.commit(await made.leases.lease(), 'first');
     expect(await made.packs()).toHaveLength(1);
     expect(await redis.exists(made.keys.due)).toBe(0);
     return made;
   }
 
-  claimsWith(options: Partial<ResolvedRefresherOptions>): RowLeases {
-    return new RowLeases(redis, tableOf(this.rows), this.keys, { ...DEFAULTS, ...options });
+  leasesWith(options: Partial<ResolvedRefresherOptions>): RowLeases {
+    return leasesOf(redis, this.rows, options);
   }
 
   value(name: string): Outcome {
-    return tableOf(this.rows).codec.encode({ name }, '1700000000000');
+    return loaded(this.rows, name);
+  }
+
+  /** Marks rows as a change feed does. */
+  mark(...ids: string[]): Promise<unknown> {
+    return mark(redis, this.rows, ...ids);
   }
 
   /** All rows of the lease with that name, but for those with an outcome of their own. */
@@ -115,8 +127,7 @@ describe('a pack', () => {
     });
     expect(current.ids).toHaveLength(20);
     for (const outcome of ['missing', 'failed', packed.value('old')] as const) {
-      const outcomes = new Map(IDS.map((id) => [id, outcome]));
-      expect(await packed.leases.commit(old, { outcomes, isSourceDown: false })).toMatchObject({ held: 0 });
+      expect(await packed.leases.commit(old, all(IDS, outcome))).toMatchObject({ held: 0 });
     }
     expect(await packed.names()).toEqual({ first: 20 });
     expect(await packed.commit(current, 'new')).toMatchObject({ held: 20 });
@@ -184,8 +195,7 @@ describe('a pack', () => {
 
   test('of which no row is left goes away', async () => {
     const packed = await Packed.make();
-    const all = Object.fromEntries(IDS.map((id) => [id, 'missing'] as const));
-    await packed.commit(await packed.leaseDue(), 'first', all);
+    await packed.leases.commit(await packed.leaseDue(), all(IDS, 'missing'));
     expect(await redis.exists(packed.keys.packs, packed.keys.packed, packed.keys.rows, packed.keys.due)).toBe(
       0,
     );
@@ -215,7 +225,7 @@ describe('a pack', () => {
 
   test('that is larger than a batch is dissolved, without those that have left', async () => {
     const packed = await Packed.make();
-    const leases = packed.claimsWith({ batch: 6 });
+    const leases = packed.leasesWith({ batch: 6 });
     await packed.rows.unschedule('row 7');
     await packed.makeDue();
     const sizes: number[] = [];
@@ -237,7 +247,7 @@ describe('a pack', () => {
     const packed = await Packed.make();
     const { keys, leases } = packed;
     const more = Array.from({ length: 30 }, (_, index) => `more ${index}`);
-    await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
+    await packed.rows.scheduleAll(more, HOUR);
     await packed.commit(await leases.lease(), 'first');
     await packed.makeDue();
     expect(await packed.packs()).toHaveLength(2);
@@ -261,7 +271,7 @@ describe('a pack', () => {
     const at = Date.now() - 10_000;
     for (const pack of await packed.packs()) await redis.zadd(keys.packs, at, pack);
     await redis.zadd(keys.due, at - earlierMs, 'single');
-    const leases = packed.claimsWith({ batch: 20 });
+    const leases = packed.leasesWith({ batch: 20 });
     expect([(await leases.lease()).ids.length, (await leases.lease()).ids.length]).toEqual(expected);
   });
 
@@ -281,7 +291,7 @@ describe('a pack', () => {
     const old = await packed.leaseDue();
     expect([old.ids.length, old.packs.length]).toEqual([21, 1]);
     await packed.rows.unschedule('single');
-    const others = packed.claimsWith({ batch: 19 });
+    const others = packed.leasesWith({ batch: 19 });
     const taken = await until('the lease to end', async () => {
       const { ids } = await others.lease();
       return ids.length > 0 && ids;
@@ -293,26 +303,28 @@ describe('a pack', () => {
     expect(await packed.rows.inspect('single')).toBeNull();
   });
 
-  test('of few rows joins others', async () => {
+  const MORE = Array.from({ length: 10 }, (_, index) => `more ${index}`);
+
+  /** A pack beside another one of ten rows. */
+  async function withMore(): Promise<{ packed: Packed; both: LeasedRows }> {
     const packed = await Packed.make({ batch: 100 });
-    const more = Array.from({ length: 10 }, (_, index) => `more ${index}`);
-    await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
+    await packed.rows.scheduleAll(MORE, HOUR);
     await packed.commit(await packed.leases.lease(), 'first');
     expect(await packed.packs()).toHaveLength(2);
-    const both = await packed.leaseDue();
+    return { packed, both: await packed.leaseDue() };
+  }
+
+  test('of few rows joins others', async () => {
+    const { packed, both } = await withMore();
     expect(both.packs).toHaveLength(2);
     expect(await packed.commit(both, 'second')).toMatchObject({ held: 30 });
     expect(await packed.packs()).toHaveLength(1);
-    expect((await packed.leaseDue()).ids.toSorted()).toEqual([...IDS, ...more].toSorted());
+    expect((await packed.leaseDue()).ids.toSorted()).toEqual([...IDS, ...MORE].toSorted());
     expect(await redis.hlen(packed.keys.packed)).toBe(2);
   });
 
   test('joins no others when a row has left one of them', async () => {
-    const packed = await Packed.make({ batch: 100 });
-    const more = Array.from({ length: 10 }, (_, index) => `more ${index}`);
-    await Promise.all(more.map((id) => packed.rows.schedule(id, HOUR)));
-    await packed.commit(await packed.leases.lease(), 'first');
-    const both = await packed.leaseDue();
+    const { packed, both } = await withMore();
     await packed.rows.unschedule('more 3');
     expect(await packed.commit(both, 'second')).toMatchObject({ held: 29 });
     expect(await packed.packs()).toHaveLength(2);
@@ -327,7 +339,7 @@ describe('a pack', () => {
   test('takes turns with rows that have none: what has been due for longest comes first', async () => {
     const packed = await Packed.make({ batch: 20 });
     const due = Array.from({ length: 25 }, (_, index) => `single ${index}`);
-    await Promise.all(due.map((id) => packed.rows.schedule(id, HOUR)));
+    await packed.rows.scheduleAll(due, HOUR);
     await packed.makeDue(Date.now() + 1_000_000);
     const first = await packed.leases.lease();
     expect(first.ids).toHaveLength(20);
@@ -344,18 +356,14 @@ describe('a pack', () => {
     const leased = await packed.leaseDue();
     await packed.rows.unschedule('row 4');
     const large = packed.value('x'.repeat(200_000));
-    const outcomes = new Map(IDS.map((id) => [id, large]));
     const calls = jest.spyOn(redis, 'call');
-    expect(await packed.leases.commit(leased, { outcomes, isSourceDown: false })).toMatchObject({ held: 19 });
+    expect(await packed.leases.commit(leased, all(IDS, large))).toMatchObject({ held: 19 });
     expect(calls.mock.calls.filter(([command]) => command === 'evalsha')).toHaveLength(4);
     calls.mockRestore();
     expect((await packed.rows.getMany(IDS)).size).toBe(19);
     const again = await packed.leaseDue();
     expect(again.ids).toHaveLength(19);
-    const same = new Map(IDS.map((id) => [id, large]));
-    expect(await packed.leases.commit(again, { outcomes: same, isSourceDown: false })).toMatchObject({
-      unchanged: 19,
-    });
+    expect(await packed.leases.commit(again, all(IDS, large))).toMatchObject({ unchanged: 19 });
   });
 
   test('whose values were stored in part is stored again, also where it is what it was before', async () => {
@@ -406,16 +414,6 @@ describe('a pack', () => {
   });
 });
 
-/** As a change feed does. */
-function markWith(keys: ShardKeys, ids: readonly string[]): Promise<unknown> {
-  const { due, rows, packs, packed, failed, wake } = keys;
-  return changeFeedMark.run(
-    redis,
-    { due, rows, packs, packed, failed, wake, values: ids.map((id) => keys.row(id)) },
-    { publish: 'publish', idleMs: DEFAULTS.idleMs, ids: [...ids] },
-  );
-}
-
 test.each([
   ['a row of a pack', 1],
   ['a row on its own', 20],
@@ -429,7 +427,7 @@ test.each([
     const [seconds] = await redis.time();
     return Number(seconds) * 1_000 > Number(old.lease);
   });
-  expect(await markWith(packed.keys, ['row 4'])).toEqual([1]);
+  expect(await packed.mark('row 4')).toEqual([1]);
   expect(await packed.commit(old, 'before')).toMatchObject({ held: 19 });
   expect(await packed.names()).toEqual({ before: 19, first: 1 });
   const leased = await packed.leases.lease();
@@ -441,11 +439,10 @@ test.each([
 test('a change feed leaves a row of a pack alone while it is loaded, then takes it out of it', async () => {
   const packed = await Packed.make();
   const { packs, packed: hash } = packed.keys;
-  const mark = (...ids: string[]): Promise<unknown> => markWith(packed.keys, ids);
   const leased = await packed.leaseDue();
-  expect(await mark('row 1', 'unknown')).toEqual([2, 0]);
+  expect(await packed.mark('row 1', 'unknown')).toEqual([2, 0]);
   expect(await packed.commit(leased, 'new')).toMatchObject({ held: 20 });
-  expect(await mark('unknown', 'row 1', 'row 2')).toEqual([0, 1, 1]);
+  expect(await packed.mark('unknown', 'row 1', 'row 2')).toEqual([0, 1, 1]);
   const marked = await packed.leases.lease();
   expect(marked.ids).toEqual(['row 1', 'row 2']);
   // Their values are known, so what has not changed isn't stored again.
@@ -455,9 +452,9 @@ test('a change feed leaves a row of a pack alone while it is loaded, then takes 
   expect(await packed.names()).toEqual({ new: 19, changed: 1 });
   expect((await packed.leaseDue()).ids).toHaveLength(18);
   await packed.makeDue();
-  expect(await mark('row 5')).toEqual([1]);
+  expect(await packed.mark('row 5')).toEqual([1]);
   await redis.del(packs, hash);
-  expect(await mark('row 6')).toEqual([0]);
+  expect(await packed.mark('row 6')).toEqual([0]);
 });
 
 describe('a pack with an evicted key', () => {
@@ -491,7 +488,7 @@ test('a refresher sleeps until a pack is due, and is woken for a row of it', asy
   const rows = cacheOf(redis, database);
   await rows.scheduleAll(IDS, HOUR);
   await refresh(redis, rows);
-  await until('a pack', async () => (await redis.zcard(tableOf(rows).keys.shards[0]!.packs)) === 1);
+  await until('a pack', async () => (await redis.zcard(keysOf(rows).packs)) === 1);
   database.items.set('row 9', { name: 'changed' });
   await rows.refresh('row 9');
   await until('the change', async () => (await rows.get('row 9'))?.name === 'changed');

@@ -1,9 +1,9 @@
 /** Connections of a refresher break between any two of its steps: rows are refreshed on, by it and by others, and nothing comes back. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { LoadRows } from '@mortise/cache/rows';
 import { startProxy, startSingle } from '@mortise/redis-server';
-import type { RedisServer, TcpProxy } from '@mortise/redis-server';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import type { TcpProxy } from '@mortise/redis-server';
+import { connect, freshPrefix, runServer, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { cacheOf, Database, refresh } from '../fixture/tables.js';
 import type { Item } from '../fixture/tables.js';
@@ -13,15 +13,7 @@ const IDS = Array.from({ length: 20 }, (_, index) => `row ${index}`);
 /** Long enough for a busy machine, short enough to wait for. */
 const LEASE_MS = 1_000;
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await startSingle();
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const { server } = await runServer();
 
 /** A table whose rows all have one version; each load goes through `onLoad` once it knows what it will give. */
 class Versions {

@@ -3,6 +3,7 @@ import { Refresher, RowCache } from '@mortise/cache/rows';
 import type { LoadRows, RowLoadError } from '@mortise/cache/rows';
 import { Waiter } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { BatchWindow } from '../../src/rows/batch-window.js';
 import { cacheOf, Database, refresh } from '../fixture/tables.js';
 import type { Item } from '../fixture/tables.js';
 
@@ -13,14 +14,6 @@ const HOUR = { everyMs: 3_600_000 };
 
 function idsUpTo(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `row ${index}`);
-}
-
-async function scheduleAll(
-  rows: RowCache<Item>,
-  ids: readonly string[],
-  everyMs = HOUR.everyMs,
-): Promise<void> {
-  await Promise.all(ids.map((id) => rows.schedule(id, { everyMs })));
 }
 
 /** A loader that answers when the test lets it. */
@@ -43,7 +36,7 @@ describe('a due row', () => {
     const ids = idsUpTo(600);
     const database = new Database().put(...ids);
     const rows = cacheOf(redis, database);
-    await scheduleAll(rows, ids);
+    await rows.scheduleAll(ids, HOUR);
     await refresh(redis, rows);
     await until('all rows', async () => (await rows.getMany(ids)).size === 600);
     expect(database.queries.map((query) => query.length).toSorted((a, b) => a - b)).toEqual([100, 250, 250]);
@@ -55,7 +48,7 @@ describe('a due row', () => {
     const ids = idsUpTo(200);
     const database = new Database().put(...ids);
     const rows = cacheOf(redis, database, { prefix });
-    await scheduleAll(rows, ids);
+    await rows.scheduleAll(ids, HOUR);
     const due = `${prefix}:cache:{items}:due`;
     const now = Number((await redis.zscore(due, 'row 0'))!) + 100;
     // One each millisecond.
@@ -90,7 +83,7 @@ describe('a due row', () => {
     const prefix = freshPrefix();
     const ids = idsUpTo(100);
     const rows = cacheOf(redis, new Database().put(...ids), { prefix, jitter: 0.2 });
-    await scheduleAll(rows, ids, 1_000_000);
+    await rows.scheduleAll(ids, { everyMs: 1_000_000 });
     const [, at] = await redis.zrange(`${prefix}:cache:{items}:due`, '0', '0', 'WITHSCORES');
     await refresh(redis, rows, { batch });
     await until('all rows', async () => (await rows.stats()).loaded === 100);
@@ -106,7 +99,7 @@ describe('a due row', () => {
     const database = new Database().put('1', '2', '3');
     const rows = cacheOf(redis, database);
     await refresh(redis, rows);
-    await scheduleAll(rows, ['1', '2', '3', 'never there']);
+    await rows.scheduleAll(['1', '2', '3', 'never there'], HOUR);
     await until('three rows', async () => (await rows.stats()).scheduled === 3);
     database.items.delete('1');
     database.items.set('2', null as unknown as Item);
@@ -210,7 +203,7 @@ describe('a load that fails', () => {
     database.items.set('2', big).set('3', odd);
     const rows = cacheOf(redis, database, { maxPayloadBytes: 50 });
     const { errors } = await refresh(redis, rows, { backoff: { delayMs: 60_000 } });
-    await scheduleAll(rows, ['1', '2', '3']);
+    await rows.scheduleAll(['1', '2', '3'], HOUR);
     await until('the row', async () => (await rows.get('1')) !== null);
     expect(await rows.stats()).toMatchObject({ scheduled: 3, failing: 2 });
     expect(errors).toHaveLength(2);
@@ -298,7 +291,7 @@ describe('refreshers side by side', () => {
     await Promise.all(
       caches.map((rows, index) => refresh(others[index]!, rows, { batch: 20, concurrency: 3 })),
     );
-    await scheduleAll(caches[0]!, ids);
+    await caches[0]!.scheduleAll(ids, HOUR);
     await until('all rows', async () => (await caches[0]!.getMany(ids)).size === ids.length);
     expect(databases.flatMap(({ loads }) => loads).toSorted()).toEqual(ids.toSorted());
     for (const { loads } of databases) expect(loads.length).toBeGreaterThan(0);
@@ -328,7 +321,7 @@ describe('refreshers side by side', () => {
     const gate = new Gate();
     const rows = cacheOf(redis, gate, { prefix });
     await refresh(redis, rows, { batch: 1, concurrency: 20 });
-    await scheduleAll(rows, idsUpTo(20));
+    await rows.scheduleAll(idsUpTo(20), HOUR);
     await gate.call(19);
     const entries = await redis.zrange(`${prefix}:cache:{items}:due`, '0', '-1', 'WITHSCORES');
     const scores = entries.filter((_, index) => index % 2 === 1);
@@ -370,7 +363,7 @@ describe('concurrency', () => {
   test('is the number of batches that are loaded at once', async () => {
     const gate = new Gate();
     const rows = cacheOf(redis, gate);
-    await scheduleAll(rows, idsUpTo(10));
+    await rows.scheduleAll(idsUpTo(10), HOUR);
     await refresh(redis, rows, { batch: 2, concurrency: 3 });
     await gate.call(2);
     expect((await rows.stats()).due).toBe(4);
@@ -428,5 +421,51 @@ describe('start and stop', () => {
     await until('the row', async () => (await rows.get('2')) !== null);
     await refresher.stop();
     expect(database.loads).toEqual(['1', '2']);
+  });
+});
+
+/**
+ * The batches of one process from a table whose rows are due one after another, on a simulated clock.
+ *
+ * @param perMs Rows that become due in a ms. @param batch Most rows of a batch.
+ */
+function leasesOf(perMs: number, batch: number): { sizes: number[]; lateMs: number[] } {
+  const window = new BatchWindow();
+  const found: { sizes: number[]; lateMs: number[] } = { sizes: [], lateMs: [] };
+  let [now, taken] = [0, 0];
+  for (let round = 0; round < 1_000; round += 1) {
+    const rows = Math.min(batch, Math.floor(now * perMs) - taken);
+    const lateMs = rows === 0 ? 0 : Math.floor(now - taken / perMs);
+    taken += rows;
+    window.leased({ rows, isFull: rows === batch, lateMs }, now, true);
+    found.sizes.push(rows);
+    found.lateMs.push(lateMs);
+    // The reply takes a ms, and there is no call before a row is due.
+    now = Math.max(now + 1, window.endsAt, (taken + 1) / perMs);
+  }
+  return found;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+describe('BatchWindow: rows that are due one after the other', () => {
+  test('are claimed some 25 ms later, together', () => {
+    const { sizes, lateMs } = leasesOf(2, 250);
+    expect(mean(sizes)).toBeGreaterThan(45);
+    expect(Math.max(...lateMs)).toBeLessThanOrEqual(30);
+  });
+
+  test('make full batches where a batch is a little less than what gathers, and wait no longer than twice as long', () => {
+    const { sizes, lateMs } = leasesOf(10.5, 250);
+    expect(mean(sizes)).toBeGreaterThan(245);
+    expect(Math.max(...lateMs)).toBeLessThanOrEqual(55);
+  });
+
+  test('make full batches without a pause where there are far more', () => {
+    const { sizes, lateMs } = leasesOf(100, 250);
+    expect(mean(sizes)).toBeGreaterThan(245);
+    expect(Math.max(...lateMs)).toBeLessThanOrEqual(80);
   });
 });

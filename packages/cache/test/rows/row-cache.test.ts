@@ -130,7 +130,7 @@ describe('get and getMany', () => {
   test('answer with what is there', async () => {
     const rows = cacheOf(redis, new Database().put('1', '2', '3'));
     await refresh(redis, rows);
-    await Promise.all(['1', '2', '3'].map((id) => rows.schedule(id, HOUR)));
+    await rows.scheduleAll(['1', '2', '3'], HOUR);
     await isCached(rows, '1', '2', '3');
     expect(await rows.getMany(['3', 'x', '1', '3'])).toEqual(
       new Map([

@@ -1,44 +1,43 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
-import type { CommandArgument, RedisConnection } from '@mortise/redis';
 import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
-import { RowLeases } from '../../src/rows/row-leases.js';
-import type { Outcome, Outcomes } from '../../src/rows/row-leases.js';
-import type { RowCache } from '@mortise/cache/rows';
+import type { RowCache, RowCacheOptions } from '@mortise/cache/rows';
 import type { ShardKeys } from '../../src/rows/keys.js';
+import type { Committed, RowLeases } from '../../src/rows/row-leases.js';
 import { DEFAULTS } from '../../src/rows/options.js';
 import type { ResolvedRefresherOptions } from '../../src/rows/options.js';
 import { jsonCodec } from '../../src/codec.js';
 import type { Codec } from '../../src/codec.js';
-import { tableOf } from '../../src/rows/refreshed-table.js';
 import { RowCodec } from '../../src/rows/row-codec.js';
 import type { EncodedRow } from '../../src/rows/row-codec.js';
 import * as scripts from '../../src/scripts.gen.js';
-import { cacheOf, Database, shiftLease } from '../fixture/tables.js';
+import { all, cacheOf, Database, keysOf, leasesOf, shiftLease } from '../fixture/tables.js';
 import type { Item } from '../fixture/tables.js';
 
 const redis = connect();
 const HOUR = { everyMs: 3_600_000 };
-
-function outcome(id: string, value: Outcome): Outcomes {
-  return all([id], value);
-}
-
-function all(ids: readonly string[], value: Outcome): Outcomes {
-  return { outcomes: new Map(ids.map((id) => [id, value])), isSourceDown: false };
-}
 
 /** A row as it is stored. */
 function stored(row: string): EncodedRow {
   return new RowCodec<string>(jsonCodec as Codec<string>, 0).encode(row, '1700000000000');
 }
 
-function keysOf(rows: RowCache<Item>): ShardKeys {
-  return tableOf(rows).keys.shards[0]!;
-}
-
-function leasesOf(rows: RowCache<Item>, options: ResolvedRefresherOptions = DEFAULTS): RowLeases {
-  return new RowLeases(redis, tableOf(rows), keysOf(rows), options);
+/** A table that no refresher loads. `store` leases the rows that are due and commits them with one value. */
+function table(
+  options: Partial<ResolvedRefresherOptions> = {},
+  rowOptions: Partial<RowCacheOptions<Item>> = {},
+): {
+  rows: RowCache<Item>;
+  leases: RowLeases;
+  keys: ShardKeys;
+  store: (value: string) => Promise<Committed>;
+} {
+  const rows = cacheOf(redis, new Database(), rowOptions);
+  const leases = leasesOf(redis, rows, options);
+  const store = async (value: string): Promise<Committed> => {
+    const leased = await leases.lease();
+    return leases.commit(leased, all(leased.ids, stored(value)));
+  };
+  return { rows, leases, keys: keysOf(rows), store };
 }
 
 /** As if the row had been confirmed so much earlier. */
@@ -50,10 +49,9 @@ async function confirmedEarlier(rows: RowCache<Item>, id: string, ms: number): P
 
 describe('a lease', () => {
   test('gives each due row to one, and says when the next is due', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows, { ...DEFAULTS, batch: 2 });
+    const { rows, leases } = table({ batch: 2 });
     expect(await leases.lease()).toMatchObject({ lease: '', ids: [], nextInMs: Infinity });
-    await Promise.all(['1', '2', '3'].map((id) => rows.schedule(id, HOUR)));
+    await rows.scheduleAll(['1', '2', '3'], HOUR);
     const first = await leases.lease();
     expect(first.ids).toEqual(['1', '2']);
     expect(first.nextInMs).toBe(0);
@@ -65,8 +63,7 @@ describe('a lease', () => {
   });
 
   test('gives a row again when its lease has ended, and the result of the old lease is refused', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows, { ...DEFAULTS, leaseMs: 500 });
+    const { rows, leases } = table({ leaseMs: 500 });
     await rows.schedule('42', HOUR);
     const old = await leases.lease();
     const current = await until('the lease to end', async () => {
@@ -75,21 +72,20 @@ describe('a lease', () => {
     });
     expect(Number(current.lease)).toBeGreaterThan(Number(old.lease));
 
-    await leases.commit(old, outcome('42', stored('old')));
-    await leases.commit(old, outcome('42', 'missing'));
-    await leases.commit(old, outcome('42', 'failed'));
+    await leases.commit(old, all(['42'], stored('old')));
+    await leases.commit(old, all(['42'], 'missing'));
+    await leases.commit(old, all(['42'], 'failed'));
     expect(await rows.get('42')).toBeNull();
     expect(await rows.stats()).toMatchObject({ scheduled: 1, failing: 0 });
 
-    await leases.commit(current, outcome('42', stored('new')));
-    await leases.commit(current, outcome('42', stored('again')));
+    await leases.commit(current, all(['42'], stored('new')));
+    await leases.commit(current, all(['42'], stored('again')));
     expect(await rows.get('42')).toBe('new');
   });
 
   test('is followed by another even if the clock stands still or runs back', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows);
-    const { latest: leaseKey } = keysOf(rows);
+    const { rows, leases, keys } = table();
+    const { latest: leaseKey } = keys;
     await rows.schedule('42', HOUR);
     const first = await leases.lease();
     // As a lease by a master whose clock was a minute ahead.
@@ -103,16 +99,15 @@ describe('a lease', () => {
 
 describe('a clock that went back', () => {
   test('leaves no row waiting for the time at which it would have been due', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows);
-    const { due, latest: leaseKey } = keysOf(rows);
+    const { rows, leases, keys, store } = table();
+    const { due, latest: leaseKey } = keys;
     const ids = ['1', '2', 'a day'];
     await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: id === 'a day' ? 86_400_000 : 1_000 })));
-    await leases.commit(await leases.lease(), all(ids, stored('x')));
+    await store('x');
     const aheadMs = 3_600_000;
     for (const id of ['1', '2']) await redis.zincrby(due, aheadMs, id);
     const end = Number((await redis.get(leaseKey))!.split(' ')[0]);
-    await shiftLease(redis, keysOf(rows), aheadMs);
+    await shiftLease(redis, keys, aheadMs);
     const leased = await leases.lease();
     expect(leased.ids).toEqual(['1', '2']);
     expect(Number(leased.lease)).toBeGreaterThan(end + aheadMs);
@@ -142,16 +137,14 @@ describe('a clock that went back', () => {
     ['rows on their own, an hour and more', 5, 4_000_000],
     ['packs', 8, 600_000],
   ])('leaves none of %s waiting, also beside rows that are due', async (_, batch, aheadMs) => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows, { ...DEFAULTS, batch });
-    const keys = keysOf(rows);
+    const { rows, leases, keys } = table({ batch });
     const ids = Array.from({ length: 40 }, (_each, index) => `row ${index}`);
-    await Promise.all(ids.map((id) => rows.schedule(id, { everyMs: 10_000 })));
+    await rows.scheduleAll(ids, { everyMs: 10_000 });
     await leaseAll(leases, new Set(ids));
     for (const set of [keys.due, keys.packs])
       for (const member of await redis.zrange(set, '0', '-1')) await redis.zincrby(set, aheadMs, member);
     await shiftLease(redis, keys, aheadMs);
-    await Promise.all(['a', 'b'].map((id) => rows.schedule(id, HOUR)));
+    await rows.scheduleAll(['a', 'b'], HOUR);
     const found = await leaseAll(leases, new Set([...ids, 'a', 'b']));
     // With as many looked at in each.
     expect(found.leases).toBeLessThanOrEqual(24);
@@ -167,13 +160,12 @@ describe('a clock that went back', () => {
   });
 
   test('is noticed although no lease knows of it, behind rows that are due at one time', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows, { ...DEFAULTS, batch: 2 });
-    const { due, latest: leaseKey } = keysOf(rows);
+    const { rows, leases, keys } = table({ batch: 2 });
+    const { due, latest: leaseKey } = keys;
     const far = Array.from({ length: 9 }, (_, index) => `far ${index}`);
     const near = ['1', '2', '3', '4'];
-    await Promise.all(far.map((id) => rows.schedule(id, { everyMs: 86_400_000 })));
-    await Promise.all(near.map((id) => rows.schedule(id, { everyMs: 1_000 })));
+    await rows.scheduleAll(far, { everyMs: 86_400_000 });
+    await rows.scheduleAll(near, { everyMs: 1_000 });
     await leaseAll(leases, new Set([...far, ...near]));
     const now = Date.now();
     for (const id of far) await redis.zadd(due, now + 500_000, id);
@@ -186,10 +178,8 @@ describe('a clock that went back', () => {
   });
 
   test('ends the leases of before, and none of those that are given since', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows, { ...DEFAULTS, batch: 1 });
-    const keys = keysOf(rows);
-    await Promise.all(['1', '2'].map((id) => rows.schedule(id, { everyMs: 1_000 })));
+    const { rows, leases, keys } = table({ batch: 1 });
+    await rows.scheduleAll(['1', '2'], { everyMs: 1_000 });
     const old = await leases.lease();
     const aheadMs = 10 * 3_600_000;
     await redis.zincrby(keys.due, aheadMs, old.ids[0]!);
@@ -200,11 +190,9 @@ describe('a clock that went back', () => {
   });
 
   test('tries a row that failed after the longest pause', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows, { ...DEFAULTS, backoff: { ...DEFAULTS.backoff, maxDelayMs: 5_000 } });
-    const keys = keysOf(rows);
+    const { rows, leases, keys } = table({ backoff: { ...DEFAULTS.backoff, maxDelayMs: 5_000 } });
     await rows.schedule('42', { everyMs: 1_000 });
-    await leases.commit(await leases.lease(), outcome('42', 'failed'));
+    await leases.commit(await leases.lease(), all(['42'], 'failed'));
     await redis.zincrby(keys.failed, 600_000, '42');
     await shiftLease(redis, keys, 600_000);
     const { ids, leasedAt } = await leases.lease();
@@ -216,9 +204,8 @@ describe('a clock that went back', () => {
 describe('a commit', () => {
   test('stores more than a MiB in several scripts', async () => {
     const ids = Array.from({ length: 5 }, (_, index) => `row ${index}`);
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows);
-    await Promise.all(ids.map((id) => rows.schedule(id, HOUR)));
+    const { rows, leases } = table();
+    await rows.scheduleAll(ids, HOUR);
     const value = stored('x'.repeat(600_000));
     const leased = await leases.lease();
     const calls = jest.spyOn(redis, 'call');
@@ -231,13 +218,12 @@ describe('a commit', () => {
   });
 
   test('keeps the step of a batch that is on time, and drops the beats that one has missed', async () => {
-    const rows = cacheOf(redis, new Database());
-    const { due } = keysOf(rows);
-    const leases = leasesOf(rows, { ...DEFAULTS, batch: 1 });
-    await Promise.all(['on time', 'late'].map((id) => rows.schedule(id, { everyMs: 10_000 })));
+    const { rows, keys, store } = table({ batch: 1 });
+    const { due } = keys;
+    await rows.scheduleAll(['on time', 'late'], { everyMs: 10_000 });
     const now = Number(await redis.zscore(due, 'on time'));
     await redis.zadd(due, now - 3_000, 'on time', now - 400_000, 'late');
-    for (const id of ['late', 'on time']) await leases.commit(await leases.lease(), outcome(id, stored('x')));
+    for (let batch = 0; batch < 2; batch += 1) await store('x');
     const [onTime, late] = (await redis.zmscore(due, 'on time', 'late')).map(Number);
     expect(onTime).toBe(now + 7_000);
     expect(late! - now).toBeGreaterThanOrEqual(10_000);
@@ -245,41 +231,35 @@ describe('a commit', () => {
   });
 
   test('makes no row due later because the lease was long on its way', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows);
+    const { rows, leases, keys } = table();
     await rows.schedule('42', { everyMs: 1_000 });
-    const call = redis.call.bind(redis) as (command: string, args: CommandArgument[]) => Promise<unknown>;
-    // As a process that is frozen before it has sent the leased, or a connection that is lost.
-    const send = jest
-      .spyOn(redis as RedisConnection, 'call')
-      .mockImplementationOnce(async (command, args) => {
-        await pause(5_000);
-        return call(command, args);
-      });
+    const [call, now] = [redis.call.bind(redis), performance.now.bind(performance)];
+    // As a process that is frozen before it has sent the lease, or a connection that is lost: its clock goes on.
+    let frozenMs = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + frozenMs);
+    const send = jest.spyOn(redis, 'call').mockImplementationOnce((...args: Parameters<typeof call>) => {
+      frozenMs = 5_000;
+      return call(...args);
+    });
     const leased = await leases.lease();
     send.mockRestore();
-    await leases.commit(leased, outcome('42', stored('x')));
-    const dueAt = Number(await redis.zscore(keysOf(rows).due, '42'));
+    await leases.commit(leased, all(['42'], stored('x')));
+    clock.mockRestore();
+    const dueAt = Number(await redis.zscore(keys.due, '42'));
     expect(dueAt - Number(leased.leasedAt)).toBeLessThan(4_000);
   });
 
   test('does not send or touch a value that has not changed, but notes that it was loaded', async () => {
     const prefix = freshPrefix();
-    const rows = cacheOf(redis, new Database(), { prefix });
-    const leases = leasesOf(rows);
+    const { rows, keys, store } = table({}, { prefix });
     await rows.schedule('42', HOUR);
-    expect(await leases.commit(await leases.lease(), outcome('42', stored('x')))).toMatchObject({
-      unchanged: 0,
-    });
-    const { rows: states } = keysOf(rows);
-    const row = keysOf(rows).row('42');
+    expect(await store('x')).toMatchObject({ unchanged: 0 });
+    const { rows: states } = keys;
+    const row = keys.row('42');
     const [value, state] = [await redis.get(row), await redis.hget(states, '42')];
     await rows.refresh('42');
     const lines = await transcript(redis, { prefix, scripts }, async () => {
-      expect(await leases.commit(await leases.lease(), outcome('42', stored('x')))).toMatchObject({
-        held: 1,
-        unchanged: 1,
-      });
+      expect(await store('x')).toMatchObject({ held: 1, unchanged: 1 });
     });
     // Once in 16 s it is looked for.
     const touches = lines.filter((line) => line.endsWith(':row:42') && line.startsWith(' '));
@@ -289,117 +269,97 @@ describe('a commit', () => {
     expect(Number(confirmed!.slice(0, 13))).toBeGreaterThanOrEqual(Number(state!.slice(0, 13)));
     expect(confirmed!.slice(13)).toBe(state!.slice(13));
     await rows.refresh('42');
-    expect(await leases.commit(await leases.lease(), outcome('42', stored('y')))).toMatchObject({
-      unchanged: 0,
-    });
+    expect(await store('y')).toMatchObject({ unchanged: 0 });
     expect(await rows.get('42')).toBe('y');
   });
 
   test('loads a value again that has not changed, but was lost, when it has not been looked for in 16 s', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows);
-    await Promise.all(['1', '2', '3'].map((id) => rows.schedule(id, HOUR)));
-    const commit = async (): Promise<number> => {
-      const leased = await leases.lease();
-      return (await leases.commit(leased, all(leased.ids, stored('x')))).nextInMs;
-    };
-    await commit();
-    const { due } = keysOf(rows);
-    await redis.del(keysOf(rows).row('2'));
+    const { rows, keys, store } = table();
+    await rows.scheduleAll(['1', '2', '3'], HOUR);
+    await store('x');
+    await redis.del(keys.row('2'));
     for (const id of ['1', '2', '3']) await confirmedEarlier(rows, id, 16_000);
-    await redis.zadd(due, 1, '1', 1, '2', 1, '3');
-    expect(await commit()).toBe(0);
+    await redis.zadd(keys.due, 1, '1', 1, '2', 1, '3');
+    expect((await store('x')).nextInMs).toBe(0);
     expect(await rows.get('2')).toBeNull();
-    expect(await commit()).toBeGreaterThan(1_000_000);
+    expect((await store('x')).nextInMs).toBeGreaterThan(1_000_000);
     expect((await rows.getMany(['1', '2', '3'])).size).toBe(3);
   });
 
   test('stores a value that has not changed, but was lost before refresh was called', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows);
+    const { rows, keys, store } = table();
     await rows.schedule('42', HOUR);
-    await leases.commit(await leases.lease(), outcome('42', stored('x')));
-    await redis.del(keysOf(rows).row('42'));
+    await store('x');
+    await redis.del(keys.row('42'));
     await rows.refresh('42');
-    await leases.commit(await leases.lease(), outcome('42', stored('x')));
+    await store('x');
     expect(await rows.get('42')).toBe('x');
   });
 
   test('stores a value again that has not changed for half the time it is kept', async () => {
-    const rows = cacheOf(redis, new Database(), { keepMs: 60_000 });
-    const leases = leasesOf(rows);
+    const { rows, store } = table({}, { keepMs: 60_000 });
     await rows.schedule('42', { everyMs: 1_000 });
-    await leases.commit(await leases.lease(), outcome('42', stored('x')));
+    await store('x');
     await confirmedEarlier(rows, '42', 30_000);
     await rows.refresh('42');
-    expect(await leases.commit(await leases.lease(), outcome('42', stored('x')))).toMatchObject({
-      held: 1,
-      unchanged: 0,
-    });
+    expect(await store('x')).toMatchObject({ held: 1, unchanged: 0 });
   });
 
   test('puts the expiry of a value that changes off once in half the time it is kept', async () => {
-    const rows = cacheOf(redis, new Database(), { keepMs: 36_000_000 });
-    const leases = leasesOf(rows);
-    const key = keysOf(rows).row('42');
-    const store = async (row: string): Promise<number> => {
+    const { rows, leases, keys, store } = table({}, { keepMs: 36_000_000 });
+    const key = keys.row('42');
+    const expiryOf = async (row: string): Promise<number> => {
       await rows.refresh('42');
-      await leases.commit(await leases.lease(), outcome('42', stored(row)));
+      await store(row);
       expect(await rows.get('42')).toBe(row);
       return redis.pttl(key);
     };
     await rows.schedule('42', { everyMs: 1_000 });
-    expect(await store('a')).toBeGreaterThan(35_000_000);
+    expect(await expiryOf('a')).toBeGreaterThan(35_000_000);
     await redis.pexpire(key, 20_000_000);
-    const kept = await store('b');
+    const kept = await expiryOf('b');
     expect(kept).toBeLessThanOrEqual(20_000_000);
     expect(kept).toBeGreaterThan(19_000_000);
     await confirmedEarlier(rows, '42', 18_000_000);
-    expect(await store('c')).toBeGreaterThan(35_000_000);
+    expect(await expiryOf('c')).toBeGreaterThan(35_000_000);
     // A lost value has no expiry to keep.
     await rows.refresh('42');
     const leased = await leases.lease();
     await redis.del(key);
-    await leases.commit(leased, outcome('42', stored('d')));
+    await leases.commit(leased, all(['42'], stored('d')));
     expect(await redis.pttl(key)).toBeGreaterThan(35_000_000);
   });
 
   test('gives a row that comes back its own expiry, not that of its tombstone', async () => {
-    const rows = cacheOf(redis, new Database(), {
-      missing: 'tombstone',
-      tombstoneMs: 7_200_000,
-      keepMs: 60_000,
-    });
-    const leases = leasesOf(rows);
+    const { rows, leases, keys, store } = table(
+      {},
+      { missing: 'tombstone', tombstoneMs: 7_200_000, keepMs: 60_000 },
+    );
     await rows.schedule('42', { everyMs: 1_000 });
-    await leases.commit(await leases.lease(), outcome('42', stored('x')));
+    await store('x');
     for (const value of ['missing', stored('x')] as const) {
       await rows.refresh('42');
-      await leases.commit(await leases.lease(), outcome('42', value));
+      await leases.commit(await leases.lease(), all(['42'], value));
     }
     expect(await rows.get('42')).toBe('x');
-    expect(await redis.pttl(keysOf(rows).row('42'))).toBeLessThanOrEqual(60_000);
+    expect(await redis.pttl(keys.row('42'))).toBeLessThanOrEqual(60_000);
   });
 
   test('stores a value again that has not changed when its row is refreshed more rarely than it would live', async () => {
-    const rows = cacheOf(redis, new Database(), { keepMs: 60_000 });
-    const leases = leasesOf(rows);
+    const { rows, keys, store } = table({}, { keepMs: 60_000 });
     await rows.schedule('42', { everyMs: 1_000 });
     for (const everyMs of [1_000, 3_600_000, 1_800_000]) {
       await rows.schedule('42', { everyMs });
-      const { unchanged } = await leases.commit(await leases.lease(), outcome('42', stored('x')));
+      const { unchanged } = await store('x');
       expect(unchanged).toBe(everyMs === 1_800_000 ? 1 : 0);
-      expect(await redis.pttl(keysOf(rows).row('42'))).toBeGreaterThan(
-        everyMs === 1_000 ? 50_000 : 35_000_000,
-      );
+      expect(await redis.pttl(keys.row('42'))).toBeGreaterThan(everyMs === 1_000 ? 50_000 : 35_000_000);
     }
   });
 
   test('leaves rows of the batch alone that were changed meanwhile', async () => {
-    const rows = cacheOf(redis, new Database());
-    const leases = leasesOf(rows);
+    const { rows, leases } = table();
     const ids = ['1', '2', '3', '4'];
-    await Promise.all(ids.map((id) => rows.schedule(id, HOUR)));
+    await rows.scheduleAll(ids, HOUR);
     const leased = await leases.lease();
     await rows.unschedule('2');
     await rows.refresh('3');
@@ -412,12 +372,11 @@ describe('a commit', () => {
 
 describe('a row without an evicted key', () => {
   test('is taken out by a commit, or mended by schedule', async () => {
-    const rows = cacheOf(redis, new Database());
-    const { due, rows: states } = keysOf(rows);
-    const leases = leasesOf(rows);
+    const { rows, keys, store } = table();
+    const { due, rows: states } = keys;
     await rows.schedule('42', HOUR);
     await redis.del(states);
-    await leases.commit(await leases.lease(), outcome('42', stored('x')));
+    await store('x');
     expect(await rows.stats()).toMatchObject({ scheduled: 0 });
     await rows.schedule('42', HOUR);
     await redis.del(due);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Codec } from '@mortise/cache/rows';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { jsonCodec } from '../../src/codec.js';
 import { tableOf } from '../../src/rows/refreshed-table.js';
 import { cacheOf, Database, refresh } from '../fixture/tables.js';
 import type { Item } from '../fixture/tables.js';
@@ -97,20 +98,27 @@ describe('a codec', () => {
     expect(await rows.get('42')).toEqual({ name: 'item 42' });
   });
 
-  test('that throws fails its row alone', async () => {
+  test.each([
+    ['throws', 'item 2'],
+    ['gets a value that would read as gone', Number.NaN],
+  ])('that %s fails its row alone', async (_, bad) => {
+    const database = new Database().put('1');
+    database.items.set('2', { name: bad as string });
     const codec: Codec<Item> = {
       ...bytes,
-      encode: (item) => {
-        if (item.name === 'item 2') throw new Error('no');
-        return bytes.encode(item);
+      encode: ({ name }) => {
+        if (name === 'item 2') throw new TypeError('no');
+        return jsonCodec.encode(name);
       },
     };
-    const rows = cacheOf(redis, new Database().put('1', '2'), { codec });
+    const rows = cacheOf(redis, database, { codec });
     const { errors } = await refresh(redis, rows, { backoff: { delayMs: 60_000 } });
-    await Promise.all(['1', '2'].map((id) => rows.schedule(id, HOUR)));
+    await rows.scheduleAll(['1', '2'], HOUR);
     await until('the row', async () => (await rows.get('1')) !== null);
-    expect(await rows.stats()).toMatchObject({ failing: 1, shardsDown: 0 });
-    expect(errors).toMatchObject([{ code: 'ERR_ROW_LOAD', ids: ['2'] }]);
+    await until('the failure', async () => (await rows.stats()).failing === 1);
+    expect(await rows.stats()).toMatchObject({ scheduled: 2, loaded: 1, shardsDown: 0 });
+    expect(errors).toMatchObject([{ code: 'ERR_ROW_LOAD', ids: ['2'], cause: expect.any(TypeError) }]);
+    expect((await rows.inspect('2'))?.failures).toBeGreaterThan(0);
   });
 });
 

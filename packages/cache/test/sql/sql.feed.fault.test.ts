@@ -1,60 +1,37 @@
 import { once } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
-import { PostgresSource } from '@mortise/cache/postgres';
-import { SqliteSource } from '@mortise/cache/sqlite';
 import { startProxy } from '@mortise/redis-server';
 import { connect, disconnect, until } from '@mortise/test-kit';
-import { closed, freshDatabase, freshFile, poolOf, postgres } from './sql.databases.js';
-import { feedOf, kill, MANY_ITEMS, rowsOf, start, untilReading, watch } from './sql.feed.js';
+import { freshSqlite, ITEMS, KINDS, poolOf, postgres } from './sql.databases.js';
+import { DEAF, feedOf, kill, rowsOf, start, untilReading, watch } from './sql.feed.js';
 
 const REDIS = process.env['MORTISE_TEST_REDIS']!;
 const redis = connect();
-const server = postgres();
-const DEAF = { recheckMs: 60_000, leaseMs: 600_000 };
-
-async function freshItems(): Promise<{
-  url: string;
-  pool: ReturnType<typeof poolOf>;
-  source: PostgresSource;
-}> {
-  const { url, pool } = await freshDatabase(server());
-  await pool.query(`create table items (id int primary key, name text not null);
-    insert into items select n, 'item ' || n from generate_series(1, ${MANY_ITEMS}) as n`);
-  const source = closed(new PostgresSource({ url, table: 'items' }));
-  await source.installOutbox();
-  return { url, pool, source };
-}
-
-const SQLITE_ITEMS = `
-create table items (id integer primary key, name text not null);
-with recursive n(x) as (select 1 union all select x + 1 from n limit ${MANY_ITEMS})
-insert into items select x, 'item ' || x from n;`;
+const { server, fresh, freshPostgres } = postgres();
 
 describe('processes', () => {
-  test.each(['sqlite', 'postgres'])('one that reads %s may be killed: another one goes on', async (kind) => {
-    const { path, database } = freshFile(SQLITE_ITEMS);
-    const { url, source: server_ } = await freshItems();
-    const place = kind === 'sqlite' ? { path, table: 'items' } : { url, table: 'items' };
-    const source = kind === 'sqlite' ? closed(new SqliteSource({ path, table: 'items' })) : server_;
+  test.each(KINDS)('one that reads %s may be killed: another one goes on', async (kind) => {
+    const db = await fresh(kind, ITEMS);
+    const source = db.source();
     await source.installOutbox();
-    const change = async (id: number, name: string): Promise<void> => {
-      const sql = `update items set name = '${name}' where id = ${id}`;
-      if (kind === 'sqlite') database.exec(sql);
-      else await poolOf(url).query(sql);
-    };
     const { rows, feed, prefix, errors, has } = await watch(redis, source);
     await feed.stop();
-    const child = start('sql-feed-process.mjs', { url: REDIS, prefix, source: place, leaseMs: 1_000 });
+    const child = start('sql-feed-process.mjs', {
+      url: REDIS,
+      prefix,
+      source: { ...db.place, table: 'items' },
+      leaseMs: 1_000,
+    });
     await once(child, 'message');
     await untilReading(child);
     const next = feedOf(redis, source, rows, errors, { leaseMs: 1_000 });
     await next.start();
-    await change(1, 'by the process');
+    await db.run(`update items set name = 'by the process' where id = 1`);
     await has('1', 'by the process');
     expect(next.stats().isReading).toBe(false);
 
     await kill(child);
-    await change(2, 'after its death');
+    await db.run(`update items set name = 'after its death' where id = 2`);
 
     await has('2', 'after its death');
     expect(next.stats()).toMatchObject({ isReading: true });
@@ -62,8 +39,8 @@ describe('processes', () => {
   });
 
   test('write one SQLite file while others read it and its outbox', async () => {
-    const { path, database } = freshFile(SQLITE_ITEMS);
-    const source = closed(new SqliteSource({ path, table: 'items' }));
+    const { path, source: sourceOf, waiting } = freshSqlite(ITEMS);
+    const source = sourceOf();
     await source.installOutbox();
     const { has, errors } = await watch(redis, source);
     const parts = [0, 1, 2].map((part) =>
@@ -77,17 +54,19 @@ describe('processes', () => {
 
     expect(ends.map(([code]) => code)).toEqual([0, 0, 0]);
     for (const [part, ids] of parts.entries()) for (const id of ids) await has(id, `writer ${part} ${id} 20`);
-    await until('an empty outbox', () => {
-      const [line] = database.prepare('select count(*) as lines from items_mortise_outbox').all() as {
-        lines: number;
-      }[];
-      return line!.lines === 0;
-    });
+    await until('an empty outbox', async () => (await waiting()).length === 0);
     expect(errors).toEqual([]);
   });
 });
 
 describe('a feed', () => {
+  async function freshItems() {
+    const { url, pool, source: sourceOf, waiting } = await freshPostgres(ITEMS);
+    const source = sourceOf();
+    await source.installOutbox();
+    return { url, pool, source, sourceOf, waiting };
+  }
+
   test('listens again when its connection is cut, and misses nothing of what changed meanwhile', async () => {
     const { pool, source } = await freshItems();
     const { has, errors, feed } = await watch(redis, source, DEAF);
@@ -103,12 +82,12 @@ describe('a feed', () => {
   });
 
   test('notices a connection over which nothing comes any more', async () => {
-    const { url, pool } = await freshItems();
+    const { url, pool, sourceOf } = await freshItems();
     const proxy = await startProxy({ port: server().port });
     try {
       const far = url.replace(String(server().port), String(proxy.port));
       const limits = { queryTimeoutMs: 100, connectTimeoutMs: 500 };
-      const source = closed(new PostgresSource({ url: far, table: 'items', ...limits }));
+      const source = sourceOf({ url: far, ...limits });
       const { feed, has, errors } = await watch(redis, source, { recheckMs: 60_000, leaseMs: 1_000 });
       proxy.halfOpen();
       await pool.query(`update items set name = 'unheard' where id = 1`);
@@ -139,7 +118,7 @@ describe('a feed', () => {
   });
 
   test('keeps changes while Redis does not answer', async () => {
-    const { pool, source } = await freshItems();
+    const { pool, source, waiting } = await freshItems();
     const { prefix, has, feed } = await watch(redis, source);
     await feed.stop();
     const proxy = await startProxy({ port: Number(new URL(REDIS).port) });
@@ -152,31 +131,17 @@ describe('a feed', () => {
       proxy.refuse();
       await pool.query(`update items set name = 'kept' where id = 1`);
       await until('the change to be read', () => own.stats().changes > 0 || errors.length > 0);
-      expect((await pool.query('select from items_mortise_outbox')).rowCount).toBe(1);
+      expect(await waiting()).toEqual(['1']);
 
       await proxy.restore();
 
       await has('1', 'kept');
-      await until(
-        'an empty outbox',
-        async () => (await pool.query('select from items_mortise_outbox')).rowCount === 0,
-      );
+      await until('an empty outbox', async () => (await waiting()).length === 0);
     } finally {
       await proxy.restore();
       await own.stop();
       disconnect(far);
       await proxy.stop();
     }
-  });
-
-  test('uses a pool that is given, and gives it its connections back', async () => {
-    const { url } = await freshItems();
-    const pool = poolOf(url, 2);
-    const { has, feed } = await watch(redis, closed(new PostgresSource({ pool, table: 'items' })), DEAF);
-    await poolOf(url).query(`update items set name = 'changed' where id = 1`);
-    await has('1', 'changed');
-    await feed.stop();
-    expect(pool.waitingCount).toBe(0);
-    expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   });
 });

@@ -15,10 +15,10 @@ import { freshPrefix, until } from '@mortise/test-kit';
 import type { Cluster, Redis } from 'ioredis';
 import { refresh } from '../fixture/tables.js';
 import type { Item } from '../fixture/tables.js';
-import { stopped } from './sql.databases.js';
+import { MANY_ITEMS, stopped } from './sql.databases.js';
 
-export const HOUR_MS = 3_600_000;
-export const MANY_ITEMS = 20;
+/** Of a feed that only a notification, or what stands for one, can wake. */
+export const DEAF = { recheckMs: 60_000, leaseMs: 600_000 };
 
 /** Of tests in which rows are refreshed by changes alone. */
 export interface Watched {
@@ -50,7 +50,7 @@ export async function watch(
   const { refresher, errors } = await refresh(redis, rows);
   await rows.scheduleAll(
     Array.from({ length: MANY_ITEMS }, (_, index) => String(index + 1)),
-    { everyMs: HOUR_MS },
+    { everyMs: 3_600_000 },
   );
   await until('all rows', async () => (await rows.stats()).loaded === MANY_ITEMS);
   const feed = feedOf(redis, source, rows, errors, options);

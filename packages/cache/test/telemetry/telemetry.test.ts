@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { expect, jest, test } from '@jest/globals';
 import { ChangeFeed } from '@mortise/cache/rows';
-import { waitFor } from '@mortise/redis';
 import { connect, listedMetrics, namesAndUnits, Recording, until } from '@mortise/test-kit';
 import { pagesOf } from '../fixture/cached.js';
+import { memorySource } from '../fixture/memory-source.js';
 import { cacheOf, Database, refresh } from '../fixture/tables.js';
-import { setOutbox } from '../../src/outbox.js';
 import { METRICS } from '../../src/telemetry/metrics.js';
 
 const redis = connect();
@@ -67,16 +66,7 @@ test('changes that a feed reads are counted, and rows that it makes due', async 
   const rows = cacheOf(redis, new Database());
   await rows.schedule('1', { everyMs: 3_600_000 });
   const changes = ['1', '1', 'unknown'].map((id, index) => ({ id, key: [String(index)] }));
-  const source = { load: async () => new Map<string, object>(), installOutbox: async () => undefined };
-  setOutbox(source, {
-    recheckMs: 5_000,
-    open: async () => ({
-      read: async () => [...changes],
-      remove: async (done) => void changes.splice(0, done.length),
-      wait: async (ms, signal) => void (await waitFor(new Promise(() => undefined), { waitMs: ms, signal })),
-      close: async () => undefined,
-    }),
-  });
+  const source = memorySource(changes);
   await using feed = new ChangeFeed(redis, source, rows, { telemetry });
   await feed.start();
   await until('the changes', () => changes.length === 0);

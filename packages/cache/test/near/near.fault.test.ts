@@ -1,10 +1,17 @@
-/** An address that leads to another server, and a connection of the near tier that is left behind at the one before. */
+/** Connections of the near tier that are left behind, and a process that closes its client without stopping its cache. */
 import { createServer, connect as dial } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { startSingle } from '@mortise/redis-server';
-import { connect, until } from '@mortise/test-kit';
+import { startProxy, startSingle } from '@mortise/redis-server';
+import { connect, runServer, until } from '@mortise/test-kit';
 import { pagesOf } from '../fixture/cached.js';
+import { exitOf } from '../fixture/exit-of.js';
+
+const { server: before } = await runServer();
+
+test.each(['quit', 'disconnect'])('a process ends when it closes its client (%s)', async (how) => {
+  expect(await exitOf([before], how)).toBe(0);
+});
 
 /** A load balancer: passes on bytes to one server, and notes which connection is subscribed. */
 class Address {
@@ -59,7 +66,7 @@ class Address {
 }
 
 test('the near tier opens when both of its connections lead to one server, not sooner', async () => {
-  const [before, after] = await Promise.all([startSingle(), startSingle()]);
+  const after = await startSingle();
   const address = await Address.of(before.port);
   const direct = connect(after.url);
   // So that the number of the connection that is left behind is somebody's there.
@@ -87,6 +94,15 @@ test('the near tier opens when both of its connections lead to one server, not s
   } finally {
     for (const client of [redis, direct, ...others]) client.disconnect();
     await address.stop();
-    await Promise.all([before.stop(), after.stop()]);
+    await after.stop();
+  }
+});
+
+test('a process ends when it closes a client that has lost its server', async () => {
+  const proxy = await startProxy({ port: before.port });
+  try {
+    expect(await exitOf([proxy], 'disconnect', () => before.kill())).toBe(0);
+  } finally {
+    await proxy.stop();
   }
 });

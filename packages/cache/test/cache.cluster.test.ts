@@ -1,29 +1,17 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startCluster } from '@mortise/redis-server';
-import type { RedisCluster } from '@mortise/redis-server';
-import { until } from '@mortise/test-kit';
-import { Cluster } from 'ioredis';
-import { GatedLoader, pagesOf } from '../fixture/cached.js';
+import { expect, test } from '@jest/globals';
+import { Refresher, RowCache } from '@mortise/cache/rows';
+import { runCluster, until } from '@mortise/test-kit';
+import { GatedLoader, pagesOf } from './fixture/cached.js';
+import { exitOf } from './fixture/exit-of.js';
+import { freshSqlite, ITEMS, MANY_ITEMS } from './sql/sql.databases.js';
+import { feedOf, watch } from './sql/sql.feed.js';
 
-let servers: RedisCluster;
-let cluster: Cluster;
-let other: Cluster;
-
-beforeAll(async () => {
-  servers = await startCluster({ replicasPerMaster: 1 });
-  cluster = new Cluster(servers.startupNodes);
-  other = new Cluster(servers.startupNodes);
-});
-
-afterAll(async () => {
-  cluster?.disconnect();
-  other?.disconnect();
-  await servers?.stop();
-});
+const { servers, cluster, connect } = await runCluster();
+const other = connect();
 
 const keys = Array.from({ length: 40 }, (_, index) => `page ${index}`);
 
-test('spreads over all masters, with one load for each key and tags over all of them', async () => {
+test('a cache spreads over all masters, with one load for each key and tags over all of them', async () => {
   const { cache: here, prefix } = pagesOf<string>(cluster, { shards: 8 });
   const there = pagesOf<string>(other, { prefix, shards: 8 }).cache;
   let loads = 0;
@@ -103,17 +91,66 @@ test('the near tier learns of changes, and a number that is missing empties it',
   await nearby('page', 'old');
 });
 
-test('goes on through a failover, and what it then serves is what is there', async () => {
-  const {
-    cache: here,
-    prefix,
-    errors,
-  } = pagesOf<string>(cluster, {
-    near: {},
-    leaseMs: 500,
-    commandTimeoutMs: 500,
-    fallbackTtlMs: 0,
-  });
+test('a refresher refreshes tables on all masters, and goes on while one moves', async () => {
+  const names = Array.from({ length: 8 }, (_, index) => `table ${index}`);
+  let version = 1;
+  const load = async (ids: readonly string[]): Promise<Map<string, string>> =>
+    new Map(ids.map((id) => [id, `${id} version ${version}`]));
+  const tables = names.map((name) => new RowCache<string>(cluster, name, { load }));
+  const errors: unknown[] = [];
+  const refresher = new Refresher(cluster, tables, { onError: (error) => errors.push(error) });
+  await refresher.start();
+  await Promise.all(
+    tables.flatMap((rows) => ['1', '2'].map((id) => rows.schedule(id, { everyMs: 3_600_000 }))),
+  );
+  const newest = async (): Promise<boolean> => {
+    const rows = await Promise.all(tables.map((table) => table.getMany(['1', '2'])));
+    return rows.every(
+      (found) => found.get('1') === `1 version ${version}` && found.get('2') === `2 version ${version}`,
+    );
+  };
+  await until('all rows', newest);
+  const sizes = await Promise.all(cluster.nodes('master').map((node) => node.dbsize()));
+  expect(sizes).toHaveLength(3);
+  expect(Math.min(...sizes)).toBeGreaterThan(0);
+
+  const key = 'mortise:cache:{table 0}:due';
+  const owner = await servers.ownerOf(key);
+  const target = servers.nodes.find((node) => node !== owner)!;
+  await servers.moveSlot(await cluster.cluster('KEYSLOT', key), target);
+  version = 2;
+  await Promise.all(tables.flatMap((rows) => ['1', '2'].map((id) => rows.refresh(id))));
+  await until('the new rows', newest, 10_000);
+  await refresher.stop();
+  expect(errors).toEqual([]);
+});
+
+test('a feed marks rows on all shards, and hands over to the next one', async () => {
+  const { database, source: sourceOf } = freshSqlite(ITEMS);
+  const source = sourceOf();
+  await source.installOutbox();
+  const { rows, feed, has, errors } = await watch(cluster, source, { leaseMs: 600_000 });
+  const next = feedOf(cluster, source, rows, errors);
+  await next.start();
+
+  database.exec(`update items set name = 'new ' || id`);
+  for (let id = 1; id <= MANY_ITEMS; id += 1) await has(String(id), `new ${id}`);
+  await feed.stop();
+  await until('the next one to read', () => next.stats().isReading);
+  database.exec(`update items set name = 'newer ' || id`);
+  for (let id = 1; id <= MANY_ITEMS; id += 1) await has(String(id), `newer ${id}`);
+
+  expect(feed.stats().refreshed + next.stats().refreshed).toBeGreaterThanOrEqual(2 * MANY_ITEMS);
+  expect(errors).toEqual([]);
+});
+
+test('a process with a near tier ends when it closes its Cluster', async () => {
+  expect(await exitOf(servers.startupNodes, 'quit')).toBe(0);
+});
+
+test('a cache goes on through a failover, and what it then serves is what is there', async () => {
+  const options = { near: {}, leaseMs: 500, commandTimeoutMs: 500, fallbackTtlMs: 0 };
+  const { cache: here, prefix, errors } = pagesOf<string>(cluster, options);
   const there = pagesOf<string>(other, { prefix, commandTimeoutMs: 500, fallbackTtlMs: 0 }).cache;
   await there.set('page', 'old');
   await until('the near tier', async () => {
