@@ -15,7 +15,8 @@
  *   leaving    As paused, until every completion is acked.
  *
  * Completions are acked in every state but `new` and `stopped`. All of one tick share a call, and up to `maxInFlight` calls are
- * under way, so that the server works on one while handlers run for the other.
+ * under way, so that the server works on one while handlers run for the other. The registration, the recheck and the backoff
+ * have states of their own, in their files.
  */
 import type { ErrorReporter, RedisClient } from '@mortise/redis';
 import { afterMicrotasks, ServerClock } from '@mortise/redis';
@@ -25,10 +26,14 @@ import type { Completer } from './completer.js';
 import { GIVEN_BACK } from './completion.js';
 import type { FetchReply, FetchedTask } from './fetch-and-ack.js';
 import { fetchAndAck } from './fetch-and-ack.js';
+import { FetchBackoff } from './fetch-backoff.js';
 import type { HandOff } from './hand-off.js';
 import { decodeHandOff } from './hand-off.js';
 import { leaseEnd } from './lease-end.js';
 import type { Maintainer } from './maintainer.js';
+import { Recheck } from './recheck.js';
+import type { RegistrationOptions } from './registration.js';
+import { Registration } from './registration.js';
 import type { Service } from './service.js';
 
 /** Reserved room for the tasks of a call. */
@@ -63,14 +68,9 @@ export interface Demand<Reserved extends Room = Room> {
   failed?(error: unknown): void;
 }
 
-export interface FetcherOptions<Reserved extends Room> {
-  readonly shard: Shard;
-  readonly workerId: string;
+export interface FetcherOptions<Reserved extends Room> extends RegistrationOptions {
   readonly retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>;
-  readonly recheckMs: number;
   readonly maxInFlight: number;
-  /** The lease of a task that an enqueue hands off to this worker; 0: none. */
-  readonly handOffMs: number;
   readonly demand: Demand<Reserved>;
   readonly completer: Completer;
   readonly maintainer: Maintainer;
@@ -81,14 +81,6 @@ export interface FetcherOptions<Reserved extends Room> {
 
 /** Tasks in one call: limits the time of the call in the server to about 3 ms. */
 const MAX_FETCH = 500;
-/** The server forgets an idle worker whose recheck is late by this time. */
-const IDLE_GRACE_MS = 1_000;
-/** How often an idle worker looks for the next end of a lease. */
-const LOOK_MS = 1_000;
-const MAX_BACKOFF_MS = 5_000;
-/** A stopping worker has little time. */
-const MAX_LEAVING_BACKOFF_MS = 200;
-const NOT_LOOKED = -2;
 
 type State = 'new' | 'fetching' | 'idle' | 'failing' | 'paused' | 'leaving' | 'stopped';
 
@@ -98,26 +90,21 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
   readonly #options: FetcherOptions<Reserved>;
   readonly #redis: RedisClient;
   readonly #clock = new ServerClock();
+  readonly #registration: Registration;
+  readonly #recheck: Recheck;
+  readonly #backoff = new FetchBackoff(() => this.wake());
   #state: State = 'new';
   #isScheduled = false;
   #inFlight = 0;
   /** Number of calls without a reply for longer than a lease. */
   #overdue = 0;
-  #failures = 0;
   /** Counts wake-ups: one during a call may be newer than the reply. */
   #wakeUps = 0;
-  /** By `performance.now()`: until then the server may list the worker as idle. */
-  #registeredUntil = -Infinity;
-  #lookedAt = -Infinity;
   /** The settings of the shard at the last reply. */
   #settings = '';
   /** Hand-offs that came while all slots were reserved. */
   readonly #handOffs: HandOff[] = [];
   #lastHandOff: number | undefined;
-  /** A call has registered the worker as idle, then a hand-off filled it; the next call has to remove the registration. */
-  #isOverRegistered = false;
-  #recheck: NodeJS.Timeout | undefined;
-  #backoff: NodeJS.Timeout | undefined;
   #onAcked: (() => void) | undefined;
 
   constructor(options: FetcherOptions<Reserved>) {
@@ -125,6 +112,8 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     this.shard = options.shard;
     this.queue = options.shard.queue;
     this.#redis = options.shard.redis;
+    this.#registration = new Registration(options);
+    this.#recheck = new Recheck(options.recheckMs, () => this.wake());
   }
 
   /** Whether the shard may hold tasks and answers; if so, later queues wait. */
@@ -142,14 +131,14 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
   pause(): void {
     if (this.#isAway) return;
     this.#state = 'paused';
-    this.#clearRecheck();
+    this.#recheck.clear();
     this.schedule();
   }
 
   resume(): void {
     if (this.#state !== 'paused') return;
-    this.#state = this.#backoff ? 'failing' : 'fetching';
-    this.#lookedAt = -Infinity;
+    this.#state = this.#backoff.isWaiting ? 'failing' : 'fetching';
+    this.#recheck.lookNext();
     this.wake();
   }
 
@@ -157,9 +146,8 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
   leave(): void {
     if (this.#state === 'leaving' || this.#state === 'stopped') return;
     this.#state = 'leaving';
-    this.#clearRecheck();
-    clearTimeout(this.#backoff);
-    this.#backoff = undefined;
+    this.#recheck.clear();
+    this.#backoff.clear();
     this.schedule();
   }
 
@@ -178,8 +166,8 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
       });
     }
     this.#state = 'stopped';
-    this.#clearRecheck();
-    clearTimeout(this.#backoff);
+    this.#recheck.clear();
+    this.#backoff.clear();
   }
 
   /** The shard may hold new tasks. */
@@ -245,14 +233,14 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
   async #call(): Promise<void> {
     const { demand, completer, maintainer, maxInFlight } = this.#options;
     if (this.#state === 'new' || this.#state === 'stopped') return;
-    if (this.#inFlight >= maxInFlight || this.#backoff) return;
+    if (this.#inFlight >= maxInFlight || this.#backoff.isWaiting) return;
     const { acks, most } = completer.take(maxInFlight > 1 && this.#inFlight === 0);
     // An idle worker that has completions to ack fetches with the same call.
     const mayFetch = this.hasWork || (this.#state === 'idle' && acks.length > 0 && this.#overdue === 0);
     const room = demand.reserve(this, mayFetch ? Math.min(most, MAX_FETCH) : 0, false);
     const mustCall = this.#isAway
-      ? performance.now() < this.#registeredUntil
-      : this.#isOverRegistered ||
+      ? this.#registration.mayExist
+      : this.#registration.isOutdated ||
         this.#state === 'failing' ||
         (this.#state === 'fetching' && this.#overdue > 0);
     if (room.want === 0 && acks.length === 0 && !mustCall) {
@@ -262,7 +250,6 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
       return;
     }
     this.#inFlight += 1;
-    this.#isOverRegistered = false;
     if (!completer.isEmpty) this.schedule();
     const wakeUps = this.#wakeUps;
     const sentAt = performance.now();
@@ -280,13 +267,13 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     }, room.leaseMs).unref();
     let reply: FetchReply | undefined;
     try {
-      if (room.slots > 0) this.#registeredUntil = Infinity;
+      this.#registration.sent(room.slots);
       reply = await this.#send(room, acks);
       this.#clock.learn(sentAt, reply.nowMs);
       completer.answered(acks, reply.answers);
       this.#replied(reply, room, wakeUps);
     } catch (error) {
-      if (this.#registeredUntil === Infinity) this.#registeredUntil = sentAt + this.#idleMs;
+      this.#registration.failed(sentAt);
       completer.failed(acks, error);
       this.#fail(error);
     }
@@ -296,51 +283,36 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     receive(reply?.fetched ?? [], reply?.nowMs ?? 0, reply?.sleepMs === 0);
     const handOffs = this.#handOffs.splice(0);
     if (handOffs.length > 0) {
-      this.#isOverRegistered = true;
+      this.#registration.outdate();
       this.wake();
     }
     for (const handOff of handOffs) this.#accept(handOff);
     this.schedule();
   }
 
-  get #idleMs(): number {
-    return this.#options.recheckMs + IDLE_GRACE_MS;
-  }
-
   #send(room: Room, acks: Parameters<Completer['answered']>[0]): Promise<FetchReply> {
-    const now = performance.now();
-    const keepsTime = now - this.#lookedAt >= LOOK_MS;
-    if (keepsTime) this.#lookedAt = now;
     const { shard, retention } = this.#options;
-    const idleMember = (): string => this.#idleMember();
+    const registration = this.#registration;
     return fetchAndAck(shard, retention, {
       ...room,
       get member() {
-        return idleMember();
+        return registration.member;
       },
-      idleMs: this.#idleMs,
-      keepsTime,
+      idleMs: registration.idleMs,
+      keepsTime: this.#recheck.takeLook(),
       acks,
     });
   }
 
-  #idleMember(): string {
-    const { shard, workerId, handOffMs } = this.#options;
-    const { text: settings, usesOptional, values } = shard.settings;
-    // With shards, a task of another one may have to go first.
-    const takesHandOffs = handOffMs > 0 && values.shards === 1 && !usesOptional;
-    return shard.keys.idleMember(workerId, takesHandOffs ? { leaseMs: handOffMs, settings } : undefined);
-  }
-
   #replied(reply: FetchReply, { slots }: Room, wakeUps: number): void {
     const { demand, maintainer } = this.#options;
-    this.#failures = 0;
+    this.#backoff.replied();
     const isFull = reply.fetched.length >= slots;
-    this.#registeredUntil = isFull ? -Infinity : performance.now() + this.#idleMs;
+    this.#registration.replied(isFull);
     if (!this.#isAway) {
       const mayHoldMore = isFull || reply.sleepMs === 0 || wakeUps !== this.#wakeUps;
       this.#state = mayHoldMore ? 'fetching' : 'idle';
-      if (!isFull) this.#sleep(reply.sleepMs);
+      if (!isFull) this.#recheck.set(reply.sleepMs);
     }
     if (this.#state !== 'leaving') maintainer.run(reply.maintenance);
     if (reply.fetched.length > 0 || reply.answers.length > 0) maintainer.noteWork();
@@ -352,43 +324,10 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
   }
 
   #fail(error: unknown): void {
-    this.#failures += 1;
     if (this.#state === 'stopped') return;
     if (!this.#isAway) this.#state = 'failing';
     this.#options.reporter.reportRepeated(error);
     this.#options.demand.failed?.(error);
-    const ceiling = Math.min(
-      this.#state === 'leaving' ? MAX_LEAVING_BACKOFF_MS : MAX_BACKOFF_MS,
-      100 * 2 ** Math.min(this.#failures - 1, 10),
-    );
-    clearTimeout(this.#backoff);
-    this.#backoff = setTimeout(
-      () => {
-        this.#backoff = undefined;
-        this.wake();
-      },
-      Math.max(10, Math.random() * ceiling),
-    );
-  }
-
-  /** Until something is due or the recheck; jitter keeps workers from calling at the same moment. */
-  #sleep(ms: number): void {
-    // The script did not look, so the timer of the last look stays.
-    if (ms === 0 || (ms === NOT_LOOKED && this.#recheck)) return;
-    const recheckMs = this.#options.recheckMs * (0.75 + 0.25 * Math.random());
-    clearTimeout(this.#recheck);
-    this.#recheck = setTimeout(
-      () => {
-        this.#recheck = undefined;
-        this.#lookedAt = -Infinity;
-        this.wake();
-      },
-      ms < 0 ? recheckMs : Math.min(ms, recheckMs),
-    );
-  }
-
-  #clearRecheck(): void {
-    clearTimeout(this.#recheck);
-    this.#recheck = undefined;
+    this.#backoff.failed(this.#state === 'leaving');
   }
 }
