@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { TaskContext } from '@mortise/queues';
 import { Claims, Queue } from '@mortise/queues';
 import { ErrorReporter } from '@mortise/redis';
-import { commands, commandTable, connect, freshPrefix, gate, until } from '@mortise/test-kit';
+import { commands, commandTable, freshPrefix, gate, until } from '@mortise/test-kit';
 import { FlowQueues } from '../src/flow/flow-queues.js';
 import { FlowStore } from '../src/flow/flow-store.js';
 import { Relay } from '../src/flow/relay.js';
@@ -13,14 +13,14 @@ import * as scripts from '../src/scripts.gen.js';
 import { Shard } from '../src/shard/shard.js';
 import { Shards } from '../src/shard/shards.js';
 import { launch } from './fixture/launch.js';
-import type { Tasks } from './fixture/bench.js';
+import type { Tasks } from './fixture/launch.js';
+import { redis } from './fixture/new-queue.js';
 import { Bench } from './fixture/bench.js';
 import { setDue } from './fixture/set-due.js';
 import { withoutMaintenance } from './fixture/without-maintenance.js';
 
 type Action = () => Promise<unknown>;
 
-const redis = connect();
 const NINE = { cron: '0 9 * * *' } as const;
 const leaves = (count: number) => Array.from({ length: count }, (_, payload) => ({ name: 'leaf', payload }));
 const tasksOf = (...payloads: number[]) => payloads.map((payload) => ({ name: 't', payload }));
@@ -46,7 +46,7 @@ const calls = (prefix: string, steps: Readonly<Record<string, Action>>) =>
 
 /** The first use of a script on a server sends its text, and the first task stores the priorities. */
 async function newBench(): Promise<Bench> {
-  const bench = new Bench({ priorities: ['high', 'low'] }, redis);
+  const bench = new Bench({ priorities: ['high', 'low'] });
   const { queue } = bench;
   await queue.enqueue('ok', 0, { id: 'first' });
   await queue.get('first');
@@ -292,7 +292,7 @@ test('schedules', async () => {
   }
   const run = await table(prefix, { 'three that are due': () => runner.run() });
   expect(`${sent}\n${run.replace(/queue\.enqueue:[^|]*/, 'queue.enqueue ')}`).toMatchInlineSnapshot(`
-"schedule → schedule.read:  time · hget schedules | schedule.set:  get settings · hget schedules · hlen schedules · time · hset schedules · zadd dueSchedules · get timekeeper · zpopmin idle
+"schedule → schedule.read:  time · hget schedules | schedule.set:  get settings · time · hget schedules · hlen schedules · hset schedules · zadd dueSchedules · get timekeeper · zpopmin idle
 schedule at the next start of the process → schedule.read:  time · hget schedules
 schedules → hscan schedules
 unschedule → schedule.remove:  zrem dueSchedules · hdel schedules

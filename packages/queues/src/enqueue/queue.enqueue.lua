@@ -196,6 +196,7 @@ if isPlain then
   redis.call('RPUSH', ready, unpack(ids))
   redis.call('HSET', tasks, unpack(fields))
 else
+-- include task.record.part.lua
   local optional
   if usesOptional then
     local _, _, _, grouped, groups, runnableGroups, limitedGroups = unpack(places, PLACES + 1)
@@ -213,7 +214,7 @@ else
 -- include task.compact.part.lua
 
   -- The general case: tasks may be stored or refused, be delayed, or have several priorities or groups.
-  local GROUPED, DEDUPLICATED, PRIORITIES = 16, 128, 16
+  local DEDUPLICATED, PRIORITIES = 128, 16
   -- Expired ids that each call deletes.
   local MOST_FORGOTTEN = 200
 
@@ -314,7 +315,7 @@ else
       fields[written + 1], fields[written + 2] = id, record
       written = written + 2
       local head, at = string.byte(record), dueAt[i]
-      local place, isGrouped = placeOf[head % PRIORITIES], math.floor(head / GROUPED) % 2 == 1
+      local place, group = placeOf[head % PRIORITIES], groupOf(record)
       if at then
         local operands = scheduled[place] or {}
         scheduled[place] = operands
@@ -325,8 +326,8 @@ else
         else
           isReady = true
         end
-      elseif isGrouped then
-        optional.joinGroup(struct.unpack('>Hc0', record, 12), head % PRIORITIES, id, 0)
+      elseif group then
+        optional.joinGroup(group, head % PRIORITIES, id, 0)
         isReady = true
       else
         local list = ready[place] or {}
@@ -336,7 +337,7 @@ else
       end
       if optional then
         if head >= DEDUPLICATED then
-          local windowMs = struct.unpack('>d', record, isGrouped and 14 + struct.unpack('>H', record, 12) or 12)
+          local windowMs = struct.unpack('>d', record, group and 14 + #group or 12)
           redis.call('ZADD', dedupIds, string.format('%.0f', now + windowMs), id)
         end
         optional.recordEvent('E', id, record)

@@ -32,19 +32,15 @@ local flows, outbox, dedupIds = KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local MAX_TASKS = 10000000
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= expectedSettings then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
+-- include shard.settings.part.lua
 if not stored then
   redis.call('SET', settings, expectedSettings)
   redis.call('SET', features, '1')
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 local room = (tonumber(string.match(expectedSettings, ';max=(%d+)')) or MAX_TASKS) - redis.call('HLEN', tasks)
 
+-- include task.record.part.lua
 -- include task.events.part.lua
 -- include task.content.part.lua
 -- include task.compact.part.lua

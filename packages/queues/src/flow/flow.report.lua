@@ -34,8 +34,10 @@ for priority = 0, priorityCount - 1 do
 end
 
 -- include shard.settings.part.lua
+local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 
 -- include task.wake.part.lua
+-- include task.record.part.lua
 -- include task.events.part.lua
 -- include task.ended.part.lua
 

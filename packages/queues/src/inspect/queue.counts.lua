@@ -22,12 +22,7 @@ local cancelled, tombstones, grouped, flows = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, priorityCount = ARGV[1], tonumber(ARGV[2])
 local priorityKeys = { unpack(KEYS, 9) }
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= expectedSettings then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include shard.settings.part.lua
 local hasTombstones = redis.call('EXISTS', tombstones) == 1
 local scheduled, ready, retrying = 0, redis.call('ZCARD', grouped), 0
 for priority = 0, priorityCount - 1 do

@@ -38,7 +38,7 @@ local ready, scheduled, retrying = {}, {}, {}
 for priority = 0, priorityCount - 1 do
   ready[priority], scheduled[priority], retrying[priority] = unpack(KEYS, 12 + 3 * priority, 14 + 3 * priority)
 end
-local GROUPED, DEDUPLICATED, PRIORITIES, TOKEN_BYTES = 16, 128, 16, 4
+local PRIORITIES, TOKEN_BYTES = 16, 4
 -- Entries are read in batches; the batch that exceeds this number of entries or bytes is the last one of the call.
 local BATCH = 50
 local MOST_SEEN = 1000
@@ -46,15 +46,11 @@ local MOST_BYTES = 4194304
 -- How far an entry of a list may have moved and still be found.
 local REACH = 5000
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= expectedSettings then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include shard.settings.part.lua
 local reply = { -1, '', '' }
 local found, seen, bytes = 0, 0, 0
 
+-- include task.record.part.lua
 -- include task.compact.part.lua
 
 local function isFull()
@@ -68,19 +64,6 @@ end
 
 local function continueAt(nextAt, nextAfter)
   reply[1], reply[2], reply[3] = section, nextAt, nextAfter
-end
-
--- The name of a task, and the offset of its payload.
-local function nameOf(record)
-  local flags, from = string.byte(record), 12
-  if math.floor(flags / GROUPED) % 2 == 1 then
-    from = from + 2 + struct.unpack('>H', record, from)
-  end
-  if flags >= DEDUPLICATED then
-    from = from + 8
-  end
-  local own, extras = struct.unpack('>Hc0', record, from)
-  return own, extras + 2 + struct.unpack('>H', record, extras)
 end
 
 -- Adds the wanted tasks of a batch. `instants` are in the order of the ids; `isTask` returns false for a tombstone.

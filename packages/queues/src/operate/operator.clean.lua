@@ -22,12 +22,7 @@ local settings, tasks, attempts, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local progress, logs, flows, outbox = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, state, most, upTo = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= expectedSettings then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include shard.settings.part.lua
 if upTo <= 0 then
   upTo = now + upTo
 end

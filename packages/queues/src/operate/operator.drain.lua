@@ -39,6 +39,7 @@ for priority = 0, priorityCount - 1 do
 end
 
 -- include shard.settings.part.lua
+local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 if upTo == 0 then
   upTo = now
 end
@@ -51,6 +52,7 @@ local left, bytes, removed, hasMoved = most, 0, 0, false
 
 -- include task.wake.part.lua
 -- include task.group.part.lua
+-- include task.record.part.lua
 -- include task.events.part.lua
 -- include task.ended.part.lua
 -- include flow.delete.part.lua

@@ -50,10 +50,12 @@ local REACH = 100
 local ENDED = { S = true, D = true, C = true }
 
 -- include shard.settings.part.lua
+local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 local usesOptional = true
 
 -- include task.wake.part.lua
 -- include task.group.part.lua
+-- include task.record.part.lua
 -- include task.events.part.lua
 -- include task.ended.part.lua
 -- include flow.delete.part.lua

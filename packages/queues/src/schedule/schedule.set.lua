@@ -30,10 +30,7 @@ local expectedSettings, publish, most, key, seen = ARGV[1], ARGV[2], tonumber(AR
 local dueAt, lastAt, runs = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local keepEndedMs, definition = tonumber(ARGV[9]), ARGV[10]
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= expectedSettings then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
+-- include shard.settings.part.lua
 local before = redis.call('HGET', schedules, key)
 if string.sub(before or '', 1, 32) ~= seen then
   return 0
@@ -42,8 +39,6 @@ if not before and redis.call('HLEN', schedules) >= most then
   return -1
 end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- include task.wake.part.lua
 -- include shard.time.part.lua
 if not stored then

@@ -23,6 +23,7 @@ if stored and stored ~= expectedSettings then
 end
 local keepEvents = tonumber(string.match(wanted, ';events=(%d+)') or 0)
 
+-- include task.record.part.lua
 -- include task.events.part.lua
 
 if stored ~= wanted then

@@ -22,12 +22,7 @@ local expectedSettings, publish, cursor = ARGV[1], ARGV[2], ARGV[3]
 local usesOptional = true
 local MANY = 200
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= expectedSettings then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include shard.settings.part.lua
 
 -- include task.wake.part.lua
 -- include task.group.part.lua

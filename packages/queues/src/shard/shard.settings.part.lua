@@ -1,9 +1,8 @@
--- Refuses a caller that expects other settings than the stored ones. Reads the time, and the maximum of stored events.
--- Expects: settings, expectedSettings.
+-- Refuses a caller that expects other settings than the stored ones, and reads the time. Expects: settings,
+-- expectedSettings.
 local stored = redis.call('GET', settings)
 if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0

@@ -1,5 +1,5 @@
 -- Records the ends of tasks, for waiting processes and for parents. Expects tasks, awaited, flows, outbox, publish,
--- usesOptional. Call recordEnd while the record is still in tasks. A script without maintenance wakes a worker when there
+-- usesOptional, and task.record.part.lua. Call recordEnd while the record is still in tasks. A script without maintenance wakes a worker when there
 -- are `parentNotices`, since workers deliver them. A script that deletes records also needs flow.delete.part.lua.
 local endedIds, endedValues, endedCount, parentNotices = {}, {}, 0, {}
 
@@ -16,21 +16,12 @@ local function recordEnd(id, flags, value)
     -- The parent is in the extras, which are JSON. The notice has the record without the payload.
     local record = redis.call('HGET', tasks, id)
     if record then
-      local at = 12
-      if math.floor(flags / 16) % 2 == 1 then
-        at = at + 2 + struct.unpack('>H', record, at)
-      end
-      if flags >= 128 then
-        -- dedupMs
-        at = at + 8
-      end
-      at = at + 2 + struct.unpack('>H', record, at)
-      at = at + 2 + struct.unpack('>H', record, at)
+      local _, payloadAt = nameOf(record)
       local time = redis.call('TIME')
       local notice = value ~= '' and value or 'X' .. struct.pack('>dH', time[1] * 1000 + math.floor(time[2] / 1000), 0)
       -- The instant tells the end of a task from that of an earlier run, before a retry.
       parentNotices[#parentNotices + 1] = 'n' .. string.sub(notice, 2, 9) .. id
-      parentNotices[#parentNotices + 1] = struct.pack('>I', at - 1) .. string.sub(record, 1, at - 1) .. notice
+      parentNotices[#parentNotices + 1] = struct.pack('>I', payloadAt - 1) .. string.sub(record, 1, payloadAt - 1) .. notice
     end
   end
   if kin >= 2 then

@@ -1,5 +1,5 @@
 -- Records events, and publishes those of one call as one entry of the stream and one message.
--- Expects: events, keepEvents, publish.
+-- Expects: events, keepEvents, publish, and task.record.part.lua.
 --
 -- Events are numbered without a gap. An entry's id is `<number of its last event>-<first number of the stream>`, so a
 -- reader knows how many events it has missed. The first number is the time in µs, so a new stream repeats no number, and a
@@ -20,15 +20,7 @@ local function recordEvent(kind, id, detail)
   local MOST_TEXT = 512
   local attempt, text = 0, detail
   if kind == 'E' then
-    local flags, at = string.byte(detail), 12
-    if math.floor(flags / 16) % 2 == 1 then
-      at = 14 + struct.unpack('>H', detail, 12)
-    end
-    if flags >= 128 then
-      -- dedupMs
-      at = at + 8
-    end
-    text = string.sub(detail, at + 2, at + 1 + struct.unpack('>H', detail, at))
+    text = nameOf(detail)
   elseif kind == 'A' then
     attempt, text = struct.unpack('>H', detail, 6), ''
   elseif kind == 'S' or kind == 'R' or kind == 'H' or kind == 'D' or kind == 'C' or kind == 'W' then

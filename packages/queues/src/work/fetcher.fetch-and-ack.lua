@@ -122,6 +122,7 @@ if usesOptional then
   logs, awaited, events, flows, outbox, _, dueSchedules = unpack(priorityKeys, 3 * priorityCount + 10)
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 -- include task.group.part.lua
+-- include task.record.part.lua
 -- include task.events.part.lua
 -- include task.ended.part.lua
 -- include flow.delete.part.lua

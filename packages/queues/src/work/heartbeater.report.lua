@@ -27,6 +27,7 @@ for i = 1, #given, 4 do
   entries[#entries + 1] = { token = tonumber(given[i + 1]), progress = given[i + 2], lines = given[i + 3] }
 end
 
+-- include task.record.part.lua
 -- include task.events.part.lua
 
 -- Drops the oldest lines beyond the limits.

@@ -36,12 +36,7 @@ local MOST_RECOVERED = '100'
 local MOST_REMOVED = 1000
 local MOST_AGED = 200
 
-local stored = redis.call('GET', settings)
-if stored and stored ~= expectedSettings then
-  return redis.error_reply('SETTINGS ' .. stored)
-end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include shard.settings.part.lua
 
 local optional, grouped, groups, runnableGroups, limitedGroups, progress, logs, awaited, events, flows, outbox, dueSchedules, keepEvents
 if usesOptional then
@@ -51,6 +46,7 @@ if usesOptional then
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 end
 -- include task.group.part.lua
+-- include task.record.part.lua
 -- include task.events.part.lua
 -- include task.ended.part.lua
 -- include flow.delete.part.lua
