@@ -2,6 +2,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, keySlot, ServerClock } from '@mortise/redis';
 import { MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
+import { DEFAULT_MAX_TASKS } from '../limits.js';
 import type { EnqueueOptions } from '../options.js';
 import {
   requireEnqueueOptions,
@@ -285,9 +286,6 @@ function withStored(error: unknown, enqueued: readonly (Enqueued | undefined)[])
   if (error instanceof MemoryFullError) return new MemoryFullError(error.queue, error.cause, stored);
   return error;
 }
-
-/** As in queue.enqueue.lua. */
-const DEFAULT_MAX_TASKS = 10_000_000;
 
 function resolveExtras(options: EnqueueOptions, more: Partial<Extras>): Extras | undefined {
   const { headers, backoff } = options;

@@ -10,6 +10,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
 import { QueueFullError, SettingsMismatchError, TaskConflictError } from '../errors.js';
+import { DEFAULT_MAX_TASKS } from '../limits.js';
 import { flowOpen, flowReport } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { ParentAddress } from '../task/record.js';
@@ -239,8 +240,6 @@ export class FlowStore {
 }
 
 const TAKEN = 'already, or still refuses its id: a child of a flow needs a new one';
-/** As in flow.open.lua. */
-const DEFAULT_MAX_TASKS = 10_000_000;
 
 /** Whether a second try cannot succeed. */
 function isPermanent(error: unknown): error is Error {

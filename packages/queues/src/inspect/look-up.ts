@@ -4,19 +4,7 @@ import type { SettingsValues } from '../shard/settings-text.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { Counts, Task, TaskState } from '../task/task.js';
-import { readTask } from '../task/task.js';
-
-/** The states in the order of queue.counts.lua. */
-const STATES = [
-  'scheduled',
-  'ready',
-  'active',
-  'retrying',
-  'succeeded',
-  'dead',
-  'cancelled',
-  'waiting',
-] as const satisfies readonly TaskState[];
+import { readTask, TASK_STATES } from '../task/task.js';
 
 /** The task with an id; null if unknown. */
 export function lookUp<Tasks>(shards: Shards, id: string): Promise<Task<Tasks> | null> {
@@ -39,7 +27,7 @@ export async function countAll(shards: Shards): Promise<Counts> {
   const replies = await shards.each((shard) =>
     shard.call((keys, common) => queueCounts.run(shard.redis, keys, common)),
   );
-  const sums = STATES.map((state, index) => {
+  const sums = TASK_STATES.map((state, index) => {
     const counts = (replies as number[][]).map((reply) => reply[index]!);
     return [state, counts.reduce((sum, count) => sum + count, 0)];
   });

@@ -45,8 +45,6 @@ export type EndedState = keyof typeof ENDED;
 
 /** Tasks in one call: holds the server for a few ms. */
 const MAX_BATCH = 500;
-/** For listing, which reads records and also limits their bytes. */
-const MAX_PAGE = 500;
 const RETRY_ALL_OPTIONS = new Set(['state', 'name', 'limit']);
 const DRAIN_OPTIONS = new Set(['scheduled']);
 const CLEAN_OPTIONS = new Set(['olderThanMs', 'limit']);
@@ -66,14 +64,9 @@ export async function retryAll(
   let retried = 0;
   let from: Cursor | null = START;
   while (from !== null && retried < limit) {
-    const most = Math.min(MAX_PAGE, limit - retried);
-    const page: Listing<unknown> = await listTasks(all, {
-      state,
-      name,
-      limit: most,
-      hasPayloads: false,
-      from,
-    });
+    const most = Math.min(MAX_BATCH, limit - retried);
+    const wanted = { state, name, limit: most, hasPayloads: false, from };
+    const page: Listing<unknown> = await listTasks(all, wanted);
     const answers = await Promise.all(
       page.listed.map(({ shard, storedId }) => operator.retryIn(shard, storedId, ENDED[state])),
     );
@@ -87,22 +80,14 @@ export async function retryAll(
 export async function drain(shards: Shards, options: DrainOptions): Promise<number> {
   requireOptions('drain', options, DRAIN_OPTIONS);
   const scheduled = requireBoolean('scheduled', options.scheduled ?? false);
-  const counts = await shards.each((shard) => drainShard(shard, scheduled));
+  const counts = await shards.each((shard) =>
+    removeUpTo(0, Infinity, (most, upTo) =>
+      shard.call((keys, common) =>
+        operatorDrain.run(shard.redis, keys, { ...common, most, upTo, isAll: scheduled ? 1 : 0 }),
+      ),
+    ),
+  );
   return counts.reduce((sum, count) => sum + count, 0);
-}
-
-async function drainShard(shard: Shard, isAll: boolean): Promise<number> {
-  let drained = 0;
-  let upTo = 0;
-  for (;;) {
-    const reply = await shard.call((keys, common) =>
-      operatorDrain.run(shard.redis, keys, { ...common, most: MAX_BATCH, upTo, isAll: isAll ? 1 : 0 }),
-    );
-    const [removed, instant, isOver] = reply as [number, number, number];
-    drained += removed;
-    upTo = instant;
-    if (isOver === 1) return drained;
-  }
 }
 
 /** Resolves to the number of removed tasks. */
@@ -119,27 +104,32 @@ export async function clean(shards: Shards, state: EndedState, options: CleanOpt
   return cleaned;
 }
 
-async function cleanShard(
-  shard: Shard,
-  state: EndedState,
-  olderThanMs: number,
-  limit: number,
-): Promise<number> {
-  let cleaned = 0;
-  let upTo = -Math.ceil(olderThanMs);
-  for (;;) {
-    const most = Math.min(MAX_BATCH, limit - cleaned);
-    const reply = await shard.call((keys, { expectedSettings }) =>
+function cleanShard(shard: Shard, state: EndedState, olderThanMs: number, limit: number): Promise<number> {
+  return removeUpTo(-Math.ceil(olderThanMs), limit, (most, upTo) =>
+    shard.call((keys, { expectedSettings }) =>
       operatorClean.run(
         shard.redis,
         { ...keys, ended: keys[state] },
         { expectedSettings, state: ENDED[state], most, upTo },
       ),
-    );
+    ),
+  );
+}
+
+/** Calls a script until no task is left that is old enough. Each reply names the instant for the next call. */
+async function removeUpTo(
+  first: number,
+  limit: number,
+  call: (most: number, upTo: number) => Promise<unknown>,
+): Promise<number> {
+  let count = 0;
+  let upTo = first;
+  for (;;) {
+    const reply = await call(Math.min(MAX_BATCH, limit - count), upTo);
     const [removed, instant, isOver] = reply as [number, number, number];
-    cleaned += removed;
+    count += removed;
     upTo = instant;
-    if (isOver === 1 || cleaned >= limit) return cleaned;
+    if (isOver === 1 || count >= limit) return count;
   }
 }
 

@@ -9,7 +9,7 @@ import { decodeRecord } from './record.js';
  */
 export type TaskMap<Tasks> = { [Name in keyof Tasks]: unknown };
 
-/** In display order. `waiting`: for its children. */
+/** In display order, which is that of queue.counts.lua. `waiting`: for its children. */
 export const TASK_STATES = [
   'scheduled',
   'ready',

@@ -50,8 +50,6 @@ export async function callBatchHandler(
   call: Attempt['call'],
   options: CallOptions,
 ): Promise<Completion[]> {
-  const failAll = (error: unknown): Completion[] =>
-    batch.map(({ ctx }) => failed(ctx, handler, error, options));
   try {
     const results: unknown = await (call
       ? call.run(() => handler.handleMany!(batch))
@@ -68,7 +66,7 @@ export async function callBatchHandler(
       return isA(Error, result) ? failed(ctx, handler, result, options) : success(ctx, result, options);
     });
   } catch (error) {
-    return failAll(error);
+    return batch.map(({ ctx }) => failed(ctx, handler, error, options));
   }
 }
 
