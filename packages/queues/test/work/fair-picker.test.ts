@@ -1,11 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
+import { QueueKeys } from '../../src/keys.js';
+import { Queue, Worker } from '@mortise/queues';
+import { freshPrefix } from '@mortise/test-kit';
+import { watched } from '../fixture/commands-of.js';
+import { launch } from '../fixture/launch.js';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { until } from '../fixture/until.js';
 import fc from 'fast-check';
 import type { Fairness } from '../../src/options.js';
 import type { Contender } from '../../src/work/fair-picker.js';
 import { FairPicker, resolveFairness } from '../../src/work/fair-picker.js';
 
 /** A shard of a queue that holds so many tasks. */
-class Shard implements Contender {
+class Member implements Contender {
   given = 0;
 
   constructor(
@@ -19,11 +27,11 @@ class Shard implements Contender {
 }
 
 function newShares(
-  members: readonly Shard[],
+  members: readonly Member[],
   fairness: Fairness,
-): { give: (asker: Shard, free: number) => number } {
+): { give: (asker: Member, free: number) => number } {
   const queues = [...new Set(members.map(({ queue }) => queue))];
-  const shares = new FairPicker<Shard>(queues, resolveFairness(fairness, queues));
+  const shares = new FairPicker<Member>(queues, resolveFairness(fairness, queues));
   for (const member of members) shares.add(member);
   return {
     /** A worker's use of a reply: the slots are taken, and those without a task come back. */
@@ -39,7 +47,7 @@ function newShares(
   };
 }
 
-function givenOf(members: readonly Shard[]): Record<string, number> {
+function givenOf(members: readonly Member[]): Record<string, number> {
   const given: Record<string, number> = {};
   for (const member of members) given[member.queue] = (given[member.queue] ?? 0) + member.given;
   return given;
@@ -47,7 +55,7 @@ function givenOf(members: readonly Shard[]): Record<string, number> {
 
 describe('strict', () => {
   test('a later queue gets slots only when the earlier ones have nothing', () => {
-    const [a, b, c] = [new Shard('a', 5), new Shard('b', 5), new Shard('c', 5)] as const;
+    const [a, b, c] = [new Member('a', 5), new Member('b', 5), new Member('c', 5)] as const;
     const { give } = newShares([a, b, c], 'strict');
     expect([give(c, 4), give(b, 4), give(a, 4)]).toEqual([0, 0, 4]);
     expect([give(b, 4), give(a, 4)]).toEqual([0, 4]);
@@ -57,7 +65,12 @@ describe('strict', () => {
   });
 
   test('the shards of a queue take turns', () => {
-    const shards = [new Shard('a', 1_000), new Shard('a', 1_000), new Shard('a', 1_000), new Shard('b', 9)];
+    const shards = [
+      new Member('a', 1_000),
+      new Member('a', 1_000),
+      new Member('a', 1_000),
+      new Member('b', 9),
+    ];
     const { give } = newShares(shards, 'strict');
     // The first one always asks first.
     for (let round = 0; round < 300; round += 1) {
@@ -70,7 +83,7 @@ describe('strict', () => {
 
 describe('by turns and by weights', () => {
   test('equal queues divide the slots, whoever asks first', () => {
-    const [a, b] = [new Shard('a', 1_000), new Shard('b', 1_000)] as const;
+    const [a, b] = [new Member('a', 1_000), new Member('b', 1_000)] as const;
     const { give } = newShares([a, b], 'rotate');
     expect(give(a, 50)).toBe(25);
     expect(give(b, 25)).toBe(25);
@@ -79,7 +92,7 @@ describe('by turns and by weights', () => {
   });
 
   test('a queue alone gets everything, and owes nothing for it later', () => {
-    const [a, b] = [new Shard('a', 10_000), new Shard('b', 0)] as const;
+    const [a, b] = [new Member('a', 10_000), new Member('b', 0)] as const;
     const { give } = newShares([a, b], 'rotate');
     for (let round = 0; round < 100; round += 1) expect(give(a, 10)).toBe(10);
     b.left = 10_000;
@@ -94,7 +107,7 @@ describe('by turns and by weights', () => {
   });
 
   test('slots without a task of the queue are not counted', () => {
-    const [a, b] = [new Shard('a', 1), new Shard('b', 10_000)] as const;
+    const [a, b] = [new Member('a', 1), new Member('b', 10_000)] as const;
     const { give } = newShares([a, b], { a: 100, b: 1 });
     give(a, 100);
     expect(a.given).toBe(1);
@@ -121,7 +134,7 @@ describe('by turns and by weights', () => {
         (queues, rounds) => {
           const weights = Object.fromEntries(queues.map(({ weight }, index) => [`q${index}`, weight]));
           const members = queues.flatMap(({ shards }, index) =>
-            Array.from({ length: shards }, () => new Shard(`q${index}`, 1e9)),
+            Array.from({ length: shards }, () => new Member(`q${index}`, 1e9)),
           );
           const { give } = newShares(members, weights);
           let total = 0;
@@ -163,7 +176,7 @@ describe('by turns and by weights', () => {
           maxLength: 60,
         }),
         (weights, arrivals) => {
-          const members = weights.map((_, index) => new Shard(`q${index}`, 0));
+          const members = weights.map((_, index) => new Member(`q${index}`, 0));
           const named = Object.fromEntries(weights.map((weight, index) => [`q${index}`, weight]));
           const { give } = newShares(members, named);
           const passedOver = members.map(() => 0);
@@ -220,5 +233,118 @@ describe('the option', () => {
     { a: '3' },
   ])('%p is refused', (fairness) => {
     expect(() => resolveFairness(fairness as unknown as Fairness, ['a'])).toThrow(/fairness/);
+  });
+
+  test('a queue that is not served cannot have a weight', () => {
+    expect(() => new Worker(redis, ['a'], { t: () => 1 }, { fairness: { b: 1 } })).toThrow(RangeError);
+  });
+});
+
+/** In which order a worker runs what several queues hold. */
+async function order(
+  queues: readonly string[],
+  tasks: number,
+  fairness: Fairness,
+  concurrency: number,
+): Promise<string[]> {
+  const prefix = freshPrefix();
+  for (const name of queues) {
+    const queue = new Queue<Tasks>(redis, name, { prefix });
+    await queue.enqueueMany(Array.from({ length: tasks }, () => ({ name: 't', payload: name })));
+  }
+  const { client, quiet } = await watched();
+  const run: string[] = [];
+  const ends: (() => void)[] = [];
+  const t = (payload: string): Promise<void> => {
+    run.push(payload);
+    return new Promise((resolve) => ends.push(resolve));
+  };
+  await launch(client, [...queues], { t }, { prefix, fairness, concurrency });
+  while (run.length < queues.length * tasks) {
+    // All replies have come, so that all queues are known to have tasks.
+    await quiet();
+    for (const end of ends.splice(0)) end();
+  }
+  for (const end of ends.splice(0)) end();
+  return run;
+}
+
+function shareOf(run: readonly string[], queue: string): number {
+  return run.filter((name) => name === queue).length / run.length;
+}
+
+describe('several queues', () => {
+  test('by turns, each gets its part of the slots', async () => {
+    const run = await order(['a', 'b', 'c'], 100, 'rotate', 4);
+    // The first replies come before the others have been asked.
+    for (const queue of ['a', 'b', 'c'])
+      expect(Math.abs(shareOf(run.slice(0, 240), queue) - 1 / 3)).toBeLessThan(0.1);
+  });
+
+  test('by weights, as many as these say', async () => {
+    const run = await order(['a', 'b'], 150, { a: 3 }, 4);
+    expect(Math.abs(shareOf(run.slice(0, 180), 'a') - 3 / 4)).toBeLessThan(0.12);
+  });
+
+  test('one slot is enough', async () => {
+    const run = await order(['a', 'b'], 30, 'rotate', 1);
+    expect(Math.abs(shareOf(run.slice(0, 40), 'a') - 1 / 2)).toBeLessThan(0.15);
+  });
+
+  test('strictly, a later one has to wait', async () => {
+    const run = await order(['a', 'b'], 40, 'strict', 3);
+    expect(run).toEqual([...Array<string>(40).fill('a'), ...Array<string>(40).fill('b')]);
+  });
+
+  test('an empty queue costs the others nothing', async () => {
+    const prefix = freshPrefix();
+    const queue = new Queue<Tasks>(redis, 'a', { prefix });
+    await queue.enqueueMany(Array.from({ length: 20 }, () => ({ name: 't', payload: 1 })));
+    let active = 0;
+    const t = async (): Promise<never> => {
+      active += 1;
+      return new Promise<never>(() => undefined);
+    };
+    await launch(redis, ['empty', 'a', 'none'], { t }, { prefix, fairness: { empty: 9 }, concurrency: 20 });
+    await until(() => active === 20);
+    expect(await queue.counts()).toMatchObject({ active: 20 });
+  });
+});
+
+describe('a queue with shards', () => {
+  test('one worker serves all of them', async () => {
+    const { prefix, work } = newQueue();
+    const run: number[] = [];
+    const worker = await work({ t: (payload: number) => void run.push(payload) });
+    const queue = new Queue<Tasks>(redis, 'q', { prefix, shards: 4 });
+    // The worker was there first and learns of them.
+    for (let payload = 0; payload < 40; payload += 1) await queue.enqueue('t', payload);
+    await until(() => run.length === 40);
+    expect(run.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, index) => index));
+    worker.pause();
+    await worker.stop();
+    expect(await queue.counts()).toMatchObject({ succeeded: 40, active: 0 });
+  });
+
+  test('which take turns', async () => {
+    const { prefix, queue } = newQueue({ shards: 3 });
+    for (let index = 0; index < 120; index += 1) await queue.enqueue('t', index);
+    const { client, quiet } = await watched();
+    const run: unknown[] = [];
+    const ends: (() => void)[] = [];
+    const t = (payload: unknown): Promise<void> => {
+      run.push(payload);
+      return new Promise((resolve) => ends.push(resolve));
+    };
+    const worker = await launch(client, 'q', { t }, { prefix, concurrency: 2 });
+    while (run.length < 60) {
+      await quiet();
+      for (const end of ends.splice(0)) end();
+    }
+    await worker.stop({ graceMs: 0 });
+    const left = await Promise.all(
+      [0, 1, 2].map((shard) => redis.llen(new QueueKeys('q', prefix, shard).priorityKeys(3)[3]!)),
+    );
+    expect(Math.max(...left) - Math.min(...left)).toBeLessThan(15);
   });
 });

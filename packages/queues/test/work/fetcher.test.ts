@@ -4,20 +4,12 @@ import type { TaskContext } from '@mortise/queues';
 import { QueueKeys } from '../../src/keys.js';
 import { watched } from '../fixture/commands-of.js';
 import { encodeTaskId } from '../../src/task/task-id.js';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
+import { freshPrefix, gate } from '@mortise/test-kit';
 import { launch } from '../fixture/launch.js';
 import { heldRechecks } from '../fixture/paused-timers.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(): { queue: Queue<Tasks>; prefix: string; keys: QueueKeys } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix }), prefix, keys: new QueueKeys('q', prefix) };
-}
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { counted, until } from '../fixture/until.js';
 
 async function areIdle(keys: QueueKeys, count: number): Promise<void> {
   await until(async () => (await redis.zcard(keys.of.idle)) === count);
@@ -37,9 +29,9 @@ describe('waking', () => {
   const rechecks = heldRechecks();
 
   test('an idle worker starts a task at once', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const run: number[] = [];
-    await launch(redis, 'q', { t: (round) => void run.push(round) }, { prefix });
+    await work({ t: (round) => void run.push(round) });
     for (let round = 0; round < 20; round += 1) {
       await areIdle(keys, 1);
       await queue.enqueue('t', round);
@@ -81,13 +73,13 @@ describe('waking', () => {
   });
 
   test('a full worker passes the rest on to idle ones', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     let active = 0;
     const t = (): Promise<never> => {
       active += 1;
       return never;
     };
-    for (let n = 0; n < 8; n += 1) await launch(redis, 'q', { t }, { prefix, concurrency: 2 });
+    for (let n = 0; n < 8; n += 1) await work({ t }, { concurrency: 2 });
     await areIdle(keys, 8);
     await queue.enqueueMany(Array.from({ length: 16 }, () => ({ name: 't', payload: 1 })));
     await until(() => active === 16);
@@ -95,11 +87,11 @@ describe('waking', () => {
   });
 
   test('a stopped worker is not woken in place of another', async () => {
-    const { queue, prefix, keys } = newQueue();
-    const first = await launch(redis, 'q', { t: () => 1 }, { prefix });
+    const { queue, keys, work } = newQueue();
+    const first = await work({ t: () => 1 });
     await areIdle(keys, 1);
     let isStarted = false;
-    await launch(redis, 'q', { t: () => void (isStarted = true) }, { prefix });
+    await work({ t: () => void (isStarted = true) });
     await areIdle(keys, 2);
     await first.stop();
     expect(await redis.zcard(keys.of.idle)).toBe(1);
@@ -108,9 +100,9 @@ describe('waking', () => {
   });
 
   test('a killed worker is not woken in place of another', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     let isStarted = false;
-    await launch(redis, 'q', { t: () => void (isStarted = true) }, { prefix });
+    await work({ t: () => void (isStarted = true) });
     await areIdle(keys, 1);
     // Idle for longer than the others, and until later than now, but nobody listens there.
     for (let n = 0; n < 10; n += 1)
@@ -150,7 +142,7 @@ describe('waking', () => {
     held = door.passed;
     await queue.enqueue('t', 1);
     // The server lists the worker as idle again, as it takes less than it could.
-    await until(async () => (await queue.counts()).active === 1);
+    await counted(queue, { active: 1 });
     await queue.enqueue('t', 2);
     await quiet();
     held = undefined;
@@ -179,18 +171,18 @@ describe('keeping the time', () => {
   const rechecks = heldRechecks();
 
   test('delayed tasks start within some ms of their time, also one that is enqueued later and due earlier', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const late: number[] = [];
     const due: [string, number][] = [];
     const t = (at: number): void => void late.push(performance.now() - at);
-    await launch(redis, 'q', { t }, { prefix });
-    await launch(redis, 'q', { t }, { prefix });
+    await work({ t });
+    await work({ t });
     await areIdle(keys, 2);
     for (const delayMs of [60_000, 30_000, 150, 100, 50]) {
       const { id } = await queue.enqueue('t', performance.now() + delayMs, { delayMs });
       due.push([id, (await queue.get(id))!.runAt ?? 0]);
     }
-    await until(async () => (await queue.counts()).succeeded === 3);
+    await counted(queue, { succeeded: 3 });
     expect(Math.min(...late)).toBeLessThan(SOON_MS);
     for (const [id, runAt] of due.slice(2)) {
       // Of both in whole ms the one is rounded down, the other up.
@@ -199,15 +191,15 @@ describe('keeping the time', () => {
   });
 
   test('also one that comes when nothing was due any more', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const late: number[] = [];
     const t = (due: number): void => void late.push(performance.now() - due);
-    for (let n = 0; n < 2; n += 1) await launch(redis, 'q', { t }, { prefix });
+    for (let n = 0; n < 2; n += 1) await work({ t });
     for (let round = 1; round <= 4; round += 1) {
       await areIdle(keys, 2);
       await queue.enqueue('t', performance.now() + 50, { delayMs: 50 });
       await until(() => late.length === round);
-      await until(async () => (await queue.counts()).succeeded === round);
+      await counted(queue, { succeeded: round });
     }
     // The keeper is gone, and what it was waiting for is past, or later.
     for (const due of [Date.now() - 1_000, Date.now() + 60_000]) {
@@ -228,17 +220,17 @@ describe('keeping the time', () => {
     await quiet();
     sent.length = 0;
     await queue.enqueue('t', 1, { delayMs: 100 });
-    await until(async () => (await queue.counts()).succeeded === 1);
+    await counted(queue, { succeeded: 1 });
     await quiet();
     // Woken to keep the time, at that time, and done.
     expect(sent.filter(({ what }) => what === 'fetcher.fetch-and-ack').length).toBeLessThanOrEqual(5);
   });
 
   test('a keeper that becomes full hands the time over', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     let isStarted = false;
     const handlers = { wait: () => never, t: () => void (isStarted = true) };
-    for (let n = 0; n < 2; n += 1) await launch(redis, 'q', handlers, { prefix, concurrency: 1 });
+    for (let n = 0; n < 2; n += 1) await work(handlers, { concurrency: 1 });
     await areIdle(keys, 2);
     await queue.enqueue('t', 1, { delayMs: 500 });
     const channel = await until(async () => (isStarted ? 'nobody' : (await timekeeper(keys)).channel));
@@ -254,16 +246,16 @@ describe('keeping the time', () => {
   });
 
   test('a keeper that stops hands the time over', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     let isStarted = false;
     const handlers = { t: () => void (isStarted = true) };
     const keeps = async ({ id }: { id: string }): Promise<boolean> =>
       isStarted || (await timekeeper(keys)).channel === keys.wakeChannel(id);
-    const first = await launch(redis, 'q', handlers, { prefix });
+    const first = await work(handlers);
     await areIdle(keys, 1);
     await queue.enqueue('t', 1, { delayMs: 500 });
     await until(() => keeps(first));
-    const second = await launch(redis, 'q', handlers, { prefix });
+    const second = await work(handlers);
     await areIdle(keys, 2);
     await first.stop();
     await until(() => keeps(second));
@@ -371,7 +363,7 @@ describe('several queues', () => {
     await until(() => run.length === 3);
     expect(run).toEqual([0, 'urgent', 1]);
     doors[1]!.open();
-    await until(async () => (await queues[1]!.counts()).succeeded === 2);
+    await counted(queues[1]!, { succeeded: 2 });
   });
 
   test('so does a worker that lost its task, to any queue', async () => {
@@ -443,18 +435,18 @@ test('records of more bytes than a reply should have come in several replies, in
   expect(exchanges).toBeGreaterThanOrEqual(3);
   expect(exchanges).toBeLessThanOrEqual(7);
   door.open();
-  await until(async () => (await queue.counts()).succeeded === 60);
+  await counted(queue, { succeeded: 60 });
 });
 
 test('more slots and acks than one call carries', async () => {
-  const { queue, prefix } = newQueue();
+  const { queue, work } = newQueue();
   const door = gate();
   let active = 0;
   const t = async (): Promise<void> => {
     active += 1;
     await door.passed;
   };
-  await launch(redis, 'q', { t }, { prefix, concurrency: 2_500 });
+  await work({ t }, { concurrency: 2_500 });
   await queue.enqueueMany(Array.from({ length: 3_000 }, (_, payload) => ({ name: 't', payload })));
   await until(() => active === 2_500);
   expect(await queue.counts()).toMatchObject({ active: 2_500, ready: 500 });

@@ -1,20 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { Discard, Queue } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import { launch } from '../fixture/launch.js';
+import { Discard } from '@mortise/queues';
 import { serverNow } from '../fixture/set-due.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
+import { newQueue, redis } from '../fixture/new-queue.js';
+import { counted, until } from '../fixture/until.js';
 
 interface Piece {
   group: string;
   n: number;
-}
-
-function newQueue(): { prefix: string; queue: Queue<{ t: Piece }> } {
-  const prefix = freshPrefix();
-  return { prefix, queue: new Queue<{ t: Piece }>(redis, 'q', { prefix }) };
 }
 
 function task(
@@ -35,7 +27,7 @@ async function traces(prefix: string): Promise<string[]> {
 
 describe('groups', () => {
   test('leave half to tasks without a group, also at a worker that takes one at a time', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const alone = { name: 't' as const, payload: { group: '', n: 0 } };
     await queue.enqueueMany([
       ...Array.from({ length: 100 }, (_, n) => task(`g${n % 5}`, n)),
@@ -43,14 +35,14 @@ describe('groups', () => {
     ]);
     const run: string[] = [];
     const handlers = { t: ({ group }: Piece) => void run.push(group) };
-    await launch(redis, 'q', handlers, { prefix, concurrency: 1 });
+    await work(handlers, { concurrency: 1 });
     await until(() => run.length === 120);
     // By chance: 20 heads in fewer than 100 throws.
     expect(run.slice(0, 100).filter((group) => group === '')).toHaveLength(20);
   });
 
   test('take turns, however much each has waiting', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.enqueueMany([
       ...Array.from({ length: 30 }, (_, n) => task('large', n)),
       ...Array.from({ length: 3 }, (_, n) => task('small', n)),
@@ -58,12 +50,7 @@ describe('groups', () => {
     ]);
     expect(await queue.counts()).toMatchObject({ ready: 35 });
     const run: string[] = [];
-    await launch(
-      redis,
-      'q',
-      { t: ({ group, n }: Piece) => void run.push(`${group} ${n}`) },
-      { prefix, concurrency: 1 },
-    );
+    await work({ t: ({ group, n }: Piece) => void run.push(`${group} ${n}`) }, { concurrency: 1 });
     await until(() => run.length === 35);
     expect(run.slice(0, 8)).toEqual([
       'large 0',
@@ -76,12 +63,12 @@ describe('groups', () => {
       'small 2',
     ]);
     expect(run.slice(8)).toEqual(Array.from({ length: 27 }, (_, index) => `large ${index + 3}`));
-    await until(async () => (await queue.counts()).succeeded === 35);
+    await counted(queue, { succeeded: 35 });
     expect(await traces(prefix)).toEqual([]);
   });
 
   test('priorities go before turns, within a group and between groups', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.enqueueMany([
       task('a', 0, { priority: 'low' }),
       task('b', 1, { priority: 'low' }),
@@ -90,7 +77,7 @@ describe('groups', () => {
       task('a', 4, { priority: 'medium' }),
     ]);
     const run: number[] = [];
-    await launch(redis, 'q', { t: ({ n }: Piece) => void run.push(n) }, { prefix, concurrency: 1 });
+    await work({ t: ({ n }: Piece) => void run.push(n) }, { concurrency: 1 });
     await until(() => run.length === 5);
     expect(new Set(run.slice(0, 2))).toEqual(new Set([2, 3]));
     expect(run[2]).toBe(4);
@@ -98,13 +85,13 @@ describe('groups', () => {
   });
 
   test('tasks without a group are not starved by groups, nor the other way round', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.enqueueMany([
       ...Array.from({ length: 20 }, (_, n) => task('g', n)),
       ...Array.from({ length: 20 }, (_, n) => ({ name: 't' as const, payload: { group: '', n } })),
     ]);
     const run: string[] = [];
-    await launch(redis, 'q', { t: ({ group }: Piece) => void run.push(group) }, { prefix, concurrency: 4 });
+    await work({ t: ({ group }: Piece) => void run.push(group) }, { concurrency: 4 });
     await until(() => run.length === 40);
     const early = run.slice(0, 16);
     expect(early.filter((group) => group === 'g').length).toBeGreaterThan(3);
@@ -112,7 +99,7 @@ describe('groups', () => {
   });
 
   test('the concurrency of a group holds for all workers together', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.configure({ groups: { concurrency: 2 } });
     await queue.enqueueMany(
       ['a', 'b', 'c'].flatMap((group) => Array.from({ length: 10 }, (_, n) => task(group, n))),
@@ -128,15 +115,15 @@ describe('groups', () => {
       running.set(group, running.get(group)! - 1);
       done += 1;
     };
-    for (let index = 0; index < 3; index += 1) await launch(redis, 'q', { t: handler }, { prefix });
+    for (let index = 0; index < 3; index += 1) await work({ t: handler });
     await until(() => done === 30);
     expect(most).toBe(2);
-    await until(async () => (await queue.counts()).succeeded === 30);
+    await counted(queue, { succeeded: 30 });
     expect(await traces(prefix)).toEqual([]);
   });
 
   test('an ordered group waits for its present task, through its retries, and goes on when that is dead', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.configure({ groups: { ordered: true } });
     await queue.enqueueMany([
       task('a', 0, { attempts: 3, backoff: { type: 'fixed', delayMs: 20, jitter: 0 } }),
@@ -149,17 +136,17 @@ describe('groups', () => {
       run.push(`${group}${n}`);
       if (group === 'a' && n === 0) throw new Error('again');
     };
-    await launch(redis, 'q', { t: handler }, { prefix });
+    await work({ t: handler });
     await until(() => run.length === 6);
     expect(run.filter((one) => one.startsWith('a'))).toEqual(['a0', 'a0', 'a0', 'a1', 'a2']);
     expect(run.indexOf('b0')).toBeLessThan(run.lastIndexOf('a0'));
-    await until(async () => (await queue.counts()).succeeded === 3);
+    await counted(queue, { succeeded: 3 });
     expect(await queue.counts()).toMatchObject({ dead: 1, active: 0, ready: 0, retrying: 0 });
     expect(await traces(prefix)).toEqual([]);
   });
 
   test('an ordered group runs one after the other among many workers, whatever fails', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.configure({ groups: { ordered: true } });
     const groups = ['a', 'b', 'c', 'd'];
     const options = { attempts: 20, backoff: { type: 'fixed', delayMs: 1, jitter: 0 } };
@@ -175,8 +162,7 @@ describe('groups', () => {
       if (tries % 41 === 0) throw new Discard('gone');
       succeeded.get(group)!.push(n);
     };
-    for (let index = 0; index < 3; index += 1)
-      await launch(redis, 'q', { t: handler }, { prefix, concurrency: 10 });
+    for (let index = 0; index < 3; index += 1) await work({ t: handler }, { concurrency: 10 });
     await until(async () => {
       const { succeeded: ended, dead } = await queue.counts();
       return ended + dead === 100;
@@ -186,18 +172,18 @@ describe('groups', () => {
   });
 
   test('a delayed task joins its group when it falls due, before those that came without', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.configure({ groups: { concurrency: 1 } });
     await queue.enqueueMany([task('a', 0), task('a', 1), task('a', 9, { delayMs: 1 })]);
-    await until(async () => (await queue.counts()).scheduled === 0);
+    await counted(queue, { scheduled: 0 });
     const run: number[] = [];
-    await launch(redis, 'q', { t: ({ n }: Piece) => void run.push(n) }, { prefix, concurrency: 1 });
+    await work({ t: ({ n }: Piece) => void run.push(n) }, { concurrency: 1 });
     await until(() => run.length === 3);
     expect(run).toEqual([9, 0, 1]);
   });
 
   test('the rate of a group spreads its starts and leaves other groups alone', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.configure({ groups: { rate: { limit: 20, periodMs: 1_000 } } });
     await queue.enqueueMany([
       ...Array.from({ length: 8 }, (_, n) => task('slow', n)),
@@ -213,7 +199,7 @@ describe('groups', () => {
       const at = ((mark!.readUInt32BE(1) - (begin % 2 ** 32) + 2 ** 32) % 2 ** 32) / 1_000;
       startedAt.set(group, [...(startedAt.get(group) ?? []), at]);
     };
-    await launch(redis, 'q', { t: handler }, { prefix });
+    await work({ t: handler });
     await until(() => startedAt.get('slow')?.length === 8);
     const slow = startedAt.get('slow')!;
     for (let index = 1; index < 8; index += 1) {
@@ -224,17 +210,17 @@ describe('groups', () => {
   });
 
   test('a worker that dies frees its groups when its leases end', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.configure({ groups: { ordered: true } });
     await queue.enqueueMany([task('a', 0), task('a', 1)]);
-    const held = await launch(redis, 'q', { t: () => new Promise<void>(() => {}) }, { prefix });
-    await until(async () => (await queue.counts()).active === 1);
+    const held = await work({ t: () => new Promise<void>(() => {}) });
+    await counted(queue, { active: 1 });
     await held.stop({ graceMs: 0 });
     const run: number[] = [];
-    await launch(redis, 'q', { t: ({ n }: Piece) => void run.push(n) }, { prefix });
+    await work({ t: ({ n }: Piece) => void run.push(n) });
     await until(() => run.length === 2);
     expect(run).toEqual([0, 1]);
-    await until(async () => (await queue.counts()).succeeded === 2);
+    await counted(queue, { succeeded: 2 });
     expect(await traces(prefix)).toEqual([]);
   });
 

@@ -1,33 +1,21 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
-import { QueueKeys } from '../../src/keys.js';
+import { connect, gate } from '@mortise/test-kit';
 import { decodeTaskId } from '../../src/task/task-id.js';
 import type { EnqueueOptions } from '@mortise/queues';
 import type { HandOff } from '../../src/work/hand-off.js';
 import { decodeHandOff } from '../../src/work/hand-off.js';
 import { launch } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
+import * as faults from '../fixture/faults.js';
+import type { NewQueue } from '../fixture/new-queue.js';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import { newRun } from '../fixture/new-run.js';
+import { counted, reached, until } from '../fixture/until.js';
 
-const redis = connect();
 const LONG_MS = 60_000;
 const SETTINGS = 'high,medium,low';
 /** The lease of tasks that are handed off. */
 const SHORT_LEASE_MS = 1_000;
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-interface Place {
-  readonly prefix: string;
-  readonly keys: QueueKeys;
-  readonly queue: Queue<Tasks>;
-}
-
-function newPlace(): Place {
-  const prefix = freshPrefix();
-  return { prefix, keys: new QueueKeys('q', prefix), queue: new Queue<Tasks>(redis, 'q', { prefix }) };
-}
 
 interface Deaf {
   readonly received: Buffer[];
@@ -35,7 +23,7 @@ interface Deaf {
 }
 
 /** An idle worker that does nothing with the messages that it gets. */
-async function deaf({ keys }: Place, name = 'deaf'): Promise<Deaf> {
+async function deaf({ keys }: NewQueue, name = 'deaf'): Promise<Deaf> {
   const own = connect();
   const received: Buffer[] = [];
   const channel = keys.wakeChannel(name);
@@ -59,7 +47,7 @@ function taskOf(message: Buffer): HandOff {
 
 /** Enqueues until a task is handed off: the first enqueue doesn't know yet that a worker is idle. */
 async function handed(
-  { queue, keys }: Place,
+  { queue, keys }: NewQueue,
   { received, goIdle }: Deaf,
   options: EnqueueOptions = {},
 ): Promise<{ id: string; message: Buffer }> {
@@ -73,11 +61,16 @@ async function handed(
   }
 }
 
+/** A queue, an idle worker, and the task that was handed off to it. */
+async function newHanded(options: EnqueueOptions = {}) {
+  const given = newQueue();
+  const worker = await deaf(given);
+  return { ...given, worker, ...(await handed(given, worker, options)) };
+}
+
 describe('a single task', () => {
   test('comes with the message that wakes a worker', async () => {
-    const place = newPlace();
-    const { queue, keys } = place;
-    const { id, message } = await handed(place, await deaf(place), { attempts: 7 });
+    const { queue, keys, id, message } = await newHanded({ attempts: 7 });
     const { task, nowMs } = taskOf(message);
     expect(decodeTaskId(task.storedId)).toBe(id);
     expect(await redis.hgetBuffer(keys.of.tasks, task.storedId)).toEqual(task.record);
@@ -88,86 +81,65 @@ describe('a single task', () => {
   });
 
   test('is run as its first attempt, and the worker is idle again', async () => {
-    const { prefix, queue, keys } = newPlace();
-    const release = gate();
-    const attempts: number[] = [];
-    await launch(
-      redis,
-      'q',
-      {
-        t: async (_, { attempt }) => {
-          attempts.push(attempt);
-          await release.passed;
-        },
-      },
-      { prefix },
-    );
+    const { queue, keys, contexts, open } = await newRun();
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const { id } = await queue.enqueue('t', 1);
-    await until(() => attempts.length === 1);
+    await until(() => contexts.length === 1);
     const { state, leaseUntil } = (await queue.get(id))!;
     expect(state).toBe('active');
     expect(leaseUntil! - Date.now()).toBeGreaterThan(30_000);
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
-    release.open();
-    await until(async () => (await queue.counts()).succeeded === 1);
-    expect(await queue.get(id)).toMatchObject({ state: 'succeeded', attempt: 1 });
-    expect(attempts).toEqual([1]);
+    open();
+    expect(await reached(queue, id, 'succeeded')).toMatchObject({ attempt: 1 });
+    expect(contexts.map(({ attempt }) => attempt)).toEqual([1]);
   });
 });
 
 describe('a message that is lost', () => {
   test('costs one attempt and the time of its lease', async () => {
-    const place = newPlace();
-    const { prefix, queue } = place;
-    const { id } = await handed(place, await deaf(place), { attempts: 2 });
+    const { queue, work, id } = await newHanded({ attempts: 2 });
     const attempts: number[] = [];
-    await launch(redis, 'q', { t: (_, { attempt }) => void attempts.push(attempt) }, { prefix });
-    await until(async () => (await queue.counts()).succeeded === 1);
+    await work({ t: (_, { attempt }) => void attempts.push(attempt) });
+    expect(await reached(queue, id, 'succeeded')).toMatchObject({ attempt: 2 });
     expect(attempts).toEqual([2]);
-    expect(await queue.get(id)).toMatchObject({ state: 'succeeded', attempt: 2 });
   });
 
   test('comes too late: the task is not run again', async () => {
-    const place = newPlace();
-    const { prefix, queue, keys } = place;
-    const { message } = await handed(place, await deaf(place));
+    const { queue, keys, work, message } = await newHanded();
     const runs: number[] = [];
     const t = (_: unknown, { attempt }: { attempt: number }): void => void runs.push(attempt);
-    const worker = await launch(redis, 'q', { t }, { prefix, leaseMs: SHORT_LEASE_MS });
-    await until(async () => (await queue.counts()).succeeded === 1);
+    const worker = await work({ t }, { leaseMs: SHORT_LEASE_MS });
+    await counted(queue, { succeeded: 1 });
     await redis.publish(keys.wakeChannel(worker.id), message);
     // The next task shows that the message has come.
     await queue.enqueue('t', 2);
-    await until(async () => (await queue.counts()).succeeded === 2);
+    await counted(queue, { succeeded: 2 });
     expect(runs).toEqual([2, 1]);
   });
 });
 
 test('a message that comes twice runs its task once', async () => {
-  const place = newPlace();
-  const { prefix, queue, keys } = place;
-  const { message } = await handed(place, await deaf(place));
+  const { queue, keys, work, message } = await newHanded();
   const runs: unknown[] = [];
-  const worker = await launch(redis, 'q', { t: (payload) => void runs.push(payload) }, { prefix });
+  const worker = await work({ t: (payload) => void runs.push(payload) });
   await until(async () => (await redis.zcard(keys.of.idle)) === 1);
   for (const one of [message, message]) await redis.publish(keys.wakeChannel(worker.id), one);
-  await until(async () => (await queue.counts()).succeeded === 1);
+  await counted(queue, { succeeded: 1 });
   // The next task shows that both messages have come.
   await queue.enqueue('t', 2);
-  await until(async () => (await queue.counts()).succeeded === 2);
+  await counted(queue, { succeeded: 2 });
   expect(runs).toEqual([1, 2]);
 });
 
 test('a worker without a free slot gives it back', async () => {
-  const { prefix, queue, keys } = newPlace();
+  const { queue, keys, work } = newQueue();
   const release = gate();
   const started: [unknown, number][] = [];
   const t = async (payload: unknown, { attempt }: { attempt: number }): Promise<void> => {
     started.push([payload, attempt]);
     if (payload === 1) await release.passed;
   };
-  const { id } = await launch(redis, 'q', { t }, { prefix, concurrency: 1 });
+  const { id } = await work({ t }, { concurrency: 1 });
   await queue.enqueue('t', 1);
   await until(() => started.length === 1);
   await until(async () => (await redis.zcard(keys.of.idle)) === 0);
@@ -179,7 +151,7 @@ test('a worker without a free slot gives it back', async () => {
   await queue.enqueue('t', 2, { attempts: 2 });
   await until(async () => (await queue.counts()).retrying + (await queue.counts()).ready === 1);
   release.open();
-  await until(async () => (await queue.counts()).succeeded === 2);
+  await counted(queue, { succeeded: 2 });
   expect(started).toEqual([
     [1, 1],
     [2, 1],
@@ -187,7 +159,7 @@ test('a worker without a free slot gives it back', async () => {
 });
 
 test('a worker whose slots wait for a call that is under way runs it behind that', async () => {
-  const place = newPlace();
+  const place = newQueue();
   const { prefix, queue, keys } = place;
   const client = connect();
   const release = gate();
@@ -212,7 +184,7 @@ test('a worker whose slots wait for a call that is under way runs it behind that
   await client.ping();
   expect(started).toEqual([]);
   release.open();
-  await until(async () => (await queue.counts()).succeeded === 1);
+  await counted(queue, { succeeded: 1 });
   expect(started).toEqual([[1, 1]]);
   const givenBack = Buffer.alloc(5, 'B');
   givenBack.writeUInt32BE(taskOf(message).task.token, 1);
@@ -220,12 +192,12 @@ test('a worker whose slots wait for a call that is under way runs it behind that
 });
 
 test('a worker of several queues takes none, since others of them may go first', async () => {
-  const { prefix, queue, keys } = newPlace();
+  const { prefix, queue, keys } = newQueue();
   const worker = await launch(redis, ['q', 'other'], { t: () => undefined }, { prefix });
   await until(async () => (await redis.zcard(keys.of.idle)) === 1);
   expect(await redis.zrange(keys.of.idle, '0', '-1')).toEqual([keys.idleMember(worker.id)]);
   await queue.enqueue('t', 1);
-  await until(async () => (await queue.counts()).succeeded === 1);
+  await counted(queue, { succeeded: 1 });
 });
 
 describe('is not handed off, but left to whoever asks', () => {
@@ -235,18 +207,16 @@ describe('is not handed off, but left to whoever asks', () => {
     enqueue: Before = ({ queue }) => queue.enqueue('t', 1),
     leaseMs = SHORT_LEASE_MS,
   ): Promise<boolean> {
-    const place = newPlace();
-    const worker = await deaf(place);
-    const { received, goIdle } = worker;
-    await handed(place, worker);
-    await before(place);
+    const given = await newHanded();
+    const { received, goIdle } = given.worker;
+    await before(given);
     await goIdle(leaseMs);
-    await enqueue(place);
+    await enqueue(given);
     const message = await until(() => received[0]!);
     return message.length > 2;
   }
 
-  type Before = (place: Place) => Promise<unknown>;
+  type Before = (given: NewQueue) => Promise<unknown>;
 
   const ready =
     (priority: number): Before =>
@@ -289,10 +259,8 @@ describe('is not handed off, but left to whoever asks', () => {
   });
 
   test('where no worker was idle before', async () => {
-    const place = newPlace();
-    const { queue, keys } = place;
-    const worker = await deaf(place);
-    await handed(place, worker);
+    const given = await newHanded();
+    const { queue, keys, worker } = given;
     await queue.enqueue('t', 1);
     await redis.del(keys.priorityKeys(3)[3]!);
     await worker.goIdle();
@@ -302,15 +270,12 @@ describe('is not handed off, but left to whoever asks', () => {
     await redis.del(keys.priorityKeys(3)[3]!);
     // Now somebody was.
     worker.received.pop();
-    await handed(place, worker);
+    await handed(given, worker);
   });
 });
 
 test('a worker that expects other settings gets no task, and fetches it', async () => {
-  const place = newPlace();
-  const { queue, keys } = place;
-  const worker = await deaf(place);
-  await handed(place, worker);
+  const { queue, keys, worker } = await newHanded();
   await redis.zadd(
     keys.of.idle,
     Date.now() + LONG_MS,
@@ -323,10 +288,7 @@ test('a worker that expects other settings gets no task, and fetches it', async 
 });
 
 test('a process that does not know yet that the queue is paused hands nothing off', async () => {
-  const place = newPlace();
-  const { prefix, queue } = place;
-  const worker = await deaf(place);
-  await handed(place, worker);
+  const { prefix, queue, worker } = await newHanded();
   await new Queue(redis, 'q', { prefix }).pause();
   await worker.goIdle();
   await queue.enqueue('t', 2);
@@ -334,8 +296,8 @@ test('a process that does not know yet that the queue is paused hands nothing of
 });
 
 test('a worker that is gone is passed over, and the task stays ready when all are', async () => {
-  const place = newPlace();
-  const { queue, keys } = place;
+  const given = await newHanded();
+  const { queue, keys, worker } = given;
   const nobody = async (inMs: number): Promise<void> => {
     await redis.zadd(
       keys.of.idle,
@@ -343,12 +305,43 @@ test('a worker that is gone is passed over, and the task stays ready when all ar
       keys.idleMember('nobody', { leaseMs: SHORT_LEASE_MS, settings: SETTINGS }),
     );
   };
-  const worker = await deaf(place);
-  await handed(place, worker);
   await nobody(LONG_MS / 2);
-  await handed(place, worker);
+  await handed(given, worker);
   expect(await redis.zcard(keys.of.idle)).toBe(0);
   await nobody(LONG_MS);
   await queue.enqueue('t', 2);
   expect(await queue.counts()).toMatchObject({ ready: 1, active: 2 });
+});
+
+// A worker that listens to a replica, since it has not noticed a failover, receives messages but is not counted as a listener.
+test('a task is handed to one worker, whoever else is notified', async () => {
+  const [master, replica] = await Promise.all([faults.server(), faults.server()]);
+  await replica.command('REPLICAOF', master.host, String(master.port));
+  await until(async () => String(await replica.command('INFO', 'replication')).includes('link_status:up'));
+  const { keys } = faults;
+  const near = faults.connectTo(master);
+  const queue = faults.queueOn(near);
+  const received: Record<string, string[]> = { gone: [], here: [] };
+  for (const [name, at] of Object.entries({ gone: replica, here: master })) {
+    const own = faults.connectTo(at);
+    own.on('message', (_, message) => received[name]!.push(message));
+    await own.subscribe(keys.wakeChannel(name));
+  }
+  const isHandedOff = (messages: string[]): boolean => messages.some(({ length }) => length > 2);
+  // The first enqueue doesn't know yet that a worker is idle.
+  for (let time = 0; time < 20 && !Object.values(received).some(isHandedOff); time += 1) {
+    await near.del(keys.of.tasks, keys.of.active, keys.priorityKeys(3)[3]!);
+    const idleUntil = Date.now() + LONG_MS;
+    const handOff = { leaseMs: LONG_MS, settings: SETTINGS };
+    await near.zadd(
+      keys.of.idle,
+      idleUntil,
+      keys.idleMember('gone', handOff),
+      idleUntil + 1,
+      keys.idleMember('here', handOff),
+    );
+    await queue.enqueue('t', 1);
+    await until(() => received['gone']!.length > time);
+  }
+  expect([isHandedOff(received['gone']!), isHandedOff(received['here']!)]).toEqual([false, true]);
 });

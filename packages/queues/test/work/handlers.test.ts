@@ -1,23 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { Queue, Worker } from '@mortise/queues';
+import { Worker } from '@mortise/queues';
 import type { Handlers, TaskContext } from '@mortise/queues';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
-import { launch } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(): { queue: Queue<Tasks>; prefix: string } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix }), prefix };
-}
+import { gate } from '@mortise/test-kit';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { counted, reached, until } from '../fixture/until.js';
 
 describe('an object with options', () => {
   test('runs tasks as a function does, as a method of its own', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     class Greeter {
       greeting = 'hello';
 
@@ -26,26 +17,23 @@ describe('an object with options', () => {
         return `${this.greeting} ${payload}`;
       }
     }
-    await launch(redis, 'q', { t: new Greeter() }, { prefix, backoff: { delayMs: 0 } });
+    await work({ t: new Greeter() }, { backoff: { delayMs: 0 } });
     const { id } = await queue.enqueue('t', 'world');
-    await until(async () => (await queue.get(id))?.state === 'succeeded');
-    expect(await queue.get(id)).toMatchObject({ result: 'hello world', attempt: 2 });
+    expect(await reached(queue, id, 'succeeded')).toMatchObject({ result: 'hello world', attempt: 2 });
   });
 
   test('its backoff goes before that of the worker, and after that of a task', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const handle = (): never => {
       throw new Error('no');
     };
-    await launch(
-      redis,
-      'q',
+    await work(
       { t: { handle, backoff: { type: 'fixed', delayMs: 600_000, jitter: 0 } } },
-      { prefix, backoff: { delayMs: 0 } },
+      { backoff: { delayMs: 0 } },
     );
     await queue.enqueue('t', 1, { id: 'handler' });
     await queue.enqueue('t', 1, { id: 'task', backoff: { type: 'fixed', delayMs: 7_200_000, jitter: 0 } });
-    await until(async () => (await queue.counts()).retrying === 2);
+    await counted(queue, { retrying: 2 });
     const handler = (await queue.get('handler'))!.runAt! - Date.now();
     const task = (await queue.get('task'))!.runAt! - Date.now();
     expect(Math.round(handler / 60_000)).toBe(10);
@@ -81,15 +69,13 @@ describe('an object with options', () => {
 
 describe('the concurrency of a name', () => {
   test('is never exceeded, and other names go on', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     let active = 0;
     let most = 0;
     const door = gate();
     const fast: number[] = [];
     const order: number[] = [];
-    await launch(
-      redis,
-      'q',
+    await work(
       {
         slow: {
           concurrency: 3,
@@ -103,7 +89,7 @@ describe('the concurrency of a name', () => {
         },
         fast: (payload: number) => void fast.push(payload),
       },
-      { prefix, concurrency: 10 },
+      { concurrency: 10 },
     );
     // Far more than the worker can hold lie ahead of the others.
     const total = 300;
@@ -112,9 +98,9 @@ describe('the concurrency of a name', () => {
     await until(() => fast.length === 20);
     expect(active).toBe(3);
     // Those that run, and a line of 16.
-    await until(async () => (await queue.counts()).active === 19);
+    await counted(queue, { active: 19 });
     door.open();
-    await until(async () => (await queue.counts()).succeeded === total + 20);
+    await counted(queue, { succeeded: total + 20 });
     expect(most).toBe(3);
     expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, index) => index));
     // Returned tasks come again in about their order.
@@ -123,7 +109,7 @@ describe('the concurrency of a name', () => {
   });
 
   test('a waiting task does not count as an attempt, and goes back at once when the worker stops', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const door = gate();
     const run: unknown[] = [];
     const handle = async (payload: unknown, { attempt }: TaskContext): Promise<void> => {
@@ -131,17 +117,17 @@ describe('the concurrency of a name', () => {
       await door.passed;
     };
     const slow = { concurrency: 1, handle };
-    const worker = await launch(redis, 'q', { slow }, { prefix });
+    const worker = await work({ slow });
     await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 'slow', payload })));
-    await until(async () => (await queue.counts()).active === 3);
+    await counted(queue, { active: 3 });
     expect([worker.running, run]).toEqual([1, [[1, 1]]]);
     const stopped = worker.stop();
-    await until(async () => (await queue.counts()).ready === 2);
+    await counted(queue, { ready: 2 });
     expect(await queue.counts()).toMatchObject({ active: 1, ready: 2 });
     door.open();
     await stopped;
-    await launch(redis, 'q', { slow }, { prefix });
-    await until(async () => (await queue.counts()).succeeded === 3);
+    await work({ slow });
+    await counted(queue, { succeeded: 3 });
     expect(run).toEqual([
       [1, 1],
       [2, 1],
@@ -150,17 +136,17 @@ describe('the concurrency of a name', () => {
   });
 
   test('a failed attempt makes room for the next one', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const run: number[] = [];
     const handle = (payload: number): never => {
       run.push(payload);
       throw new Error('no');
     };
-    await launch(redis, 'q', { t: { handle, concurrency: 1 } }, { prefix });
+    await work({ t: { handle, concurrency: 1 } });
     await queue.enqueueMany(
       [1, 2, 3, 4].map((payload) => ({ name: 't', payload, options: { attempts: 1 } })),
     );
-    await until(async () => (await queue.counts()).dead === 4);
+    await counted(queue, { dead: 4 });
     expect(run).toEqual([1, 2, 3, 4]);
   });
 });

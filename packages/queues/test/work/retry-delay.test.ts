@@ -1,21 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { Queue, Worker } from '@mortise/queues';
-import type { Backoff, BackoffFunction, FailedAttempt } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import { launch } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
+import { Worker } from '@mortise/queues';
+import type { Backoff, BackoffFunction, FailedAttempt, Queue } from '@mortise/queues';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { reached } from '../fixture/until.js';
 
 const HOUR_MS = 3_600_000;
-
-function newQueue(): { queue: Queue<Tasks>; prefix: string } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix }), prefix };
-}
 
 function fail(): never {
   throw new Error('no');
@@ -23,19 +13,19 @@ function fail(): never {
 
 /** When a task is tried again, in hours from now. */
 async function hoursUntil(queue: Queue<Tasks>, id: string): Promise<number> {
-  await until(async () => (await queue.get(id))?.state === 'retrying');
+  await reached(queue, id, 'retrying');
   return Math.round(((await queue.get(id))!.runAt! - Date.now()) / HOUR_MS);
 }
 
 describe('a function as backoff', () => {
   test('gets the failed attempt, and its delay counts', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const asked: FailedAttempt[] = [];
     const backoff: BackoffFunction = (failed) => {
       asked.push(failed);
       return failed.attempt === 1 ? 0 : 3 * HOUR_MS;
     };
-    await launch(redis, 'q', { t: fail }, { prefix, backoff });
+    await work({ t: fail }, { backoff });
     const { id } = await queue.enqueue('t', 1, { attempts: 3 });
     expect(await hoursUntil(queue, id)).toBe(3);
     const failed = { id, queue: 'q', name: 't', attempts: 3, error: new Error('no') };
@@ -46,21 +36,19 @@ describe('a function as backoff', () => {
   });
 
   test('is not asked after the last attempt', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     let asked = 0;
-    await launch(redis, 'q', { t: fail }, { prefix, backoff: () => (asked += 1) });
+    await work({ t: fail }, { backoff: () => (asked += 1) });
     const { id } = await queue.enqueue('t', 1, { attempts: 1 });
-    await until(async () => (await queue.get(id))?.state === 'dead');
+    await reached(queue, id, 'dead');
     expect(asked).toBe(0);
   });
 
   test('the task decides whether it counts, then the handler, then the worker', async () => {
-    const { queue, prefix } = newQueue();
-    await launch(
-      redis,
-      'q',
+    const { queue, work } = newQueue();
+    await work(
       { worker: fail, handler: { handle: fail, backoff: () => 2 * HOUR_MS } },
-      { prefix, backoff: () => HOUR_MS },
+      { backoff: () => HOUR_MS },
     );
     const fixed: Backoff = { type: 'fixed', delayMs: 5 * HOUR_MS, jitter: 0 };
     const names = { worker: 1, handler: 2 };
@@ -75,9 +63,9 @@ describe('a function as backoff', () => {
   });
 
   test('custom means the backoff of the worker, also when that is no function', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const backoff: Backoff = { type: 'fixed', delayMs: 4 * HOUR_MS, jitter: 0 };
-    await launch(redis, 'q', { t: fail }, { prefix, backoff });
+    await work({ t: fail }, { backoff });
     const { id } = await queue.enqueue('t', 1, { backoff: { type: 'custom' } });
     expect(await hoursUntil(queue, id)).toBe(4);
   });
@@ -91,14 +79,9 @@ describe('a function as backoff', () => {
     ['returns text', () => '5'],
     ['returns a promise', () => Promise.reject(new Error('async'))],
   ])('that %s is reported, and the default counts', async (_, backoff) => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const errors: unknown[] = [];
-    await launch(
-      redis,
-      'q',
-      { t: fail },
-      { prefix, backoff: backoff as () => number, onError: (error) => errors.push(error) },
-    );
+    await work({ t: fail }, { backoff: backoff as () => number, onError: (error) => errors.push(error) });
     const own: Backoff = { type: 'custom', delayMs: 6 * HOUR_MS, jitter: 0 };
     const { id } = await queue.enqueue('t', 1, { id: 'a', backoff: own });
     await queue.enqueue('t', 1, { id: 'b' });

@@ -1,27 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
-import { Queue } from '@mortise/queues';
 import type { EnqueueOptions, TaskContext } from '@mortise/queues';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
-import { QueueKeys } from '../../src/keys.js';
+import { gate } from '@mortise/test-kit';
 import { age } from '../fixture/age.js';
-import { launch } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(): { queue: Queue<Tasks>; prefix: string } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix }), prefix };
-}
+import { newQueue, redis } from '../fixture/new-queue.js';
+import { counted, reached, until } from '../fixture/until.js';
 
 const HOUR_MS = 3_600_000;
 
 describe('timeoutMs', () => {
   test("ends the attempt and aborts its signal; the handler's later result is ignored", async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const door = gate();
     const contexts: TaskContext[] = [];
     const handle = async (_: unknown, context: TaskContext): Promise<string> => {
@@ -30,14 +18,9 @@ describe('timeoutMs', () => {
       await door.passed;
       return 'first, too late';
     };
-    const worker = await launch(
-      redis,
-      'q',
-      { t: { handle, timeoutMs: 50 } },
-      { prefix, concurrency: 1, backoff: { delayMs: 0 } },
-    );
+    const worker = await work({ t: { handle, timeoutMs: 50 } }, { concurrency: 1, backoff: { delayMs: 0 } });
     const { id } = await queue.enqueue('t', 1);
-    await until(async () => (await queue.get(id))?.state === 'succeeded');
+    await reached(queue, id, 'succeeded');
     // The slot was free while the first handler still ran.
     expect(contexts).toHaveLength(2);
     expect(contexts[0]!.signal.reason).toMatchObject({
@@ -55,7 +38,7 @@ describe('timeoutMs', () => {
   });
 
   test('counts as a failed attempt, also of a handler that rejects when it is aborted', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const reasons: unknown[] = [];
     const t = async (_: unknown, { signal }: TaskContext): Promise<void> => {
       await new Promise((_resolve, reject) => {
@@ -65,9 +48,9 @@ describe('timeoutMs', () => {
         });
       });
     };
-    await launch(redis, 'q', { t }, { prefix, backoff: { delayMs: 0 } });
+    await work({ t }, { backoff: { delayMs: 0 } });
     const { id } = await queue.enqueue('t', 1, { timeoutMs: 20, attempts: 2 });
-    await until(async () => (await queue.get(id))?.state === 'dead');
+    await reached(queue, id, 'dead');
     expect(reasons).toHaveLength(2);
     expect(await queue.get(id)).toMatchObject({
       attempt: 2,
@@ -76,45 +59,38 @@ describe('timeoutMs', () => {
   });
 
   test('that of a task goes before that of its handler', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const never = new Promise<never>(() => undefined);
-    await launch(
-      redis,
-      'q',
-      { short: { handle: () => never, timeoutMs: 20 }, long: { handle: () => never, timeoutMs: HOUR_MS } },
-      { prefix },
-    );
+    await work({
+      short: { handle: () => never, timeoutMs: 20 },
+      long: { handle: () => never, timeoutMs: HOUR_MS },
+    });
     const options = { attempts: 1 };
     await queue.enqueue('short', 1, { ...options, id: 'a', timeoutMs: HOUR_MS });
     await queue.enqueue('long', 1, { ...options, id: 'b', timeoutMs: 20 });
     await queue.enqueue('short', 1, { ...options, id: 'c' });
-    await until(async () => (await queue.counts()).dead === 2);
+    await counted(queue, { dead: 2 });
     expect(await queue.get('a')).toMatchObject({ state: 'active' });
     expect(await queue.get('b')).toMatchObject({ state: 'dead' });
   });
 
   test('in a batch it ends the tasks that have it, and the others count', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const door = gate();
     const aborted: unknown[] = [];
-    await launch(
-      redis,
-      'q',
-      {
-        t: {
-          maxSize: 3,
-          waitMs: HOUR_MS,
-          handleMany: async (tasks) => {
-            for (const { payload, ctx } of tasks) {
-              ctx.signal.addEventListener('abort', () => aborted.push(payload));
-            }
-            await door.passed;
-            return tasks.map(({ payload }) => payload as unknown);
-          },
+    await work({
+      t: {
+        maxSize: 3,
+        waitMs: HOUR_MS,
+        handleMany: async (tasks) => {
+          for (const { payload, ctx } of tasks) {
+            ctx.signal.addEventListener('abort', () => aborted.push(payload));
+          }
+          await door.passed;
+          return tasks.map(({ payload }) => payload as unknown);
         },
       },
-      { prefix },
-    );
+    });
     await queue.enqueueMany(
       [1, 2, 3].map((payload) => ({
         name: 't',
@@ -122,36 +98,36 @@ describe('timeoutMs', () => {
         options: { attempts: 1, ...(payload === 2 && { timeoutMs: 30 }) },
       })),
     );
-    await until(async () => (await queue.counts()).dead === 1);
+    await counted(queue, { dead: 1 });
     expect(aborted).toEqual([2]);
     door.open();
-    await until(async () => (await queue.counts()).succeeded === 2);
+    await counted(queue, { succeeded: 2 });
   });
 
   test('a call that is over makes room in its name before the handler returns', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const run: number[] = [];
     const handle = (payload: number): Promise<never> => {
       run.push(payload);
       return new Promise<never>(() => undefined);
     };
-    await launch(redis, 'q', { t: { handle, concurrency: 1, timeoutMs: 20 } }, { prefix });
+    await work({ t: { handle, concurrency: 1, timeoutMs: 20 } });
     await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload, options: { attempts: 1 } })));
-    await until(async () => (await queue.counts()).dead === 3);
+    await counted(queue, { dead: 3 });
     expect(run).toEqual([1, 2, 3]);
   });
 });
 
 describe('expiresInMs', () => {
   test('a task that has not started by then is dead, and is not run', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const run: string[] = [];
     await queue.enqueue('t', 'late', { id: 'late', expiresInMs: 20 });
     await queue.enqueue('t', 'early', { id: 'early', expiresInMs: HOUR_MS });
     const { enqueuedAt } = (await queue.get('late'))!;
     await until(() => Date.now() > enqueuedAt + 40);
-    await launch(redis, 'q', { t: (payload: string) => void run.push(payload) }, { prefix });
-    await until(async () => (await queue.counts()).dead === 1 && (await queue.counts()).succeeded === 1);
+    await work({ t: (payload: string) => void run.push(payload) });
+    await counted(queue, { dead: 1, succeeded: 1 });
     expect(run).toEqual(['early']);
     expect(await queue.get('late')).toMatchObject({
       error: expect.stringContaining('was not started within 20 ms'),
@@ -161,31 +137,31 @@ describe('expiresInMs', () => {
   });
 
   test('a task that was started in time is tried again after that, and dies of its own error', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, keys, work } = newQueue();
     let attempts = 0;
     const t = (): never => {
       attempts += 1;
       throw new Error(`no ${attempts}`);
     };
-    await launch(redis, 'q', { t }, { prefix, backoff: { type: 'fixed', delayMs: HOUR_MS, jitter: 0 } });
+    await work({ t }, { backoff: { type: 'fixed', delayMs: HOUR_MS, jitter: 0 } });
     const { id } = await queue.enqueue('t', 1, { expiresInMs: HOUR_MS / 2, attempts: 2 });
-    await until(async () => (await queue.get(id))?.state === 'retrying');
-    await age(redis, new QueueKeys('q', prefix), id, HOUR_MS);
+    await reached(queue, id, 'retrying');
+    await age(redis, keys, id, HOUR_MS);
     await queue.promote(id);
-    await until(async () => (await queue.get(id))?.state === 'dead');
+    await reached(queue, id, 'dead');
     expect(attempts).toBe(2);
     expect((await queue.get(id))!.error).toMatch(/^Error: no 2/);
   });
 
   test('also for tasks that wait in the worker', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const door = gate();
     const run: number[] = [];
     const handle = async (payload: number): Promise<void> => {
       run.push(payload);
       await door.passed;
     };
-    await launch(redis, 'q', { t: { handle, concurrency: 1 } }, { prefix });
+    await work({ t: { handle, concurrency: 1 } });
     await queue.enqueue('t', 1);
     const { id } = await queue.enqueue('t', 2, { expiresInMs: 300 });
     await queue.enqueue('t', 3);
@@ -194,7 +170,7 @@ describe('expiresInMs', () => {
     const { enqueuedAt } = (await queue.get(id))!;
     await until(() => Date.now() > enqueuedAt + 350);
     door.open();
-    await until(async () => (await queue.counts()).succeeded === 2);
+    await counted(queue, { succeeded: 2 });
     expect(run).toEqual([1, 3]);
     expect(await queue.counts()).toMatchObject({ dead: 1 });
   });

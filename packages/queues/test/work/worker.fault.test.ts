@@ -1,20 +1,28 @@
 import { once } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
-import { Worker } from '@mortise/queues';
-import type { Queue, TaskContext } from '@mortise/queues';
+import type { Queue, TaskContext, Worker } from '@mortise/queues';
 import { gate } from '@mortise/test-kit';
-import { collector, connectTo, keys, never, prefix, proxyTo, queueOn, server } from '../fixture/faults.js';
-import type { ConnectionLimits, Tasks } from '../fixture/faults.js';
+import {
+  collector,
+  connectTo,
+  keys,
+  never,
+  newProxied,
+  newScene,
+  prefix,
+  queueOn,
+  server,
+} from '../fixture/faults.js';
+import type { ConnectionLimits } from '../fixture/faults.js';
+import type { Tasks } from '../fixture/launch.js';
 import { heldFarewells, heldRechecks } from '../fixture/paused-timers.js';
-import { launch, LEASE_MS } from '../fixture/launch.js';
+import { launch } from '../fixture/launch.js';
 import { startProcess } from '../fixture/processes.js';
-import { until } from '../fixture/until.js';
+import { counted, reached, until } from '../fixture/until.js';
 
 describe('a lease that is lost', () => {
   test('aborts the handler, and only the completion of the new holder counts', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const { errors, onError } = collector();
+    const { redis, queue, errors, onError, proxy } = await newProxied();
     const reasons: unknown[] = [];
     const door = gate();
     let hasBegun = false;
@@ -26,8 +34,6 @@ describe('a lease that is lost', () => {
     };
     const options = { prefix, concurrency: 1 };
     await launch(connectTo(proxy), 'q', { t: lost }, { ...options, leaseMs: 1_000, onError });
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
     const { id } = await queue.enqueue('t', 1, { attempts: 50 });
     // A task that was handed off is active before its attempt has begun, and that has to come through; of one that was asked for,
     // the answer.
@@ -58,19 +64,15 @@ describe('a lease that is lost', () => {
     door.open();
     await proxy.restore();
     const next = await queue.enqueue('t', 2);
-    await until(async () => (await queue.get(next.id))?.state === 'succeeded');
+    await reached(queue, next.id, 'succeeded');
     expect(await queue.get(id)).toMatchObject({ state: 'active', attempt });
     other.open();
-    await until(async () => (await queue.get(id))?.state === 'succeeded');
-    expect(await queue.get(id)).toMatchObject({ result: 'second' });
+    expect(await reached(queue, id, 'succeeded')).toMatchObject({ result: 'second' });
     expect(errors).toEqual(reasons);
   });
 
   test('a server that stands still for longer than the lease: all is done, and slots are whole', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
-    const { errors, onError } = collector();
+    const { single, redis, queue, errors, onError } = await newScene();
     const aborted: string[] = [];
     let doors = gate();
     let active = 0;
@@ -98,7 +100,7 @@ describe('a lease that is lost', () => {
     doors = gate();
     await until(() => active === 5);
     doors.open();
-    await until(async () => (await queue.counts()).succeeded === 12);
+    await counted(queue, { succeeded: 12 });
     expect(most).toBe(5);
     expect(errors.every((error) => 'code' in error && error.code === 'ERR_LEASE_LOST')).toBe(true);
   });
@@ -106,11 +108,7 @@ describe('a lease that is lost', () => {
 
 describe('a connection that loses replies', () => {
   test('nothing is lost, every task runs, and no slot leaks', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const direct = connectTo(single);
-    const queue = queueOn(direct);
-    const { onError } = collector();
+    const { queue, onError, proxy } = await newProxied();
     const run = new Map<number, number>();
     let isGated = false;
     let active = 0;
@@ -144,7 +142,7 @@ describe('a connection that loses replies', () => {
       await proxy.restore();
     }
     await Promise.all(accepted);
-    await until(async () => (await queue.counts()).succeeded === 205);
+    await counted(queue, { succeeded: 205 });
     expect(run.size).toBe(205);
     expect(await queue.counts()).toMatchObject({ ready: 0, active: 0, dead: 0 });
 
@@ -155,15 +153,12 @@ describe('a connection that loses replies', () => {
     );
     await until(async () => active === 10 && (await queue.counts()).ready === 5);
     door.open();
-    await until(async () => (await queue.counts()).succeeded === 220);
+    await counted(queue, { succeeded: 220 });
     await worker.stop();
   });
 
   test('a completion whose reply is lost counts once', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const queue = queueOn(connectTo(single));
-    const { errors, onError } = collector();
+    const { queue, errors, onError, proxy } = await newProxied();
     const door = gate();
     let runs = 0;
     const t = async (): Promise<string> => {
@@ -176,11 +171,11 @@ describe('a connection that loses replies', () => {
     await until(() => runs === 1);
     proxy.dropReplies();
     door.open();
-    await until(async () => (await queue.get(id))?.state === 'succeeded');
+    await reached(queue, id, 'succeeded');
     proxy.cut();
     await proxy.restore();
     const next = await queue.enqueue('t', 2);
-    await until(async () => (await queue.get(next.id))?.state === 'succeeded');
+    await reached(queue, next.id, 'succeeded');
     expect([runs, (await queue.counts()).succeeded]).toEqual([2, 2]);
     expect(errors.filter((error) => !('code' in error && error.code === 'ERR_LEASE_LOST'))).toEqual([]);
   });
@@ -231,10 +226,8 @@ describe('Redis that goes away', () => {
   });
 
   test('a worker may start before Redis does, and reports seldom meanwhile', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
+    const { queue, errors, onError, proxy } = await newProxied();
     proxy.refuse();
-    const { errors, onError } = collector();
     const run: unknown[] = [];
     let tries = 0;
     const retryStrategy = (): number => {
@@ -243,7 +236,6 @@ describe('Redis that goes away', () => {
     };
     const away = connectTo(proxy, { enableOfflineQueue: false, retryStrategy });
     await launch(away, 'q', { t: (payload) => void run.push(payload) }, { prefix, onError });
-    const queue = queueOn(connectTo(single));
     await queue.enqueue('t', 1);
     await until(() => tries > 20 && errors.length > 0);
     // Calls and a subscription, tried again with a backoff, fail in a few ways; each is reported once.
@@ -254,10 +246,7 @@ describe('Redis that goes away', () => {
   });
 
   test('stop ends in bounded time, whatever the client does meanwhile', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const queue = queueOn(connectTo(single));
-    const { errors, onError } = collector();
+    const { queue, errors, onError, proxy } = await newProxied();
     const timeouts: ConnectionLimits[] = [
       { maxRetriesPerRequest: null },
       { maxRetriesPerRequest: 0 },
@@ -271,7 +260,7 @@ describe('Redis that goes away', () => {
       workers.push(await launch(client, 'q', { t: () => never }, { prefix, concurrency: 1, onError }));
       await queue.enqueue('t', 1);
     }
-    await until(async () => (await queue.counts()).active === 4);
+    await counted(queue, { active: 4 });
     proxy.halfOpen();
     const at = performance.now();
     await Promise.all(workers.map((worker) => worker.stop({ graceMs: 100 })));
@@ -289,15 +278,12 @@ describe('Redis that goes away', () => {
     heldFarewells();
 
     test('a stop meanwhile gives its tasks back after all', async () => {
-      const single = await server();
-      const proxy = await proxyTo(single);
-      const { onError } = collector();
-      const queue = queueOn(connectTo(single));
+      const { queue, onError, proxy } = await newProxied();
       const client = connectTo(proxy, { enableOfflineQueue: false, retryStrategy: () => 20 });
       await once(client, 'ready');
       const worker = await launch(client, 'q', { t: () => never }, { prefix, onError });
       await queue.enqueue('t', 1);
-      await until(async () => (await queue.counts()).active === 1);
+      await counted(queue, { active: 1 });
       proxy.refuse();
       await until(() => client.status !== 'ready');
       const stopped = worker.stop({ graceMs: 0 });
@@ -309,8 +295,7 @@ describe('Redis that goes away', () => {
   });
 
   test('a client that is closed under a running worker: one report, no unhandled rejection', async () => {
-    const single = await server();
-    const queue = queueOn(connectTo(single));
+    const { single, queue } = await newScene();
     const { child, reports } = startProcess(single.url, 'q', { prefix, leaseMs: 60_000 });
     await queue.enqueue('wait', 60_000);
     await until(() => reports.length === 1);
@@ -327,9 +312,7 @@ describe('Redis that goes away', () => {
 
 describe('an operator who', () => {
   test('flushes the scripts', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { single, redis, queue } = await newScene();
     const run: unknown[] = [];
     await launch(redis, 'q', { t: (payload) => void run.push(payload) }, { prefix, concurrency: 1 });
     const flushing = connectTo(single);
@@ -342,10 +325,7 @@ describe('an operator who', () => {
   });
 
   test('flushes everything', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
-    const { errors, onError } = collector();
+    const { redis, queue, errors, onError } = await newScene();
     const door = gate();
     const run: unknown[] = [];
     const t = async (payload: unknown): Promise<void> => {
@@ -370,13 +350,11 @@ describe('an operator who', () => {
     await queue.enqueue('t', 'new');
     await until(() => run.length === 3);
     expect(run).toEqual(['running', 'running', 'new']);
-    await until(async () => (await queue.counts()).succeeded === 1);
+    await counted(queue, { succeeded: 1 });
   });
 
   test('has no memory left: enqueues are refused, and what is there is done', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { redis, queue } = await newScene();
     await queue.enqueueMany(Array.from({ length: 200 }, (_, payload) => ({ name: 't', payload })));
     await redis.config('SET', 'maxmemory', '1');
     await expect(queue.enqueue('t', 'refused', { id: 'refused' })).rejects.toMatchObject({
@@ -395,16 +373,15 @@ describe('an operator who', () => {
       return payload;
     };
     await launch(redis, 'q', { t }, { prefix, backoff: { type: 'fixed', delayMs: 1 } });
-    await until(async () => (await queue.counts()).succeeded === 200);
+    await counted(queue, { succeeded: 200 });
     expect(run).toHaveLength(200);
     await redis.config('SET', 'maxmemory', '0');
     await queue.enqueue('t', 'refused', { id: 'refused' });
-    await until(async () => (await queue.get('refused'))?.state === 'succeeded');
+    await reached(queue, 'refused', 'succeeded');
   });
 
   test('has no memory left: each call that stores tasks says so, also the first one of a process', async () => {
-    const single = await server();
-    const redis = connectTo(single);
+    const { single, redis } = await newScene();
     await redis.config('SET', 'maxmemory', '1');
     const flow = { name: 't', payload: 1, children: [{ name: 't', payload: 1 }] };
     // Each on a client that has not had to do with the queue.
@@ -430,9 +407,7 @@ describe('an operator who', () => {
   });
 
   test('has no memory left: progress and lines of handlers are kept, and fail nobody', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { redis, queue } = await newScene();
     const { id } = await queue.enqueue('t', 1, { attempts: 1 });
     await redis.config('SET', 'maxmemory', '1');
     const t = async (_: unknown, context: TaskContext): Promise<void> => {
@@ -453,19 +428,9 @@ describe('a connection that comes back', () => {
   heldRechecks();
 
   test('lets the worker take up what came meanwhile', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const { onError } = collector();
+    const { redis, queue, onError, proxy } = await newProxied();
     const run: unknown[] = [];
-    const worker = new Worker<Tasks>(
-      connectTo(proxy),
-      ['q'],
-      { t: (payload) => void run.push(payload) },
-      { prefix, leaseMs: LEASE_MS, onError },
-    );
-    await worker.start();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    await launch(connectTo(proxy), 'q', { t: (payload) => void run.push(payload) }, { prefix, onError });
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     proxy.refuse();
     await queue.enqueue('t', 1);
@@ -473,6 +438,5 @@ describe('a connection that comes back', () => {
     // The subscription is made whole, and says so.
     await until(() => run.length > 0);
     expect(run).toEqual([1]);
-    await worker.stop();
   });
 });

@@ -4,21 +4,20 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { collector, connectTo, keys, prefix, queueOn, server } from '../fixture/faults.js';
+import { keys, newScene, prefix } from '../fixture/faults.js';
+import { countsOf } from '../fixture/bench.js';
 import { heldRechecks } from '../fixture/paused-timers.js';
 import { launch } from '../fixture/launch.js';
 import { kill, startProcess } from '../fixture/processes.js';
 import { encodeTaskId } from '../../src/task/task-id.js';
-import { until } from '../fixture/until.js';
+import { counted, reached, until } from '../fixture/until.js';
 
 describe('a worker that is killed', () => {
   describe('beside one that nobody wakes', () => {
     heldRechecks();
 
     test('leaves what it held to that one at the end of the lease', async () => {
-      const single = await server();
-      const redis = connectTo(single);
-      const queue = queueOn(redis);
+      const { single, redis, queue } = await newScene();
       const { child, reports } = startProcess(single.url, 'q', { prefix, leaseMs: 2_000, concurrency: 30 });
       const ids = await queue.enqueueMany(
         Array.from({ length: 30 }, () => ({ name: 'wait', payload: 60_000, options: { attempts: 50 } })),
@@ -31,17 +30,14 @@ describe('a worker that is killed', () => {
       await kill(child);
       // It has set a timer for the leases of others, and looks again when renewals have moved their ends.
       await until(() => run.length === 30);
-      await until(async () => (await queue.counts()).succeeded === 30);
+      await counted(queue, { succeeded: 30 });
       expect((await queue.get(ids[0]!.id))!.finishedAt).toBeGreaterThanOrEqual(leaseUntil);
       expect(Math.min(...run)).toBeGreaterThan(1);
     });
   });
 
   test('another one takes over the time that it kept', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
-    const { onError } = collector();
+    const { single, redis, queue, onError } = await newScene();
     const { child } = startProcess(single.url, 'q', { prefix, leaseMs: 1_000 });
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const { id } = await queue.enqueue('wait', 0, { delayMs: 60_000 });
@@ -57,9 +53,7 @@ describe('a worker that is killed', () => {
   });
 
   test('a task that kills every worker ends among the dead', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { single, redis, queue } = await newScene();
     const { id } = await queue.enqueue('crash', 1, { attempts: 2 });
     const begun: unknown[] = [];
     for (let n = 0; n < 2; n += 1) {
@@ -70,7 +64,7 @@ describe('a worker that is killed', () => {
       await redis.zadd(keys.of.active, 'XX', 1, encodeTaskId(id));
     }
     startProcess(single.url, 'q', { prefix });
-    await until(async () => (await queue.get(id))?.state === 'dead');
+    await reached(queue, id, 'dead');
     expect(begun).toEqual([
       ['begin', 1],
       ['begin', 2],
@@ -82,16 +76,14 @@ describe('a worker that is killed', () => {
   });
 
   test('a handler that blocks the event loop for longer than the lease cannot complete', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { single, redis, queue } = await newScene();
     const { reports } = startProcess(single.url, 'q', { prefix, leaseMs: 1_000 });
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const file = join(tmpdir(), `mortise-${randomUUID()}`);
     const { id } = await queue.enqueue('block', file);
     await until(() => reports.length === 1);
     await launch(redis, 'q', { block: () => 'done in time' }, { prefix });
-    await until(async () => (await queue.get(id))?.state === 'succeeded');
+    await reached(queue, id, 'succeeded');
     writeFileSync(file, 'go on');
     await until(() => reports.length === 2);
     rmSync(file);
@@ -100,9 +92,7 @@ describe('a worker that is killed', () => {
   });
 
   test('three processes that are killed amid 10,000 tasks: none is lost', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { single, redis, queue } = await newScene();
     const [rounds, batch] = [5, 2_000];
     const total = rounds * batch;
     const options = { prefix, leaseMs: 1_000, concurrency: 100, keepSucceeded: total, isQuiet: true };
@@ -125,19 +115,10 @@ describe('a worker that is killed', () => {
       reports.push(processes[round % 3]!.reports);
       ids.push(...(await enqueued).map(({ id }) => id));
     }
-    await until(async () => (await queue.counts()).succeeded === total);
+    await counted(queue, { succeeded: total });
     const runs = await redis.hgetall(`${prefix}:runs`);
     expect(new Set(Object.keys(runs))).toEqual(new Set(ids));
-    expect(await queue.counts()).toEqual({
-      scheduled: 0,
-      ready: 0,
-      active: 0,
-      retrying: 0,
-      succeeded: total,
-      dead: 0,
-      cancelled: 0,
-      waiting: 0,
-    });
+    expect(await queue.counts()).toEqual(countsOf({ succeeded: total }));
     // A busy machine may hold up a process for longer than its leases.
     const codes = new Set(reports.flat().map(({ code }) => code));
     codes.delete('ERR_LEASE_LOST');

@@ -1,41 +1,24 @@
 import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue, RetryLater, Worker } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
-import { QueueKeys } from '../../src/keys.js';
 import { connect, freshPrefix, gate } from '@mortise/test-kit';
-import { heldRechecks, heldRenewals } from '../fixture/paused-timers.js';
+import { heldRechecks } from '../fixture/paused-timers.js';
 import { launch } from '../fixture/launch.js';
 import { serverNow } from '../fixture/set-due.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(): { queue: Queue<Tasks>; prefix: string } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix }), prefix };
-}
-
-async function stateOf(queue: Queue<Tasks>, id: string): Promise<string | undefined> {
-  return (await queue.get(id))?.state;
-}
+import { watched } from '../fixture/commands-of.js';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { counted, reached, until } from '../fixture/until.js';
 
 describe('handlers', () => {
   test('are given the payload and what belongs to the task', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const seen: unknown[] = [];
-    await launch(
-      redis,
-      'q',
-      {
-        t: (payload, { id, queue: name, name: task, attempt, attempts, headers, signal }) => {
-          seen.push(payload, { id, name, task, attempt, attempts, headers, isAborted: signal.aborted });
-        },
+    await work({
+      t: (payload, { id, queue: name, name: task, attempt, attempts, headers, signal }) => {
+        seen.push(payload, { id, name, task, attempt, attempts, headers, isAborted: signal.aborted });
       },
-      { prefix },
-    );
+    });
     const payload = { text: '🙂\0', list: [1.5, null], when: new Date(0) };
     await queue.enqueue('t', payload, { id: 'a', attempts: 3, headers: { trace: '1' } });
     await until(() => seen.length > 0);
@@ -46,26 +29,23 @@ describe('handlers', () => {
   });
 
   test('results are kept as JSON; nothing is kept of undefined', async () => {
-    const { queue, prefix } = newQueue();
-    await launch(redis, 'q', { t: (payload) => payload.result, nothing: () => undefined }, { prefix });
+    const { queue, work } = newQueue();
+    await work({ t: (payload) => payload.result, nothing: () => undefined });
     for (const [id, result] of Object.entries({ a: { x: 'é' }, b: null, c: 0, d: '', e: false, f: [] })) {
       await queue.enqueue('t', { result }, { id });
-      await until(async () => (await stateOf(queue, id)) === 'succeeded');
+      await reached(queue, id, 'succeeded');
       expect((await queue.get(id))!.result).toEqual(result);
     }
     await queue.enqueue('nothing', 1, { id: 'g' });
-    await until(async () => (await stateOf(queue, 'g')) === 'succeeded');
-    expect(await queue.get('g')).not.toHaveProperty('result');
+    expect(await reached(queue, 'g', 'succeeded')).not.toHaveProperty('result');
   });
 
   test('a result that cannot be kept is reported; the task has succeeded', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const cycle: { self?: object } = {};
     cycle.self = cycle;
     const errors: unknown[] = [];
-    await launch(
-      redis,
-      'q',
+    await work(
       {
         bigint: () => 1n,
         cycle: () => cycle,
@@ -76,10 +56,10 @@ describe('handlers', () => {
           },
         }),
       },
-      { prefix, onError: (error) => errors.push(error) },
+      { onError: (error) => errors.push(error) },
     );
     for (const name of ['bigint', 'cycle', 'large', 'hostile']) await queue.enqueue(name, 1, { id: name });
-    await until(async () => (await queue.counts()).succeeded === 4);
+    await counted(queue, { succeeded: 4 });
     expect(errors).toHaveLength(4);
     for (const name of ['bigint', 'cycle', 'large', 'hostile']) {
       expect(errors).toContainEqual(
@@ -91,16 +71,11 @@ describe('handlers', () => {
   });
 
   test('a name without a handler is dead-lettered and reported, whatever Object has of that name', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const errors: unknown[] = [];
     const run: string[] = [];
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '{}', 'a\nb', '🙂', 'T'];
-    await launch(
-      redis,
-      'q',
-      { t: (payload) => run.push(payload) },
-      { prefix, onError: (error) => errors.push(error) },
-    );
+    await work({ t: (payload) => run.push(payload) }, { onError: (error) => errors.push(error) });
     await queue.enqueueMany(
       names.map((name, index) => ({ name, payload: 1, options: { id: String(index) } })),
     );
@@ -119,11 +94,11 @@ describe('handlers', () => {
   });
 
   test('handlers of such names are found', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const run: string[] = [];
     const handlers: Tasks = { constructor: () => run.push('constructor'), '🙂': () => run.push('🙂') };
     Object.defineProperty(handlers, '__proto__', { value: () => run.push('__proto__'), enumerable: true });
-    await launch(redis, 'q', handlers, { prefix });
+    await work(handlers);
     for (const name of ['__proto__', 'constructor', '🙂']) await queue.enqueue(name, 1);
     await until(() => run.length === 3);
     expect(run.toSorted()).toEqual(['__proto__', 'constructor', '🙂']);
@@ -132,12 +107,12 @@ describe('handlers', () => {
 
 describe('failures', () => {
   test('a failing task is tried again after its backoff, then is dead with its last error', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const fail = (_: unknown, { attempt }: TaskContext): never => {
       throw new Error(`no ${attempt}`);
     };
     const delayMs = 600_000;
-    await launch(redis, 'q', { t: fail }, { prefix, backoff: { delayMs, jitter: 0 } });
+    await work({ t: fail }, { backoff: { delayMs, jitter: 0 } });
     let before = await serverNow(redis);
     const { id } = await queue.enqueue('t', 1, { attempts: 3 });
     for (const attempt of [1, 2]) {
@@ -151,44 +126,43 @@ describe('failures', () => {
       before = await serverNow(redis);
       await queue.promote(id);
     }
-    await until(async () => (await stateOf(queue, id)) === 'dead');
-    expect(await queue.get(id)).toMatchObject({ attempt: 3, error: expect.stringMatching(/^Error: no 3\n/) });
+    expect(await reached(queue, id, 'dead')).toMatchObject({
+      attempt: 3,
+      error: expect.stringMatching(/^Error: no 3\n/),
+    });
   });
 
   test('a failing task runs again by itself when its time has come', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const at: number[] = [];
     const t = (): void => {
       at.push(performance.now());
       if (at.length < 2) throw new Error('again');
     };
-    await launch(redis, 'q', { t }, { prefix, backoff: { delayMs: 50, jitter: 0 } });
+    await work({ t }, { backoff: { delayMs: 50, jitter: 0 } });
     await queue.enqueue('t', 1);
-    await until(async () => (await queue.counts()).succeeded === 1);
+    await counted(queue, { succeeded: 1 });
     expect(at[1]! - at[0]!).toBeGreaterThan(45);
   });
 
   test('a backoff of the task goes before that of the worker', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     let attempts = 0;
-    await launch(
-      redis,
-      'q',
+    await work(
       {
         t: () => {
           attempts += 1;
           if (attempts < 4) throw new Error('not yet');
         },
       },
-      { prefix, backoff: { delayMs: 60_000 } },
+      { backoff: { delayMs: 60_000 } },
     );
     const { id } = await queue.enqueue('t', 1, { backoff: { type: 'fixed', delayMs: 0 } });
-    await until(async () => (await stateOf(queue, id)) === 'succeeded');
-    expect(await queue.get(id)).toMatchObject({ attempt: 4 });
+    expect(await reached(queue, id, 'succeeded')).toMatchObject({ attempt: 4 });
   });
 
   test('retries and scheduled tasks run in the order in which they fall due', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, keys } = newQueue();
     const run: string[] = [];
     const handlers = {
       t: (payload: string, { attempt }: TaskContext) => {
@@ -203,7 +177,7 @@ describe('failures', () => {
     } as const;
     const first = await launch(redis, 'q', handlers, options);
     const { id } = await queue.enqueue('t', 'retried');
-    await until(async () => (await stateOf(queue, id)) === 'retrying');
+    await reached(queue, id, 'retrying');
     await first.stop();
     const { runAt = 0 } = (await queue.get(id))!;
     await queue.enqueueMany([
@@ -212,11 +186,7 @@ describe('failures', () => {
       { name: 't', payload: 'ready' },
     ]);
     expect(await queue.counts()).toMatchObject({ ready: 1, scheduled: 2, retrying: 1 });
-    const [, scheduled, retrying] = new QueueKeys('q', prefix).priorityKeys(3).slice(3) as [
-      string,
-      string,
-      string,
-    ];
+    const [, scheduled, retrying] = keys.priorityKeys(3).slice(3) as [string, string, string];
     for (const key of [scheduled, retrying]) {
       for (const stored of await redis.zrangeBuffer(key, '0', '-1'))
         await redis.zincrby(key, -90_000, stored);
@@ -227,49 +197,43 @@ describe('failures', () => {
   });
 
   test('Discard ends a task at once', async () => {
-    const { queue, prefix } = newQueue();
-    await launch(redis, 'q', { t: async () => Promise.reject(new Discard('no use')) }, { prefix });
+    const { queue, work } = newQueue();
+    await work({ t: async () => Promise.reject(new Discard('no use')) });
     const { id } = await queue.enqueue('t', 1);
-    await until(async () => (await stateOf(queue, id)) === 'dead');
-    expect(await queue.get(id)).toMatchObject({
+    expect(await reached(queue, id, 'dead')).toMatchObject({
       attempt: 1,
       error: expect.stringMatching(/^Discard: no use/),
     });
   });
 
   test('RetryLater does not count as an attempt', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const attempts: number[] = [];
-    await launch(
-      redis,
-      'q',
-      {
-        t: (_, { attempt }) => {
-          attempts.push(attempt);
-          if (attempts.length < 4) throw new RetryLater({ delayMs: 1 });
-        },
+    await work({
+      t: (_, { attempt }) => {
+        attempts.push(attempt);
+        if (attempts.length < 4) throw new RetryLater({ delayMs: 1 });
       },
-      { prefix },
-    );
+    });
     const { id } = await queue.enqueue('t', 1, { attempts: 1 });
-    await until(async () => (await stateOf(queue, id)) === 'succeeded');
+    await reached(queue, id, 'succeeded');
     expect(attempts).toEqual([1, 1, 1, 1]);
     expect(await queue.get(id)).toMatchObject({ attempt: 1 });
   });
 
   test('a RetryLater that cannot be is a failure like any other', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const later = (): never => {
       throw new RetryLater({ delayMs: Number.NaN });
     };
-    await launch(redis, 'q', { t: later }, { prefix });
+    await work({ t: later });
     const { id } = await queue.enqueue('t', 1, { attempts: 1 });
-    await until(async () => (await stateOf(queue, id)) === 'dead');
+    await reached(queue, id, 'dead');
     expect((await queue.get(id))!.error).toMatch(/^RangeError: delayMs must be/);
   });
 
   test('the worker goes on after any thrown value', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const bad = (): never => {
       throw new Error('never');
     };
@@ -291,29 +255,26 @@ describe('failures', () => {
         },
       ]),
     );
-    await launch(redis, 'q', { ...handlers, fine: () => 'fine' }, { prefix, concurrency: 2 });
+    await work({ ...handlers, fine: () => 'fine' }, { concurrency: 2 });
     for (const name of Object.keys(thrown)) await queue.enqueue(name, 1, { id: name, attempts: 1 });
     await queue.enqueue('fine', 1, { id: 'fine' });
-    await until(async () => (await queue.counts()).dead === 8 && (await queue.counts()).succeeded === 1);
+    await counted(queue, { dead: 8, succeeded: 1 });
     expect((await queue.get('undefined'))!.error).toBe('undefined');
     expect((await queue.get('proxy'))!.error).toBe('an error that cannot be shown (object)');
     expect((await queue.get('long'))!.error).toHaveLength(2_001);
   });
 
   test('a record that cannot be read is dead-lettered and reported', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, keys, work } = newQueue();
     const errors: unknown[] = [];
     const { id } = await queue.enqueue('t', 1);
     await queue.enqueue('t', 2);
-    const keys = new QueueKeys('q', prefix);
     const [stored] = await redis.lrangeBuffer(keys.priorityKeys(3)[3]!, 0, 0);
     await redis.hset(keys.of.tasks, stored!, Buffer.from('\x01\0\x05 not a record'));
     const run: unknown[] = [];
-    await launch(
-      redis,
-      'q',
+    await work(
       { t: (payload) => run.push(payload) },
-      { prefix, concurrency: 1, onError: (error) => errors.push(error) },
+      { concurrency: 1, onError: (error) => errors.push(error) },
     );
     await until(async () => run.length === 1 && (await queue.counts()).dead === 1);
     expect(run).toEqual([2]);
@@ -322,28 +283,25 @@ describe('failures', () => {
   });
 
   test('a payload that is no JSON is a failure', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, keys, work } = newQueue();
     const { id } = await queue.enqueue('t', 'abcdef', { attempts: 1 });
-    const keys = new QueueKeys('q', prefix);
     const [stored] = await redis.lrangeBuffer(keys.priorityKeys(3)[3]!, 0, 0);
     const record = await redis.hgetBuffer(keys.of.tasks, stored!);
     await redis.hset(keys.of.tasks, stored!, record!.subarray(0, -1));
-    await launch(redis, 'q', { t: () => undefined }, { prefix });
-    await until(async () => (await queue.counts()).dead === 1);
+    await work({ t: () => undefined });
+    await counted(queue, { dead: 1 });
     await expect(queue.get(id)).rejects.toThrow(SyntaxError);
   });
 });
 
 describe('concurrency', () => {
   test('is never exceeded, and used in full', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     let active = 0;
     let most = 0;
     let done = 0;
     const isFull = gate();
-    await launch(
-      redis,
-      'q',
+    await work(
       {
         t: async (payload) => {
           active += 1;
@@ -356,7 +314,7 @@ describe('concurrency', () => {
           if (payload % 7 === 0) throw new RetryLater({ delayMs: 60_000 });
         },
       },
-      { prefix, concurrency: 17 },
+      { concurrency: 17 },
     );
     await queue.enqueueMany(Array.from({ length: 1_000 }, (_, payload) => ({ name: 't', payload })));
     await until(() => done === 1_000);
@@ -364,7 +322,7 @@ describe('concurrency', () => {
   });
 
   test('two workers share a queue, and no task runs twice', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const run = new Map<string, number[]>();
     for (const name of ['one', 'two']) {
       run.set(name, []);
@@ -372,10 +330,10 @@ describe('concurrency', () => {
         run.get(name)!.push(payload);
         await new Promise(setImmediate);
       };
-      await launch(redis, 'q', { t }, { prefix, concurrency: 5 });
+      await work({ t }, { concurrency: 5 });
     }
     await queue.enqueueMany(Array.from({ length: 500 }, (_, payload) => ({ name: 't', payload })));
-    await until(async () => (await queue.counts()).succeeded === 500);
+    await counted(queue, { succeeded: 500 });
     const all = [...run.values()].flat();
     expect(all.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 500 }, (_, index) => index));
     expect(Math.min(...[...run.values()].map(({ length }) => length))).toBeGreaterThan(0);
@@ -409,8 +367,8 @@ describe('retention', () => {
   const rechecks = heldRechecks();
 
   test('succeeded tasks are kept up to a count', async () => {
-    const { queue, prefix } = newQueue();
-    await launch(redis, 'q', { t: (payload) => payload }, { prefix, keepSucceeded: 10 });
+    const { queue, keys, work } = newQueue();
+    await work({ t: (payload) => payload }, { keepSucceeded: 10 });
     const enqueued = await queue.enqueueMany(
       Array.from({ length: 300 }, (_, payload) => ({ name: 't', payload })),
     );
@@ -420,15 +378,14 @@ describe('retention', () => {
     });
     expect((await queue.counts()).succeeded).toBe(10);
     expect(await queue.get(enqueued[0]!.id)).toBeNull();
-    const keys = new QueueKeys('q', prefix);
     expect([await redis.hlen(keys.of.tasks), await redis.hlen(keys.of.attempts)]).toEqual([10, 10]);
   });
 
   test.each([{ keepSucceeded: 0 }, { keepSucceededMs: 0 }])(
     '%j keeps none, and leaves nothing',
     async (keep) => {
-      const { queue, prefix } = newQueue();
-      const worker = await launch(redis, 'q', { t: (payload) => payload }, { prefix, ...keep });
+      const { queue, prefix, work } = newQueue();
+      const worker = await work({ t: (payload) => payload }, keep);
       const { id } = await queue.enqueue('t', 1, { id: 'a' });
       await until(async () => (await queue.get(id)) === null);
       expect(await queue.enqueue('t', 1, { id: 'a' })).toMatchObject({ isDuplicate: false });
@@ -439,205 +396,53 @@ describe('retention', () => {
   );
 
   test('and up to an age, also when nothing more succeeds', async () => {
-    const { queue, prefix } = newQueue();
-    await launch(
-      redis,
-      'q',
+    const { queue, keys, work } = newQueue();
+    await work(
       {
         t: () => 1,
         later: () => {
           throw new RetryLater({ delayMs: 60_000 });
         },
       },
-      { prefix, keepSucceededMs: 3_600_000 },
+      { keepSucceededMs: 3_600_000 },
     );
-    const { of } = new QueueKeys('q', prefix);
     await queue.enqueueMany([1, 2, 3, 4].map((payload) => ({ name: 't', payload })));
-    await until(async () => (await queue.counts()).succeeded === 4);
+    await counted(queue, { succeeded: 4 });
     // As if they had succeeded an hour ago, and the last one a minute later.
     const now = await serverNow(redis);
-    for (const [index, stored] of (await redis.lrangeBuffer(of.succeeded, 0, -1)).entries()) {
-      const ended = (await redis.hgetBuffer(of.attempts, stored))!;
+    for (const [index, stored] of (await redis.lrangeBuffer(keys.of.succeeded, 0, -1)).entries()) {
+      const ended = (await redis.hgetBuffer(keys.of.attempts, stored))!;
       ended.writeDoubleBE(now - (index < 3 ? 3_600_001 : 3_540_000), 1);
-      await redis.hset(of.attempts, stored, ended);
+      await redis.hset(keys.of.attempts, stored, ended);
     }
     await queue.enqueue('later', 1);
     // Not every call looks for what is too old.
     await until(async () => rechecks.fire() >= 0 && (await queue.counts()).succeeded === 1);
-    expect(await redis.hlen(of.tasks)).toBe(2);
+    expect(await redis.hlen(keys.of.tasks)).toBe(2);
   });
 
   test('an id is remembered as long as its task is retained', async () => {
-    const { queue, prefix } = newQueue();
-    await launch(redis, 'q', { t: () => 1 }, { prefix });
+    const { queue, work } = newQueue();
+    await work({ t: () => 1 });
     await queue.enqueue('t', 1, { id: 'a' });
-    await until(async () => (await stateOf(queue, 'a')) === 'succeeded');
+    await reached(queue, 'a', 'succeeded');
     expect(await queue.enqueue('t', 1, { id: 'a' })).toEqual({ id: 'a', isDuplicate: true });
     expect(await queue.get('a')).toMatchObject({ state: 'succeeded', payload: 1 });
   });
 
   test('dead tasks are kept up to a count; the oldest go', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, keys, work } = newQueue();
     const die = (): never => {
       throw new Discard('no');
     };
-    await launch(redis, 'q', { die }, { prefix, concurrency: 1, keepDead: 5 });
+    await work({ die }, { concurrency: 1, keepDead: 5 });
     const enqueued = await queue.enqueueMany(
       Array.from({ length: 40 }, (_, payload) => ({ name: 'die', payload })),
     );
-    await until(async () => (await stateOf(queue, enqueued[39]!.id)) === 'dead');
+    await reached(queue, enqueued[39]!.id, 'dead');
     expect((await queue.counts()).dead).toBe(5);
-    expect(await redis.hlen(new QueueKeys('q', prefix).of.tasks)).toBe(5);
+    expect(await redis.hlen(keys.of.tasks)).toBe(5);
     expect(await queue.get(enqueued[0]!.id)).toBeNull();
-  });
-});
-
-describe('the lease', () => {
-  const renewals = heldRenewals();
-
-  test('is renewed while the handler runs', async () => {
-    const { queue, prefix } = newQueue();
-    const door = gate();
-    await launch(redis, 'q', { t: () => door.passed }, { prefix });
-    const { id } = await queue.enqueue('t', 1);
-    await until(async () => (await stateOf(queue, id)) === 'active');
-    const leaseUntil = async (): Promise<number> => (await queue.get(id))!.leaseUntil!;
-    for (let round = 0; round < 3; round += 1) {
-      const before = await leaseUntil();
-      // The timer is set again when the answer has come. In the same ms, a renewal changes nothing.
-      await until(async () => renewals.fire() >= 0 && (await leaseUntil()) > before);
-    }
-    door.open();
-    await until(async () => (await stateOf(queue, id)) === 'succeeded');
-    expect(await queue.get(id)).toMatchObject({ attempt: 1 });
-  });
-
-  test('renew prolongs it at once, and rejects when the attempt is over', async () => {
-    const { queue, prefix } = newQueue();
-    const door = gate();
-    const contexts: TaskContext[] = [];
-    const t = async (_: unknown, context: TaskContext): Promise<void> => {
-      contexts.push(context);
-      await door.passed;
-    };
-    await launch(redis, 'q', { t }, { prefix });
-    const { id } = await queue.enqueue('t', 1);
-    await until(() => contexts.length === 1);
-    const { leaseUntil = 0 } = (await queue.get(id))!;
-    // The lease is the server's time and a constant, so that another ms has to come.
-    await until(async () => {
-      await Promise.all(Array.from({ length: 3 }, () => contexts[0]!.renew()));
-      return (await queue.get(id))!.leaseUntil! > leaseUntil;
-    });
-    door.open();
-    await until(async () => (await stateOf(queue, id)) === 'succeeded');
-    await expect(contexts[0]!.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', taskId: id });
-  });
-
-  test('taken away, the attempt is aborted at the next renewal, and its completion does not count', async () => {
-    const { queue, prefix } = newQueue();
-    const errors: unknown[] = [];
-    const reasons: unknown[] = [];
-    await launch(
-      redis,
-      'q',
-      {
-        t: async (_, { signal }) => {
-          await new Promise((resolve) => signal.addEventListener('abort', resolve));
-          reasons.push(signal.reason);
-          return 'too late';
-        },
-      },
-      { prefix, concurrency: 1, onError: (error) => errors.push(error) },
-    );
-    const { id } = await queue.enqueue('t', 1);
-    await until(async () => (await stateOf(queue, id)) === 'active');
-    const { attempts, active } = new QueueKeys('q', prefix).of;
-    await redis.del(attempts, active);
-    expect(reasons).toEqual([]);
-    await until(() => renewals.fire() > 0 || reasons.length > 0);
-    await until(() => reasons.length === 1);
-    expect(reasons).toEqual([expect.objectContaining({ code: 'ERR_LEASE_LOST', queue: 'q', taskId: id })]);
-    expect(errors).toEqual(reasons);
-    const other = await queue.enqueue('t', 2);
-    await until(async () => (await stateOf(queue, other.id)) === 'active');
-    expect(await queue.get(id)).not.toHaveProperty('result');
-  });
-
-  test('a completion that is refused is reported', async () => {
-    const { queue, prefix } = newQueue();
-    const errors: unknown[] = [];
-    const { active, attempts } = new QueueKeys('q', prefix).of;
-    await launch(
-      redis,
-      'q',
-      { t: () => redis.del(active, attempts) },
-      { prefix, onError: (error) => errors.push(error) },
-    );
-    const { id } = await queue.enqueue('t', 1);
-    await until(() => errors.length === 1);
-    expect(errors).toEqual([expect.objectContaining({ code: 'ERR_LEASE_LOST', taskId: id })]);
-  });
-
-  test('an id that is used again has other tokens: a late completion of its former life does not count', async () => {
-    const { queue, prefix } = newQueue();
-    const errors: unknown[] = [];
-    const doors = [gate(), gate(), gate()];
-    const contexts: TaskContext[] = [];
-    const t = async (_: unknown, context: TaskContext): Promise<string> => {
-      const run = contexts.push(context);
-      await doors[run - 1]!.passed;
-      return `run ${run}`;
-    };
-    await launch(redis, 'q', { t }, { prefix, onError: (error) => errors.push(error) });
-    const { attempts, active, tasks } = new QueueKeys('q', prefix).of;
-    for (let run = 1; run <= 3; run += 1) {
-      await redis.del(attempts, active, tasks);
-      await queue.enqueue('t', run, { id: 'a' });
-      await until(() => contexts.length === run);
-    }
-    await expect(contexts[1]!.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', taskId: 'a' });
-    expect(contexts[1]!.signal.reason).toMatchObject({ code: 'ERR_LEASE_LOST' });
-    await contexts[2]!.renew();
-    doors[0]!.open();
-    await until(() => errors.length === 2);
-    expect(errors).toEqual(Array(2).fill(expect.objectContaining({ code: 'ERR_LEASE_LOST', taskId: 'a' })));
-    expect(await stateOf(queue, 'a')).toBe('active');
-    doors[2]!.open();
-    await until(async () => (await stateOf(queue, 'a')) === 'succeeded');
-    expect(await queue.get('a')).toMatchObject({ result: 'run 3' });
-  });
-
-  test('ended, the task runs again ahead of ready ones, or is dead after its last attempt', async () => {
-    const { queue, prefix } = newQueue();
-    const { active } = new QueueKeys('q', prefix).of;
-    const never = new Promise<never>(() => undefined);
-    const own = connect();
-    await launch(own, 'q', { t: () => never }, { prefix, concurrency: 2, onError: () => undefined });
-    await queue.enqueue('t', 'last', { id: 'last', attempts: 1 });
-    await queue.enqueue('t', 'again', { id: 'again' });
-    await until(async () => (await queue.counts()).active === 2);
-    await queue.enqueue('t', 'ready');
-    // It renews no lease any more.
-    own.disconnect();
-    for (const stored of await redis.zrangeBuffer(active, 0, '-1')) await redis.zadd(active, '1', stored);
-    const run: [string, number][] = [];
-    await launch(
-      redis,
-      'q',
-      { t: (payload, { attempt }) => run.push([payload, attempt]) },
-      { prefix, concurrency: 1 },
-    );
-    await until(() => run.length === 2);
-    expect(run).toEqual([
-      ['again', 2],
-      ['ready', 1],
-    ]);
-    expect(await queue.get('last')).toMatchObject({
-      state: 'dead',
-      attempt: 1,
-      error: 'the lease ended: the worker died or lost its connection',
-    });
   });
 });
 
@@ -645,14 +450,14 @@ describe('stop', () => {
   heldRechecks();
 
   test('waits for what runs, and takes nothing more', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const door = gate();
     const run: unknown[] = [];
     const t = async (payload: unknown): Promise<void> => {
       run.push(payload);
       await door.passed;
     };
-    const worker = await launch(redis, 'q', { t }, { prefix, concurrency: 1 });
+    const worker = await work({ t }, { concurrency: 1 });
     await queue.enqueueMany([1, 2].map((payload) => ({ name: 't', payload })));
     await until(() => run.length === 1);
     const stopped = worker.stop();
@@ -663,18 +468,18 @@ describe('stop', () => {
   });
 
   test('gives back what is not finished: another worker has it at once, and the attempt does not count', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const reasons: unknown[] = [];
     const never = new Promise<never>(() => undefined);
     const t = (_: unknown, { signal }: TaskContext): Promise<never> => {
       signal.addEventListener('abort', () => reasons.push(signal.reason));
       return never;
     };
-    const worker = await launch(redis, 'q', { t }, { prefix, concurrency: 20 });
+    const worker = await work({ t }, { concurrency: 20 });
     await queue.enqueueMany(Array.from({ length: 20 }, (_, payload) => ({ name: 't', payload })));
-    await until(async () => (await queue.counts()).active === 20);
+    await counted(queue, { active: 20 });
     const run: [number, number][] = [];
-    await launch(redis, 'q', { t: (payload, { attempt }) => run.push([payload, attempt]) }, { prefix });
+    await work({ t: (payload, { attempt }) => run.push([payload, attempt]) });
     await worker.stop({ graceMs: 20 });
     await until(() => run.length === 20);
     expect(run.every(([, attempt]) => attempt === 1)).toBe(true);
@@ -683,7 +488,7 @@ describe('stop', () => {
   });
 
   test('a handler that ends after it was given back changes nothing', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const door = gate();
     let context: TaskContext | undefined;
     const t = async (_: unknown, given: TaskContext): Promise<string> => {
@@ -691,7 +496,7 @@ describe('stop', () => {
       await door.passed;
       return 'too late';
     };
-    const worker = await launch(redis, 'q', { t }, { prefix });
+    const worker = await work({ t });
     const { id } = await queue.enqueue('t', 1);
     await until(() => context !== undefined);
     await worker.stop({ graceMs: 0 });
@@ -702,12 +507,12 @@ describe('stop', () => {
   });
 
   test('a stopped worker can be started again, also while it stops', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const run: unknown[] = [];
-    const worker = await launch(redis, 'q', { t: (payload) => run.push(payload) }, { prefix });
+    const worker = await work({ t: (payload) => run.push(payload) });
     for (let round = 1; round <= 3; round += 1) {
       await queue.enqueue('t', round);
-      await until(async () => (await queue.counts()).succeeded === round);
+      await counted(queue, { succeeded: round });
       const stopped = worker.stop();
       expect(worker.isRunning).toBe(false);
       if (round === 2) await stopped;
@@ -718,37 +523,25 @@ describe('stop', () => {
   });
 
   test('during its first subscription leaves nothing that the next start meets', async () => {
-    const prefix = freshPrefix();
-    const client = connect();
-    const errors: unknown[] = [];
+    const { queue, prefix, keys } = newQueue();
     const attempts: number[] = [];
     const t = (_: unknown, { attempt }: TaskContext): void => void attempts.push(attempt);
-    const worker = new Worker<Tasks>(
-      client,
-      ['q'],
-      { t },
-      { prefix, onError: (error) => errors.push(error) },
-    );
-    await worker.start();
+    const worker = await launch(connect(), 'q', { t }, { prefix });
     await worker.stop();
     await worker.start();
-    const queue = new Queue<Tasks>(redis, 'q', { prefix });
-    await until(async () => (await redis.zcard(new QueueKeys('q', prefix).of.idle)) === 1);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     await queue.enqueue('t', 1);
     await until(() => attempts.length === 1);
-    await worker.stop();
-    expect([attempts, errors]).toEqual([[1], []]);
+    expect(attempts).toEqual([1]);
   });
 
   test('cancels a start that waits for the end of another stop', async () => {
-    const prefix = freshPrefix();
-    const worker = new Worker<Tasks>(redis, ['q'], { t: () => undefined }, { prefix });
-    await worker.start();
+    const { work } = newQueue();
+    const worker = await work({ t: () => undefined });
     await Promise.all([worker.stop(), worker.start(), worker.stop()]);
     expect(worker.isRunning).toBe(false);
     await Promise.all([worker.stop(), worker.start(), worker.stop(), worker.start()]);
     expect(worker.isRunning).toBe(true);
-    await worker.stop();
   });
 
   test('is idempotent and legal before start', async () => {
@@ -761,20 +554,20 @@ describe('stop', () => {
   });
 
   test('start is idempotent', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const run: unknown[] = [];
-    const worker = await launch(redis, 'q', { t: (payload) => run.push(payload) }, { prefix });
+    const worker = await work({ t: (payload) => run.push(payload) });
     await worker.start();
     await queue.enqueue('t', 1);
-    await until(async () => (await queue.counts()).succeeded === 1);
+    await counted(queue, { succeeded: 1 });
     expect(run).toEqual([1]);
   });
 
   test('leaves nothing behind but the queue', async () => {
-    const { queue, prefix } = newQueue();
-    const worker = await launch(redis, 'q', { t: () => 1 }, { prefix });
+    const { queue, prefix, work } = newQueue();
+    const worker = await work({ t: () => 1 });
     await queue.enqueue('t', 1);
-    await until(async () => (await queue.counts()).succeeded === 1);
+    await counted(queue, { succeeded: 1 });
     await worker.stop();
     const keys = await redis.keys(`${prefix}:queues:{q}*`);
     expect(keys.map((key) => key.slice(prefix.length + '{q}:queues::'.length)).toSorted()).toEqual([
@@ -783,5 +576,75 @@ describe('stop', () => {
       'succeeded',
       'tasks',
     ]);
+  });
+});
+
+describe('pause and resume', () => {
+  test('a paused worker takes nothing; what runs goes on', async () => {
+    const { queue, keys, work } = newQueue();
+    const door = gate();
+    const run: number[] = [];
+    const t = async (payload: number): Promise<void> => {
+      run.push(payload);
+      await door.passed;
+    };
+    const worker = await work({ t });
+    expect([worker.isRunning, worker.isPaused, worker.running]).toEqual([true, false, 0]);
+    await queue.enqueue('t', 1);
+    await until(() => run.length === 1);
+    worker.pause();
+    worker.pause();
+    expect([worker.isRunning, worker.isPaused, worker.running]).toEqual([true, true, 1]);
+    await until(async () => (await redis.exists(keys.of.idle)) === 0);
+    await queue.enqueue('t', 2);
+    door.open();
+    await counted(queue, { succeeded: 1 });
+    expect(await queue.counts()).toMatchObject({ ready: 1, active: 0 });
+    expect(worker.running).toBe(0);
+    worker.resume();
+    await counted(queue, { succeeded: 2 });
+    expect(run).toEqual([1, 2]);
+    await worker.stop();
+    expect(worker.isRunning).toBe(false);
+  });
+
+  test('a paused worker is not woken in place of another, and sends nothing', async () => {
+    const { queue, prefix, keys, work } = newQueue();
+    const { client, sent } = await watched();
+    const run: string[] = [];
+    const paused = await launch(client, 'q', { t: () => void run.push('paused') }, { prefix });
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
+    paused.pause();
+    await until(async () => (await redis.zcard(keys.of.idle)) === 0);
+    await work({ t: () => void run.push('other') });
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
+    const before = sent.length;
+    for (let n = 1; n <= 20; n += 1) {
+      await queue.enqueue('t', n);
+      await counted(queue, { succeeded: n });
+    }
+    expect(new Set(run)).toEqual(new Set(['other']));
+    expect(sent.slice(before).filter(({ what }) => what === 'fetcher.fetch-and-ack')).toEqual([]);
+  });
+
+  test('legal before start and after stop', async () => {
+    const { queue, prefix, work } = newQueue();
+    await queue.enqueue('t', 1);
+    const worker = new Worker<Tasks>(redis, ['q'], { t: () => 1 }, { prefix });
+    worker.resume();
+    worker.pause();
+    await worker.start();
+    expect([worker.isRunning, worker.isPaused]).toEqual([true, true]);
+    // Another one takes the task.
+    const other = await work({ t: () => 2 });
+    await counted(queue, { succeeded: 1 });
+    await other.stop();
+    const { id } = await queue.enqueue('t', 1);
+    worker.resume();
+    expect(await reached(queue, id, 'succeeded')).toMatchObject({ result: 1 });
+    await worker.stop();
+    worker.pause();
+    worker.resume();
+    expect([worker.isRunning, worker.isPaused]).toEqual([false, false]);
   });
 });
