@@ -1,14 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { NewTask } from '@mortise/queues';
-import { connect } from '@mortise/test-kit';
 import { operatorDrain } from '../../src/scripts.gen.js';
 import { Shard } from '../../src/shard/shard.js';
 import { Bench, HOSTILE_IDS } from '../fixture/bench.js';
-import type { Tasks } from '../fixture/bench.js';
+import type { Tasks } from '../fixture/launch.js';
 import { ageEnd } from '../fixture/age.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
+import { redis } from '../fixture/new-queue.js';
+import { counted, until } from '../fixture/until.js';
 
 const many = (count: number, of: string, options: object = {}): NewTask<Tasks>[] =>
   Array.from({ length: count }, (_, n) => ({
@@ -19,7 +17,7 @@ const many = (count: number, of: string, options: object = {}): NewTask<Tasks>[]
 
 describe('drain', () => {
   test('removes what is ready, in all priorities and groups, and nothing else', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.work();
     await bench.task('active', 'running');
     await bench.task('retrying', 'retrying');
@@ -36,7 +34,7 @@ describe('drain', () => {
       ...many(10, 'grouped and due', { delayMs: 1, group: 'a' }),
     ]);
     const left = { active: 1, retrying: 1, succeeded: 1, cancelled: 1, scheduled: 20 };
-    await until(async () => (await bench.queue.counts()).scheduled === 20);
+    await counted(bench.queue, { scheduled: 20 });
     await bench.expectCounts({ ...left, ready: 1_380 });
     expect(await bench.queue.drain()).toBe(1_380);
     await bench.expectCounts(left);
@@ -47,7 +45,7 @@ describe('drain', () => {
   });
 
   test('with scheduled tasks', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.queue.configure({ groups: { ordered: true } });
     await bench.work();
     await bench.task('retrying', 'a');
@@ -60,7 +58,7 @@ describe('drain', () => {
   });
 
   test('leaves what comes meanwhile', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.queue.enqueueMany(many(1_500, 'old'));
     const over = new AbortController();
     const coming = (async () => {
@@ -78,7 +76,7 @@ describe('drain', () => {
   });
 
   test('goes by the instant at which a task was enqueued, wherever it stands', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     const places = [{}, { priority: 'high' }, { delayMs: 60_000 }, { group: 'g' }];
     await bench.queue.configure({ groups: { concurrency: 1 } });
     const put = async (of: string): Promise<void> => {
@@ -101,11 +99,11 @@ describe('drain', () => {
     }
     await bench.work();
     await bench.queue.promote('new2');
-    await until(async () => (await bench.queue.counts()).succeeded === 4);
+    await counted(bench.queue, { succeeded: 4 });
   });
 
   test('fills tombstones, and knows what was enqueued again', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.queue.enqueueMany(many(1_400, 'n'));
     for (let n = 600; n < 800; n += 1) await bench.queue.remove(`n${n}`);
     await bench.queue.enqueueMany(many(1_400, 'n').slice(600, 700));
@@ -116,7 +114,7 @@ describe('drain', () => {
   });
 
   test('a list of nothing but tombstones', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.queue.enqueueMany(many(2_600, 'n'));
     const middle = many(2_600, 'n').slice(500, 2_100);
     await Promise.all(middle.map(({ options }) => bench.queue.remove(options!.id!)));
@@ -125,7 +123,7 @@ describe('drain', () => {
   });
 
   test('large payloads, in all shards', async () => {
-    const bench = new Bench({ shards: 2 }, redis);
+    const bench = new Bench({ shards: 2 });
     await bench.queue.enqueueMany(
       Array.from({ length: 120 }, () => ({ name: 'ok', payload: 'x'.repeat(100_000) })),
     );
@@ -135,7 +133,7 @@ describe('drain', () => {
   });
 
   test('a pending result rejects when its task is gone', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     const id = await bench.task('ready');
     const waiting = bench.queue.result(id, { waitMs: 10_000 }).catch((error: unknown) => error);
     await until(async () => (await redis.zcard(bench.keys.of.awaited)) === 1);
@@ -150,7 +148,7 @@ describe('clean', () => {
     ['dead', 'die'],
     ['cancelled', 'ok'],
   ] as const)('removes %s tasks', async (state, name) => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     const tasks = many(1_000, 'n').map((task) => ({ ...task, name }));
     await bench.queue.enqueueMany(tasks);
     if (state === 'cancelled')
@@ -167,7 +165,7 @@ describe('clean', () => {
   });
 
   test('only tasks that ended before olderThanMs', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.work();
     for (const state of ['succeeded', 'dead', 'cancelled'] as const) {
       const id = await bench.task(state);
@@ -180,20 +178,20 @@ describe('clean', () => {
   });
 
   test('ids of any form, large results, all shards', async () => {
-    const bench = new Bench({ shards: 3 }, redis);
+    const bench = new Bench({ shards: 3 });
     await bench.work();
     for (const id of HOSTILE_IDS) await bench.task('succeeded', id);
     await bench.queue.enqueueMany(
       Array.from({ length: 90 }, () => ({ name: 'ok', payload: 'x'.repeat(100_000) })),
     );
     const total = HOSTILE_IDS.length + 90;
-    await until(async () => (await bench.queue.counts()).succeeded === total);
+    await counted(bench.queue, { succeeded: total });
     expect(await bench.queue.clean('succeeded')).toBe(total);
     await bench.expectCounts({});
   });
 
   test('refuses other states and options', async () => {
-    const { queue } = new Bench({}, redis);
+    const { queue } = new Bench();
     await expect(queue.clean('ready' as never)).rejects.toThrow(RangeError);
     await expect(queue.clean('dead', { olderThanMs: -1 })).rejects.toThrow(RangeError);
     await expect(queue.clean('dead', { olderThanMs: '1' as never })).rejects.toThrow(TypeError);

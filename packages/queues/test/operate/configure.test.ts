@@ -1,16 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import { launch } from '../fixture/launch.js';
 import { serverNow } from '../fixture/set-due.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-function newQueue(): { prefix: string; queue: Queue } {
-  const prefix = freshPrefix();
-  return { prefix, queue: new Queue(redis, 'q', { prefix }) };
-}
+import { newQueue, redis } from '../fixture/new-queue.js';
+import { counted, until } from '../fixture/until.js';
 
 /** Runs tasks that end when the test ends them, and remembers in which order they began. */
 function stage(): {
@@ -76,10 +68,10 @@ describe('a check of the stored settings', () => {
 
 describe('pause', () => {
   test('no task is fetched until resume, also by later workers; due tasks wait, too', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const run: unknown[] = [];
     const handlers = { t: (payload: unknown) => void run.push(payload) };
-    await launch(redis, 'q', handlers, { prefix });
+    await work(handlers);
     await queue.enqueue('t', 1);
     await until(() => run.length === 1);
     await queue.pause();
@@ -87,8 +79,8 @@ describe('pause', () => {
       { name: 't', payload: 2 },
       { name: 't', payload: 3, options: { delayMs: 1 } },
     ]);
-    await launch(redis, 'q', handlers, { prefix });
-    await until(async () => (await queue.counts()).ready === 2);
+    await work(handlers);
+    await counted(queue, { ready: 2 });
     expect(run).toEqual([1]);
     await queue.resume();
     await until(() => run.length === 3);
@@ -96,10 +88,10 @@ describe('pause', () => {
   });
 
   test('a paused queue costs an idle worker no calls, however much is due', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.pause();
     await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload, options: { delayMs: 1 } })));
-    await launch(redis, 'q', { t: () => 1 }, { prefix });
+    await work({ t: () => 1 });
     await until(async () => (await redis.zcard(`${prefix}:queues:{q}:idle`)) === 1);
     const idleSince = async (): Promise<string> => {
       const [, idleUntil] = await redis.zrange(`${prefix}:queues:{q}:idle`, '0', '0', 'WITHSCORES');
@@ -114,25 +106,25 @@ describe('pause', () => {
 
 describe('concurrency of the queue', () => {
   test('holds for all workers together, and a slot that is freed is used at once', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.configure({ concurrency: 3 });
     const { began, open, handler, end } = stage();
-    for (let index = 0; index < 3; index += 1) await launch(redis, 'q', { t: handler }, { prefix });
+    for (let index = 0; index < 3; index += 1) await work({ t: handler });
     await queue.enqueueMany(Array.from({ length: 8 }, (_, payload) => ({ name: 't', payload })));
     await until(() => open.size === 3);
     for (let left = 8; left > 0; left -= 1) {
       await until(async () => open.size === Math.min(3, left) && (await queue.counts()).active === open.size);
       end([...open][0]);
     }
-    await until(async () => (await queue.counts()).succeeded === 8);
+    await counted(queue, { succeeded: 8 });
     expect(began).toHaveLength(8);
   });
 
   test('null removes it, and waiting tasks start at once', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.configure({ concurrency: 1 });
     const { open, handler, end } = stage();
-    await launch(redis, 'q', { t: handler }, { prefix });
+    await work({ t: handler });
     await queue.enqueueMany(Array.from({ length: 4 }, (_, payload) => ({ name: 't', payload })));
     await until(() => open.size === 1);
     await queue.configure({ concurrency: null });
@@ -144,7 +136,7 @@ describe('concurrency of the queue', () => {
 
 describe('rate of the queue', () => {
   test('no window of the period has more starts than the limit allows, and none is left unused', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.configure({ rate: { limit: 20, periodMs: 1_000, burst: 4 } });
     await queue.enqueueMany(Array.from({ length: 24 }, (_, payload) => ({ name: 't', payload })));
     const startedAt: number[] = [];
@@ -157,8 +149,8 @@ describe('rate of the queue', () => {
       );
       startedAt.push(((mark!.readUInt32BE(1) - (begin % 2 ** 32) + 2 ** 32) % 2 ** 32) / 1_000);
     };
-    await launch(redis, 'q', { t: note }, { prefix });
-    await launch(redis, 'q', { t: note }, { prefix });
+    await work({ t: note });
+    await work({ t: note });
     await until(() => startedAt.length === 24);
     startedAt.sort((a, b) => a - b);
     for (const [index, at] of startedAt.entries()) {
@@ -173,7 +165,7 @@ describe('rate of the queue', () => {
 
 describe('maxTasks', () => {
   test('a full queue refuses, and takes again when there is room', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, work } = newQueue();
     await queue.configure({ maxTasks: 3 });
     const stored = await Promise.allSettled(
       [1, 2, 3, 4, 5].map((n) => queue.enqueue('t', n, { id: `t${n}` })),
@@ -189,8 +181,8 @@ describe('maxTasks', () => {
     expect(await queue.counts()).toMatchObject({ ready: 3 });
     // A stored task is a duplicate, not one too many.
     expect(await queue.enqueue('t', 1, { id: 't1' })).toEqual({ id: 't1', isDuplicate: true });
-    await launch(redis, 'q', { t: () => 1 }, { prefix, keepSucceeded: 0 });
-    await until(async () => (await queue.counts()).ready === 0);
+    await work({ t: () => 1 }, { keepSucceeded: 0 });
+    await counted(queue, { ready: 0 });
     await until(async () => (await redis.hlen(`${prefix}:queues:{q}:tasks`)) === 0);
     await expect(queue.enqueue('t', 4, { id: 't4' })).resolves.toMatchObject({ isDuplicate: false });
   });
@@ -198,8 +190,8 @@ describe('maxTasks', () => {
 
 describe('dedupMs', () => {
   test('an id is refused for its window, though its task is gone; after that it is new', async () => {
-    const { queue, prefix } = newQueue();
-    await launch(redis, 'q', { t: () => 1 }, { prefix, keepSucceeded: 0 });
+    const { queue, prefix, work } = newQueue();
+    await work({ t: () => 1 }, { keepSucceeded: 0 });
     const options = { id: 'order 7', dedupMs: 600_000 };
     expect((await queue.enqueue('t', 1, options)).isDuplicate).toBe(false);
     await until(async () => (await queue.get('order 7')) === null);
