@@ -9,12 +9,12 @@ import { Relay } from '../../src/flow/relay.js';
 import { QueueKeys } from '../../src/keys.js';
 import { flowReport, flowRelay, queueEnqueue } from '../../src/scripts.gen.js';
 import { Shard } from '../../src/shard/shard.js';
-import type { Tasks } from '../fixture/faults.js';
-import { connectTo, keys, never, prefix, proxyTo, queueOn, server } from '../fixture/faults.js';
+import { connectTo, keys, never, newProxied, newScene, prefix, queueOn } from '../fixture/faults.js';
+import type { Tasks } from '../fixture/launch.js';
 import { launch } from '../fixture/launch.js';
 import { kill, startProcess } from '../fixture/processes.js';
 import { endGrace } from '../fixture/set-due.js';
-import { until } from '../fixture/until.js';
+import { counted, until } from '../fixture/until.js';
 
 const leaf = (payload: number, queue = 'q') => ({ queue, name: 'leaf', payload });
 const sum = async (_: unknown, context: TaskContext): Promise<number> =>
@@ -22,8 +22,7 @@ const sum = async (_: unknown, context: TaskContext): Promise<number> =>
 
 describe('a flow survives the death of', () => {
   test('its producer, between the root and the children', async () => {
-    const single = await server();
-    const redis = connectTo(single);
+    const { single, redis } = await newScene();
     const dying = connectTo(single);
     intercept(dying, (script, send) => (script === queueEnqueue ? never : send()));
     const queue = queueOn(redis);
@@ -38,7 +37,7 @@ describe('a flow survives the death of', () => {
         { name: 'sum', payload: 0, children: [leaf(3), leaf(4, 'other')] },
       ],
     });
-    await until(async () => (await queue.counts()).waiting === 2);
+    await counted(queue, { waiting: 2 });
     await endGrace(redis, keys);
     const runs: string[] = [];
     const handlers = {
@@ -56,9 +55,7 @@ describe('a flow survives the death of', () => {
   });
 
   test('a relay, between the report and its removal', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { single, redis, queue } = await newScene();
     const shard = new Shard(redis, 'q', prefix);
     await queue.enqueueFlow({
       name: 'sum',
@@ -73,7 +70,7 @@ describe('a flow survives the death of', () => {
       Buffer.concat([doubleOf(Date.now() + 600_000), Buffer.from('somebody')]),
     );
     const worker = await launch(redis, 'q', { leaf: (payload) => payload, sum }, { prefix });
-    await until(async () => (await queue.counts()).succeeded === 3);
+    await counted(queue, { succeeded: 3 });
     await worker.stop();
     await redis.hdel(keys.of.outbox, 'l');
     const deadly = connectTo(single);
@@ -100,8 +97,7 @@ describe('a flow survives the death of', () => {
   });
 
   test('one relay at a time sends, until its lease ends', async () => {
-    const single = await server();
-    const redis = connectTo(single);
+    const { redis } = await newScene();
     const { outbox, flows } = keys.of;
     const step = (sender: string, pauseMs = 0): Promise<unknown> =>
       flowRelay.run(
@@ -124,11 +120,8 @@ describe('a flow survives the death of', () => {
   });
 
   test('the connection, wherever it is cut', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const proxy = await proxyTo(single);
+    const { queue, proxy } = await newProxied();
     const shaky = connectTo(proxy);
-    const queue = queueOn(redis);
     const handlers = { leaf: (payload: number) => payload, sum };
     await launch(shaky, ['q', 'other'], handlers, { prefix, leaseMs: 1_000, onError: () => undefined });
     const ids = Array.from({ length: 30 }, (_, index) => `root ${index}`);
@@ -172,9 +165,7 @@ describe('a flow survives the death of', () => {
   }, 90_000);
 
   test('workers and producers, killed at random', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { single, redis, queue } = await newScene();
     const other = new Queue<Tasks>(redis, 'other', { prefix });
     const [flows, width] = [25, 8];
     const options = { prefix, leaseMs: 1_000, concurrency: 20, keepSucceeded: 100_000, flows, width };

@@ -1,23 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
-import type { Child, FlowIds, FlowTask, QueueOptions, TaskContext } from '@mortise/queues';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
+import type { Child, FlowIds, FlowTask, TaskContext } from '@mortise/queues';
+import { connect, gate } from '@mortise/test-kit';
 import { QueueKeys } from '../../src/keys.js';
 import { launch } from '../fixture/launch.js';
 import { endGrace } from '../fixture/set-due.js';
-import { until } from '../fixture/until.js';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { counted, reached, until } from '../fixture/until.js';
 
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; prefix: string; keys: QueueKeys } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix, ...options }), prefix, keys: new QueueKeys('q', prefix) };
-}
-
-const stateOf = async (queue: Queue<Tasks>, id: string) => (await queue.get(id))?.state;
 type More = Omit<Partial<FlowTask>, 'queue'> & { queue?: string };
 function leaf(payload: unknown, { queue, ...more }: More = {}): FlowTask {
   const task = { name: 'leaf', payload, ...more };
@@ -26,9 +17,23 @@ function leaf(payload: unknown, { queue, ...more }: More = {}): FlowTask {
 const sum = async (_: unknown, context: TaskContext): Promise<number> =>
   (await context.children()).reduce((total, { result }) => total + ((result as number | undefined) ?? 0), 0);
 
+const leafOf = (payload: unknown, id: string) => leaf(payload, { options: { id } });
+const parent = (children: FlowTask[], id?: string): FlowTask => ({
+  name: 'sum',
+  payload: 0,
+  ...(id !== undefined && { options: { id } }),
+  children,
+});
+const conflict = (taskId: string) => ({ code: 'ERR_TASK_CONFLICT', queue: 'q', taskId });
+
+function newQueues() {
+  const given = newQueue();
+  return { ...given, other: newQueue({ prefix: given.prefix }, 'other').queue };
+}
+
 describe('enqueueFlow', () => {
   test('a parent runs when its children have ended, and has their results in order', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const flow = await queue.enqueueFlow({
       name: 'sum',
       payload: 'p',
@@ -44,21 +49,16 @@ describe('enqueueFlow', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 1, ready: 3, scheduled: 0 });
     const opened = gate();
     let seen: Child[] = [];
-    await launch(
-      redis,
-      'q',
-      {
-        leaf: async (payload) => (await opened.passed, payload),
-        sum: async (payload, context) => {
-          seen = await context.children();
-          expect(payload).toBe('p');
-          return sum(payload, context);
-        },
+    await work({
+      leaf: async (payload) => (await opened.passed, payload),
+      sum: async (payload, context) => {
+        seen = await context.children();
+        expect(payload).toBe('p');
+        return sum(payload, context);
       },
-      { prefix },
-    );
-    await until(async () => (await queue.counts()).active === 3);
-    expect(await stateOf(queue, flow.id)).toBe('waiting');
+    });
+    await counted(queue, { active: 3 });
+    expect(await queue.get(flow.id)).toMatchObject({ state: 'waiting' });
     opened.open();
     expect(await queue.result(flow.id)).toBe(6);
     expect(seen).toMatchObject(
@@ -127,13 +127,11 @@ describe('enqueueFlow', () => {
   });
 
   test("an idle worker of the parent's queue is woken when the last child has ended elsewhere", async () => {
-    const { queue, prefix, keys } = newQueue();
-    const idle = await launch(redis, 'q', { sum }, { prefix });
-    const { id } = await queue.enqueueFlow({
-      name: 'sum',
-      payload: 0,
-      children: [leaf(1, { queue: 'other' }), leaf(2, { queue: 'other' })],
-    });
+    const { queue, prefix, keys, work } = newQueue();
+    const idle = await work({ sum });
+    const { id } = await queue.enqueueFlow(
+      parent([leaf(1, { queue: 'other' }), leaf(2, { queue: 'other' })]),
+    );
     await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     const listener = connect();
     const messages: string[] = [];
@@ -145,18 +143,13 @@ describe('enqueueFlow', () => {
   });
 
   test('a parent is dead when a child is, and so are those above it; others go on', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const opened = gate();
-    await launch(
-      redis,
-      'q',
-      {
-        leaf: async (payload) => (await opened.passed, payload),
-        bad: () => Promise.reject(new Discard('no')),
-        sum,
-      },
-      { prefix },
-    );
+    await work({
+      leaf: async (payload) => (await opened.passed, payload),
+      bad: () => Promise.reject(new Discard('no')),
+      sum,
+    });
     const flow = await queue.enqueueFlow({
       name: 'sum',
       payload: 1,
@@ -174,7 +167,7 @@ describe('enqueueFlow', () => {
         `its child "sum", task "${middle.id}" of queue "q", is dead: ${reason}`,
       ),
     });
-    expect(await stateOf(queue, first.id)).toBe('active');
+    expect(await queue.get(first.id)).toMatchObject({ state: 'active' });
     opened.open();
     expect(await queue.result(first.id)).toBe(1);
     expect(await queue.counts()).toMatchObject({ waiting: 0, dead: 3 });
@@ -184,7 +177,7 @@ describe('enqueueFlow', () => {
   });
 
   test('a cancelled or removed child fails its parent, too, or is passed over', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const late = { delayMs: 60_000 };
     const children = [
       leaf(1, { options: late }),
@@ -192,9 +185,7 @@ describe('enqueueFlow', () => {
       leaf(3, { options: late }),
       leaf(4),
     ];
-    const strict = await Promise.all(
-      [0, 1].map(() => queue.enqueueFlow({ name: 'sum', payload: 0, children })),
-    );
+    const strict = await Promise.all([0, 1].map(() => queue.enqueueFlow(parent(children))));
     const lenient = await queue.enqueueFlow({ name: 'see', payload: 0, onChildFailure: 'ignore', children });
     const ids = lenient.children.map(({ id }) => id);
     await queue.cancel(strict[0]!.children[0]!.id, { reason: 'sold' });
@@ -202,22 +193,17 @@ describe('enqueueFlow', () => {
     await queue.cancel(ids[0]!);
     await queue.remove(ids[1]!);
     let seen: Child[] = [];
-    await launch(
-      redis,
-      'q',
-      {
-        leaf: (payload) => (payload === 3 ? Promise.reject(new Discard('no')) : payload),
-        see: async (_, context) => void (seen = await context.children()),
-      },
-      { prefix },
-    );
+    await work({
+      leaf: (payload) => (payload === 3 ? Promise.reject(new Discard('no')) : payload),
+      see: async (_, context) => void (seen = await context.children()),
+    });
     for (const [index, what] of ['was cancelled: sold', 'was removed'].entries()) {
       await expect(queue.result(strict[index]!.id)).rejects.toMatchObject({
         code: 'ERR_TASK_DEAD',
         reason: expect.stringContaining(what),
       });
     }
-    expect(await stateOf(queue, lenient.id)).toBe('waiting');
+    expect(await queue.get(lenient.id)).toMatchObject({ state: 'waiting' });
     await queue.promote(ids[2]!);
     await queue.result(lenient.id);
     expect(seen).toMatchObject([
@@ -232,17 +218,15 @@ describe('enqueueFlow', () => {
   });
 
   test('a parent that was cancelled or removed while it waited is not run; its children are', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const children = Array.from({ length: 300 }, (_, index) => leaf(index));
-    const flows = await Promise.all(
-      [0, 1].map(() => queue.enqueueFlow({ name: 'sum', payload: 0, children })),
-    );
+    const flows = await Promise.all([0, 1].map(() => queue.enqueueFlow(parent(children))));
     const [cancelled, removed] = flows.map(({ id }) => id) as [string, string];
     await queue.cancel(cancelled);
     await queue.remove(removed);
     expect(await queue.counts()).toMatchObject({ waiting: 0, ready: 600, cancelled: 1 });
-    await launch(redis, 'q', { leaf: (payload) => payload }, { prefix });
-    await until(async () => (await queue.counts()).succeeded === 600);
+    await work({ leaf: (payload) => payload });
+    await counted(queue, { succeeded: 600 });
     expect(await queue.counts()).toMatchObject({ waiting: 0, ready: 0, cancelled: 1, dead: 0 });
     await queue.clean('cancelled');
     await until(async () => (await redis.exists(keys.of.flows, keys.of.outbox)) === 0);
@@ -250,7 +234,7 @@ describe('enqueueFlow', () => {
 
   test('with an id it is stored once, and a repeated call names the same tasks', async () => {
     const { queue } = newQueue();
-    const flow = { name: 'sum', payload: 0, options: { id: 'order 7' }, children: [leaf(1), leaf(2)] };
+    const flow = parent([leaf(1), leaf(2)], 'order 7');
     const first = await queue.enqueueFlow(flow);
     expect(first).toMatchObject({ id: 'order 7', isDuplicate: false });
     expect(await queue.enqueueFlow(flow)).toEqual({ ...first, isDuplicate: true });
@@ -258,26 +242,34 @@ describe('enqueueFlow', () => {
     await expect(queue.enqueueFlow({ ...flow, payload: 1 })).rejects.toMatchObject({
       code: 'ERR_TASK_CONFLICT',
     });
-    const childless = { name: 'sum', payload: 0, options: { id: 'order 8' }, children: [] };
+    const childless = parent([], 'order 8');
     expect(await queue.enqueueFlow(childless)).toMatchObject({
       id: 'order 8',
       isDuplicate: false,
       children: [],
     });
     expect(await queue.enqueueFlow(childless)).toMatchObject({ isDuplicate: true });
-    expect(await stateOf(queue, 'order 8')).toBe('ready');
+    expect(await queue.get('order 8')).toMatchObject({ state: 'ready' });
+  });
+
+  test('a worker whose slots are all taken reports the ends of children to other queues', async () => {
+    const { queue, other, prefix } = newQueues();
+    const held = gate();
+    await launch(redis, 'other', { slow: () => held.passed }, { prefix, concurrency: 1 });
+    await other.enqueue('slow', 1);
+    await counted(other, { active: 1 });
+    const flow = await queue.enqueueFlow(parent([leaf(1, { queue: 'other' })]));
+    await other.cancel(flow.children[0]!.id);
+    await reached(queue, flow.id, 'dead');
+    expect(await other.counts()).toMatchObject({ active: 1, cancelled: 1 });
+    held.open();
   });
 
   test('a child for which there is no room is stored when there is', async () => {
-    const { queue, prefix, keys } = newQueue();
-    const other = new Queue<Tasks>(redis, 'other', { prefix });
+    const { queue, other, prefix, keys } = newQueues();
     await other.configure({ maxTasks: 1 });
     const { id: first } = await other.enqueue('leaf', 0);
-    const flow = await queue.enqueueFlow({
-      name: 'sum',
-      payload: 0,
-      children: [leaf(1), leaf(2, { queue: 'other' })],
-    });
+    const flow = await queue.enqueueFlow(parent([leaf(1), leaf(2, { queue: 'other' })]));
     const errors: unknown[] = [];
     await launch(
       redis,
@@ -296,9 +288,8 @@ describe('enqueueFlow', () => {
 
   test('is refused whole when any of it is wrong', async () => {
     const { queue } = newQueue();
-    const deep = (levels: number): FlowTask =>
-      levels === 1 ? leaf(1) : { name: 'sum', payload: 0, children: [deep(levels - 1)] };
-    const with1 = (child: FlowTask): FlowTask => ({ name: 'sum', payload: 0, children: [leaf(1), child] });
+    const deep = (levels: number): FlowTask => (levels === 1 ? leaf(1) : parent([deep(levels - 1)]));
+    const with1 = (child: FlowTask): FlowTask => parent([leaf(1), child]);
     const wrong: [FlowTask, object][] = [
       [deep(11), { code: 'ERR_INVALID_FLOW' }],
       [{ ...leaf(0), children: Array.from({ length: 1_000 }, () => leaf(1)) }, { code: 'ERR_INVALID_FLOW' }],
@@ -336,25 +327,20 @@ describe('enqueueFlow', () => {
 
 describe('children', () => {
   test('a task without children has none', async () => {
-    const { queue, prefix } = newQueue();
-    await launch(redis, 'q', { t: async (_, context) => (await context.children()).length }, { prefix });
+    const { queue, work } = newQueue();
+    await work({ t: async (_, context) => (await context.children()).length });
     const { id } = await queue.enqueue('t', 1);
     expect(await queue.result(id)).toBe(0);
   });
 
   test('are read in pieces when their results are large', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const children = Array.from({ length: 30 }, (_, index) => leaf(index));
-    await launch(
-      redis,
-      'q',
-      {
-        leaf: (payload) => String(payload).padEnd(200_000, '.'),
-        see: async (_, context) =>
-          (await context.children()).map(({ result }) => Number.parseInt(result as string, 10)),
-      },
-      { prefix },
-    );
+    await work({
+      leaf: (payload) => String(payload).padEnd(200_000, '.'),
+      see: async (_, context) =>
+        (await context.children()).map(({ result }) => Number.parseInt(result as string, 10)),
+    });
     const { id } = await queue.enqueueFlow({ name: 'see', payload: 0, children });
     expect(await queue.result(id)).toEqual(children.map(({ payload }) => payload));
   });
@@ -373,8 +359,7 @@ describe('cancel', () => {
   const all = (ids: FlowIds): FlowIds[] => [ids, ...ids.children.flatMap(all)];
 
   test('of a flow cancels all its unended tasks, in all its queues, with this reason alone', async () => {
-    const { queue, prefix } = newQueue();
-    const other = new Queue<Tasks>(redis, 'other', { prefix });
+    const { queue, other, prefix, work } = newQueues();
     const door = gate();
     const signals: AbortSignal[] = [];
     const run = async (payload: unknown, { signal }: TaskContext): Promise<void> => {
@@ -382,7 +367,7 @@ describe('cancel', () => {
       signals.push(signal);
       await door.passed;
     };
-    await launch(redis, 'q', { leaf: run, sum: run }, { prefix });
+    await work({ leaf: run, sum: run });
     await other.pause();
     const ids = await queue.enqueueFlow(flow());
     await until(() => signals.length === 1);
@@ -408,11 +393,97 @@ describe('cancel', () => {
     const { queue } = newQueue();
     const { id, children } = await queue.enqueueFlow({ name: 'sum', payload: 1, children: [leaf(1)] });
     expect(await queue.cancel(id)).toBe(true);
-    expect(await stateOf(queue, children[0]!.id)).toBe('ready');
+    expect(await queue.get(children[0]!.id)).toMatchObject({ state: 'ready' });
   });
 
   test.each([{}, { queue: 'q', id: 5, children: [] }, { queue: 'q', id: 'a' }])('refuses %j', async (ids) => {
     const { queue } = newQueue();
     await expect(queue.cancel(ids as unknown as FlowIds)).rejects.toThrow('a flow must be what enqueueFlow');
+  });
+});
+
+describe('the id of a child', () => {
+  test.each([1, 5])('a taken id in the queue of the root is refused, with payload %i', async (payload) => {
+    const { queue } = newQueue();
+    await queue.enqueue('leaf', payload, { id: 'same' });
+    const wrong = parent([leaf(2), parent([leafOf(1, 'same')])]);
+    const right = parent([leafOf(1, 'free')]);
+    const [refused, stored] = await Promise.allSettled([queue.enqueueFlow(wrong), queue.enqueueFlow(right)]);
+    expect(refused).toMatchObject({ reason: conflict('same') });
+    expect(String((refused as PromiseRejectedResult).reason)).toContain('a child of a flow needs a new one');
+    // Of those that were sent in one call, only that one.
+    expect(stored).toMatchObject({ value: { isDuplicate: false } });
+    expect(await queue.counts()).toMatchObject({ ready: 2, waiting: 1 });
+  });
+
+  test('the id of a deleted task is refused during dedupMs', async () => {
+    const { queue, work } = newQueue();
+    await work({ leaf: () => 1 });
+    await queue.enqueue('leaf', 1, { id: 'once', dedupMs: 3_600_000 });
+    await queue.result('once');
+    await queue.clean('succeeded');
+    await expect(queue.enqueueFlow(parent([leafOf(1, 'once')]))).rejects.toMatchObject(conflict('once'));
+    expect(await queue.counts()).toMatchObject({ waiting: 0 });
+  });
+
+  test.each(['stored', 'gone'])(
+    'of another queue, of a task that is %s, counts as a dead child',
+    async (how) => {
+      const { queue, other, prefix } = newQueues();
+      await other.enqueue('leaf', 1, { id: 'once', dedupMs: 3_600_000 });
+      // Removed by hand, the id might be used again: so the task has to end.
+      if (how === 'gone') {
+        const worker = await launch(redis, 'other', { leaf: () => 1 }, { prefix });
+        await other.result('once');
+        await worker.stop();
+        await other.clean('succeeded');
+      }
+      expect((await other.get('once')) === null).toBe(how === 'gone');
+      const { id } = await queue.enqueueFlow(parent([{ ...leafOf(1, 'once'), queue: 'other' }]));
+      await expect(queue.result(id)).rejects.toMatchObject({
+        code: 'ERR_TASK_DEAD',
+        reason: expect.stringContaining('the id belongs to another task'),
+      });
+    },
+  );
+});
+
+describe('the id of the root again', () => {
+  const children = [leaf(1), parent([leaf(2), leafOf(3, 'mine')])];
+  test('with the same children is a duplicate, also when the flow has ended', async () => {
+    const { queue, work } = newQueue();
+    const first = await queue.enqueueFlow(parent(children, 'root'));
+    expect(await queue.enqueueFlow(parent(children, 'root'))).toEqual({ ...first, isDuplicate: true });
+    await work({ leaf: () => 1, sum: () => 2 });
+    await queue.result('root');
+    expect(await queue.enqueueFlow(parent(children, 'root'))).toEqual({ ...first, isDuplicate: true });
+    await expect(queue.enqueueFlow(parent([leaf(1)], 'root'))).rejects.toMatchObject(conflict('root'));
+  });
+
+  const others: [string, FlowTask[]][] = [
+    ['another payload', [leaf(1), parent([leaf(2), leafOf(4, 'mine')])]],
+    ['another name', [{ ...leaf(1), name: 'twig' }, children[1]!]],
+    ['another queue', [{ ...leaf(1), queue: 'other' }, children[1]!]],
+    ['another id', [leaf(1), parent([leaf(2), leafOf(3, 'yours')])]],
+    ['another order', [parent([leaf(2), leafOf(3, 'mine')]), leaf(1)]],
+    ['one more', [...children, leaf(4)]],
+    ['one level less', [leaf(1), { name: 'sum', payload: 0 }, leaf(2), leafOf(3, 'mine')]],
+    ['none', []],
+  ];
+  test.each(others)('with %s is refused', async (_, tree) => {
+    const { queue } = newQueue();
+    await queue.enqueueFlow(parent(children, 'root'));
+    const before = await queue.counts();
+    const again = queue.enqueueFlow(parent(tree, 'root'));
+    await expect(again).rejects.toMatchObject(conflict('root'));
+    await expect(again).rejects.toThrow('with other children');
+    expect(await queue.counts()).toEqual(before);
+  });
+
+  test('of a task without children is refused with some', async () => {
+    const { queue } = newQueue();
+    await queue.enqueue('sum', 0, { id: 'root' });
+    await expect(queue.enqueueFlow(parent(children, 'root'))).rejects.toMatchObject(conflict('root'));
+    expect(await queue.enqueueFlow(parent([], 'root'))).toMatchObject({ isDuplicate: true });
   });
 });

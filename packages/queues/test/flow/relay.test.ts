@@ -1,27 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import { Queue } from '@mortise/queues';
-import type { FlowTask } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import type { FlowTask, Queue } from '@mortise/queues';
+import { connect } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { FlowQueues } from '../../src/flow/flow-queues.js';
 import { FlowStore } from '../../src/flow/flow-store.js';
 import { Relay } from '../../src/flow/relay.js';
-import { QueueKeys } from '../../src/keys.js';
+import type { QueueKeys } from '../../src/keys.js';
 import { flowRelay, flowReport } from '../../src/scripts.gen.js';
 import { Shard } from '../../src/shard/shard.js';
-import { launch } from '../fixture/launch.js';
 import { endGrace, endRetries } from '../fixture/set-due.js';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
 import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(name = 'q', prefix = freshPrefix()) {
-  const queue = new Queue<Tasks>(redis, name, { prefix });
-  return { queue, prefix, keys: new QueueKeys(name, prefix) };
-}
 
 function relayOf(prefix: string, client: Redis = redis): Relay {
   return new Relay(new Shard(client, 'q', prefix), new FlowStore(client, new FlowQueues(client, prefix)));
@@ -34,7 +24,7 @@ const leaves = (count: number, queue?: string): FlowTask[] =>
 
 /** A queue that takes nothing more. */
 async function fill(name: string, prefix: string): Promise<Queue<Tasks>> {
-  const { queue } = newQueue(name, prefix);
+  const { queue } = newQueue({ prefix }, name);
   await queue.configure({ maxTasks: 1 });
   await queue.enqueue('leaf', 0, { delayMs: 3_600_000 });
   return queue;
@@ -93,7 +83,7 @@ describe('a message that cannot be delivered', () => {
 
   test('is not retried in a loop, and delays no reports to other parents', async () => {
     const { queue, prefix, keys } = newQueue();
-    const { queue: far, keys: farKeys } = newQueue('far', prefix);
+    const { queue: far, keys: farKeys } = newQueue({ prefix }, 'far');
     const lost = await far.enqueueFlow({ name: 'sum', payload: 0, children: leaves(900, 'q') });
     const good = await queue.enqueueFlow({ name: 'sum', payload: 0, children: leaves(90) });
     const all = [...lost.children, ...good.children];
@@ -119,7 +109,7 @@ describe('a message that cannot be delivered', () => {
   });
 
   test('because the queue is full for a minute counts as dead', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, prefix, keys, work } = newQueue();
     await fill('full', prefix);
     const flow = (onChildFailure: 'fail' | 'ignore'): Promise<{ id: string }> =>
       queue.enqueueFlow({ name: 'sum', payload: 0, onChildFailure, children: leaves(300, 'full') });
@@ -135,12 +125,9 @@ describe('a message that cannot be delivered', () => {
       error: expect.stringContaining(reason),
     });
     let errors: unknown[] = [];
-    await launch(
-      redis,
-      'q',
-      { sum: async (_, context) => void (errors = (await context.children()).map(({ error }) => error)) },
-      { prefix },
-    );
+    await work({
+      sum: async (_, context) => void (errors = (await context.children()).map(({ error }) => error)),
+    });
     await queue.result(lenient.id);
     expect(errors).toEqual(Array.from({ length: 300 }, () => reason));
     await until(async () => Object.keys(await outboxOf(keys)).length === 0);
@@ -184,12 +171,12 @@ describe('a flow without room', () => {
     expect(two).toMatchObject([{ status: 'fulfilled' }, { reason: full }]);
     await queue.enqueueFlow({ ...flow(leaves(50, 'other')) });
     expect(await queue.counts()).toMatchObject({ waiting: 2, ready: 2 });
-    const { queue: other } = newQueue('other', prefix);
+    const { queue: other } = newQueue({ prefix }, 'other');
     expect(await other.counts()).toMatchObject({ ready: 50 });
   });
 
   test('counts the tasks in the shard of its root', async () => {
-    const queue = new Queue<Tasks>(redis, 'q', { prefix: freshPrefix(), shards: 2 });
+    const { queue } = newQueue({ shards: 2 });
     await queue.configure({ maxTasks: 4 });
     // A group decides where its tasks lie.
     const inGroup = (group: string, count: number): FlowTask[] =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { gate } from '@mortise/test-kit';
 import { scheduleLease } from '../../src/scripts.gen.js';
-import { connectTo, keys, prefix, queueOn, server } from '../fixture/faults.js';
+import { connectTo, keys, newScene, prefix } from '../fixture/faults.js';
 import type { ChildProcess } from 'node:child_process';
 import { launch } from '../fixture/launch.js';
 import { kill, startProcess } from '../fixture/processes.js';
@@ -10,9 +10,7 @@ import { until } from '../fixture/until.js';
 
 describe('schedules while workers are killed', () => {
   test('every instant has its task, each one once', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { single, redis, queue } = await newScene();
     const options = { prefix, leaseMs: 1_000, isQuiet: true };
     const workers: ChildProcess[] = Array.from(
       { length: 3 },
@@ -53,9 +51,7 @@ describe('schedules while workers are killed', () => {
   });
 
   test('a hanging worker is overtaken at the end of its lease, and changes nothing later', async () => {
-    const single = await server();
-    const redis = connectTo(single);
-    const queue = queueOn(redis);
+    const { single, redis, queue } = await newScene();
     const silent = connectTo(single);
     const call = silent.callBuffer.bind(silent) as (command: string, args: unknown[]) => Promise<unknown>;
     const leased = gate();

@@ -1,7 +1,6 @@
 import { describe, expect, jest, test } from '@jest/globals';
-import { Queue } from '@mortise/queues';
-import type { QueueOptions } from '@mortise/queues';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
+import type { QueueOptions, ScheduleRule } from '@mortise/queues';
+import { connect, gate } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 import { QueueKeys } from '../../src/keys.js';
 import { ScheduleRunner } from '../../src/schedule/schedule-runner.js';
@@ -9,15 +8,15 @@ import { scheduleLease } from '../../src/scripts.gen.js';
 import { Shards } from '../../src/shard/shards.js';
 import { ErrorReporter } from '@mortise/redis';
 import { serverNow, setDue } from '../fixture/set-due.js';
+import { heldRechecks } from '../fixture/paused-timers.js';
+import { launch } from '../fixture/launch.js';
+import type { NewQueue } from '../fixture/new-queue.js';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import { counted, until } from '../fixture/until.js';
 
-const redis = connect();
+const EVERY_SECOND = { everyMs: 1_000 } as const;
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-interface Bench {
-  readonly queue: Queue<Tasks>;
-  readonly keys: QueueKeys;
+interface Bench extends NewQueue {
   readonly errors: unknown[];
   /** The step of a worker when the fetch script reports a due schedule. */
   readonly newRunner: (client?: Redis) => ScheduleRunner;
@@ -28,12 +27,11 @@ interface Bench {
 }
 
 function newBench(options: QueueOptions = {}): Bench {
-  const prefix = freshPrefix();
+  const given = newQueue(options);
+  const { prefix, keys } = given;
   const errors: unknown[] = [];
-  const keys = new QueueKeys('q', prefix);
   return {
-    queue: new Queue<Tasks>(redis, 'q', { prefix, ...options }),
-    keys,
+    ...given,
     errors,
     newRunner: (client = redis) =>
       new ScheduleRunner(
@@ -59,8 +57,21 @@ async function secondsAgo(seconds: number): Promise<number> {
   return (Math.floor((await serverNow(redis)) / 1_000) - seconds) * 1_000;
 }
 
-/** A client whose worker is held up when the server has answered its first lease. */
-function heldUp(): { client: Redis; hasLeased: Promise<void>; goOn: () => void } {
+/** One whose schedule `tick` has been due for some seconds. */
+async function newDue(
+  rule: ScheduleRule = EVERY_SECOND,
+  seconds = 3,
+): Promise<Bench & { readonly dueAt: number }> {
+  const bench = newBench();
+  const dueAt = await secondsAgo(seconds);
+  await bench.queue.schedule('tick', rule, 't', 1);
+  await bench.makeDue('tick', dueAt);
+  return { ...bench, dueAt };
+}
+
+/** As well as a worker that is held up when the server has answered its first lease. */
+async function newHeldUp() {
+  const due = await newDue();
   const client = connect();
   const call = client.callBuffer.bind(client) as (...args: unknown[]) => Promise<unknown>;
   const leased = gate();
@@ -71,10 +82,14 @@ function heldUp(): { client: Redis; hasLeased: Promise<void>; goOn: () => void }
     await going.passed;
     return reply;
   };
-  return { client, hasLeased: leased.passed, goOn: () => going.open() };
+  const running = due.newRunner(client).run();
+  await leased.passed;
+  const goOn = (): Promise<void> => {
+    going.open();
+    return running;
+  };
+  return { ...due, goOn };
 }
-
-const EVERY_SECOND = { everyMs: 1_000 } as const;
 
 describe('run', () => {
   test('makes the task of the instant, which knows it, and sets the next one', async () => {
@@ -126,10 +141,7 @@ describe('run', () => {
   });
 
   test('a worker that died after its lease loses nothing: the next one has it when the lease ends', async () => {
-    const { queue, keys, newRunner, makeDue, fired } = newBench();
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    const dueAt = await secondsAgo(3);
-    await makeDue('tick', dueAt);
+    const { keys, newRunner, fired, dueAt } = await newDue();
     const { schedules, dueSchedules } = keys.of;
     const lease = () => scheduleLease.run(redis, { schedules, dueSchedules }, { leaseMs: 60_000, most: 10 });
     expect(await lease()).toHaveLength(3);
@@ -143,69 +155,35 @@ describe('run', () => {
     expect(await fired('tick')).toEqual([dueAt]);
   });
 
-  test('a worker that died between enqueue and commit costs no second task', async () => {
-    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    const dueAt = await secondsAgo(3);
-    await makeDue('tick', dueAt);
-    const before = (await redis.hgetBuffer(keys.of.schedules, 'tick'))!;
-    await newRunner().run();
-    // The task is there, the schedule says that it is due: as that worker left it. The payload has changed since.
-    await redis.hset(keys.of.schedules, 'tick', before);
-    await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
-    await queue.schedule('tick', EVERY_SECOND, 't', 2);
-    await newRunner().run();
-    expect(await fired('tick')).toEqual([dueAt]);
-    expect(await queue.schedules()).toMatchObject([{ runs: 1, lastAt: dueAt, payload: 2 }]);
-    expect(errors).toEqual([]);
-  });
-
-  test('nor when the task has ended and is forgotten', async () => {
-    const { queue, keys, newRunner, makeDue, fired } = newBench();
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    const dueAt = await secondsAgo(3);
-    await makeDue('tick', dueAt);
-    const before = (await redis.hgetBuffer(keys.of.schedules, 'tick'))!;
-    await newRunner().run();
-    await redis.del(keys.of.tasks, keys.priorityKeys(3)[3]!);
-    await redis.hset(keys.of.schedules, 'tick', before);
-    await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
-    await newRunner().run();
-    expect(await fired('tick')).toEqual([]);
-    expect(await queue.schedules()).toMatchObject([{ runs: 1, lastAt: dueAt }]);
-  });
-
-  test('nor when it is remembered by nothing but the task itself', async () => {
-    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    const dueAt = await secondsAgo(3);
-    await makeDue('tick', dueAt);
-    const before = (await redis.hgetBuffer(keys.of.schedules, 'tick'))!;
-    await newRunner().run();
-    await redis.del(keys.of.dedupIds);
-    await redis.hset(keys.of.schedules, 'tick', before);
-    await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
-    await queue.schedule('tick', EVERY_SECOND, 't', 'another payload');
-    await newRunner().run();
-    expect(await fired('tick')).toEqual([dueAt]);
-    expect(await queue.schedules()).toMatchObject([{ runs: 1, lastAt: dueAt }]);
-    expect(errors).toEqual([]);
-  });
+  test.each<[string, (keys: QueueKeys) => Promise<unknown>, boolean]>([
+    ['is there', async () => undefined, true],
+    ['has ended and is forgotten', (keys) => redis.del(keys.of.tasks, keys.priorityKeys(3)[3]!), false],
+    ['is remembered by nothing but itself', ({ of }) => redis.del(of.dedupIds), true],
+  ])(
+    'a worker that died between enqueue and commit costs no second task: the first one %s',
+    async (_, change, isThere) => {
+      const { queue, keys, newRunner, fired, errors, dueAt } = await newDue();
+      const before = (await redis.hgetBuffer(keys.of.schedules, 'tick'))!;
+      await newRunner().run();
+      await change(keys);
+      // The schedule says that it is due, as that worker left it. The payload has changed since.
+      await redis.hset(keys.of.schedules, 'tick', before);
+      await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
+      await queue.schedule('tick', EVERY_SECOND, 't', 2);
+      await newRunner().run();
+      expect(await fired('tick')).toEqual(isThere ? [dueAt] : []);
+      expect(await queue.schedules()).toMatchObject([{ runs: 1, lastAt: dueAt, payload: 2 }]);
+      expect(errors).toEqual([]);
+    },
+  );
 
   test('a delayed worker does not undo changes after its lease', async () => {
-    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    const dueAt = await secondsAgo(3);
-    await makeDue('tick', dueAt);
-    const { client, hasLeased, goOn } = heldUp();
-    const running = newRunner(client).run();
-    await hasLeased;
+    const { queue, keys, newRunner, fired, errors, dueAt, goOn } = await newHeldUp();
     // Its lease ends, and another one fires.
     await redis.zadd(keys.of.dueSchedules, dueAt, 'tick');
     await newRunner().run();
     const schedules = await queue.schedules();
-    goOn();
-    await running;
+    await goOn();
     expect(await fired('tick')).toEqual([dueAt]);
     expect(schedules).toMatchObject([{ runs: 1 }]);
     expect(await queue.schedules()).toEqual(schedules);
@@ -213,40 +191,25 @@ describe('run', () => {
   });
 
   test('nor a definition that was replaced meanwhile', async () => {
-    const { queue, keys, newRunner, makeDue } = newBench();
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    await makeDue('tick', await secondsAgo(3));
-    const { client, hasLeased, goOn } = heldUp();
-    const running = newRunner(client).run();
-    await hasLeased;
+    const { queue, keys, goOn } = await newHeldUp();
     await queue.unschedule('tick');
     const { nextAt } = await queue.schedule('tick', { cron: '0 0 1 1 *' }, 't', 2);
-    goOn();
-    await running;
+    await goOn();
     expect(await queue.schedules()).toMatchObject([{ nextAt, payload: 2, runs: 0 }]);
     expect(Number(await redis.zscore(keys.of.dueSchedules, 'tick'))).toBe(nextAt);
   });
 
   test('when its lease has ended, it makes no task at all', async () => {
-    const { queue, newRunner, makeDue, fired, errors } = newBench();
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    await makeDue('tick', await secondsAgo(3));
-    const { client, hasLeased, goOn } = heldUp();
-    const running = newRunner(client).run();
-    await hasLeased;
+    const { fired, errors, goOn } = await newHeldUp();
     const late = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 6_000);
-    goOn();
-    await running;
+    await goOn();
     late.mockRestore();
     expect(await fired('tick')).toEqual([]);
     expect(errors).toEqual([]);
   });
 
   test('the clock of the client does not matter', async () => {
-    const { queue, newRunner, makeDue, fired } = newBench();
-    await queue.schedule('tick', { everyMs: 60_000, missed: 'skip' }, 't', 1);
-    const dueAt = await secondsAgo(1);
-    await makeDue('tick', dueAt);
+    const { queue, newRunner, fired, dueAt } = await newDue({ everyMs: 60_000, missed: 'skip' }, 1);
     const skewed = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 86_400_000);
     await newRunner().run();
     skewed.mockRestore();
@@ -263,10 +226,7 @@ describe('missed instants', () => {
     // A few seconds may pass meanwhile.
     ['all', 250, 260],
   ] as const)('%s', async (missed, least, most) => {
-    const { queue, newRunner, makeDue, fired } = newBench();
-    const dueAt = await secondsAgo(249);
-    await queue.schedule('tick', { everyMs: 1_000, missed }, 't', 1);
-    await makeDue('tick', dueAt);
+    const { queue, newRunner, fired, dueAt } = await newDue({ everyMs: 1_000, missed }, 249);
     await newRunner().run();
     const instants = await fired('tick');
     expect(instants.length).toBeGreaterThanOrEqual(least);
@@ -279,10 +239,8 @@ describe('missed instants', () => {
 
 describe('limit and until', () => {
   test('it fires so often and has ended; the same definition does not begin it anew', async () => {
-    const { queue, newRunner, makeDue, fired } = newBench();
     const rule = { everyMs: 1_000, missed: 'all', maxRuns: 3 } as const;
-    await queue.schedule('tick', rule, 't', 1);
-    await makeDue('tick', await secondsAgo(10));
+    const { queue, newRunner, fired } = await newDue(rule, 10);
     await newRunner().run();
     expect(await fired('tick')).toHaveLength(3);
     const [schedule] = await queue.schedules();
@@ -308,10 +266,8 @@ describe('limit and until', () => {
 
 describe('overlap: skip', () => {
   test('drops instants while the last task has not ended, and goes on by itself', async () => {
-    const { queue, keys, newRunner, makeDue, fired } = newBench();
-    await queue.schedule('tick', { everyMs: 1_000, overlap: 'skip' }, 't', 1);
-    const first = await secondsAgo(9);
-    await makeDue('tick', first);
+    const due = await newDue({ everyMs: 1_000, overlap: 'skip' }, 9);
+    const { queue, keys, newRunner, makeDue, fired, dueAt: first } = due;
     await newRunner().run();
     await makeDue('tick', first + 1_000);
     await newRunner().run();
@@ -366,9 +322,7 @@ describe('schedules that cannot run', () => {
   });
 
   test('keys of another type: it is reported, and not tried again at once', async () => {
-    const { queue, keys, newRunner, makeDue, errors } = newBench();
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    await makeDue('tick', await secondsAgo(2));
+    const { keys, newRunner, errors } = await newDue();
     await redis.set(keys.of.schedules, 'x');
     const startedAt = performance.now();
     await newRunner().run();
@@ -377,12 +331,9 @@ describe('schedules that cannot run', () => {
   });
 
   test('a full queue: it is reported, nothing is lost, and the instant comes again', async () => {
-    const { queue, keys, newRunner, makeDue, fired, errors } = newBench();
+    const { queue, keys, newRunner, fired, errors, dueAt } = await newDue();
     await queue.configure({ maxTasks: 1 });
     await queue.enqueue('t', 1, { id: 'only' });
-    await queue.schedule('tick', EVERY_SECOND, 't', 1);
-    const dueAt = await secondsAgo(2);
-    await makeDue('tick', dueAt);
     await newRunner().run();
     expect(errors).toMatchObject([{ code: 'ERR_QUEUE_FULL' }]);
     expect(await queue.schedules()).toMatchObject([{ nextAt: dueAt, runs: 0 }]);
@@ -391,4 +342,104 @@ describe('schedules that cannot run', () => {
     await newRunner().run();
     expect(await fired('tick')).toEqual([dueAt]);
   });
+});
+
+/** Makes a schedule that begins in a second, at the instant that is returned; anew, if it was made too late for that. */
+async function startSoon(schedule: (startAt: number) => Promise<{ nextAt?: number }>): Promise<number> {
+  for (;;) {
+    const startAt = (await serverNow(redis)) + 1_000;
+    const { nextAt } = await schedule(startAt);
+    if (nextAt === startAt) return startAt;
+  }
+}
+
+describe('workers and schedules', () => {
+  heldRechecks();
+
+  test.each([1, 3])('each instant runs once across several workers, in %i shards', async (shards) => {
+    const { queue, prefix } = newQueue({ shards });
+    const run: string[] = [];
+    const t = (_: unknown, { headers }: { headers: Readonly<Record<string, string>> }): void =>
+      void run.push(headers['schedule-instant']!);
+    for (let n = 0; n < 4; n += 1) await launch(connect(), 'q', { t }, { prefix });
+    const startAt = await startSoon((at) =>
+      queue.schedule('tick', { everyMs: 1_000, startAt: at, maxRuns: 3, missed: 'all' }, 't', 1),
+    );
+    await until(() => run.length >= 3);
+    await until(async () => (await queue.schedules())[0]!.nextAt === undefined);
+    const instants = [0, 1, 2].map((index) => new Date(startAt + 1_000 * index).toISOString());
+    expect(run.toSorted()).toEqual(instants);
+    for (const instant of instants) {
+      expect(await queue.get(`tick@${instant}`)).toMatchObject({ state: 'succeeded' });
+    }
+  });
+
+  test('an idle worker is woken for a schedule before its timer', async () => {
+    const { queue, keys, work } = newQueue();
+    const run: number[] = [];
+    await work({ t: async () => void run.push(await serverNow(redis)) });
+    await queue.schedule('later', { everyMs: 1_000, startAt: (await serverNow(redis)) + 3_600_000 }, 't', 1);
+    await until(async () => (await redis.get(keys.of.timekeeper)) !== null);
+    const startAt = await startSoon((at) =>
+      queue.schedule('sooner', { everyMs: 3_600_000, startAt: at }, 't', 1),
+    );
+    await until(() => run.length === 1);
+    expect(run[0]).toBeGreaterThanOrEqual(startAt);
+  });
+
+  test('the next instant does not wait for the present run, nor for its success', async () => {
+    const { queue, work } = newQueue();
+    const going = gate();
+    const begun: string[] = [];
+    const t = async (_: unknown, { id }: { id: string }): Promise<void> => {
+      begun.push(id);
+      await going.passed;
+      throw new Error('always');
+    };
+    await work({ t });
+    const startAt = (await serverNow(redis)) + 200;
+    await queue.schedule('tick', { everyMs: 1_000, startAt, maxRuns: 2 }, 't', 1, { attempts: 1 });
+    await until(() => begun.length === 2);
+    going.open();
+    await counted(queue, { dead: 2 });
+    expect(new Set(begun).size).toBe(2);
+  });
+
+  test('a busy worker fires as well', async () => {
+    const { queue, work } = newQueue();
+    let isFired = false;
+    const handlers = { t: () => void (isFired = true), busy: () => (isFired ? undefined : again()) };
+    const again = async (): Promise<void> => void (await queue.enqueue('busy', 1));
+    await work(handlers, { concurrency: 2 });
+    for (let n = 0; n < 50; n += 1) await again();
+    await queue.schedule('tick', { everyMs: 1_000, maxRuns: 1 }, 't', 1);
+    await until(() => isFired);
+    expect(await queue.schedules()).toMatchObject([{ runs: 1 }]);
+  });
+
+  test('a paused queue keeps the tasks of its schedules', async () => {
+    const { queue, work } = newQueue();
+    const run: unknown[] = [];
+    await queue.pause();
+    await work({ t: (payload) => void run.push(payload) });
+    await queue.schedule('tick', { everyMs: 1_000, maxRuns: 1 }, 't', 'paused');
+    await counted(queue, { ready: 1 });
+    expect(run).toEqual([]);
+    await queue.resume();
+    await until(() => run.length === 1);
+    expect(run).toEqual(['paused']);
+  });
+});
+
+test('a worker whose slots are all taken fires as well, also schedules that come meanwhile', async () => {
+  const { queue, work } = newQueue();
+  const held = gate();
+  await work({ slow: () => held.passed, quick: () => undefined }, { concurrency: 1 });
+  await queue.enqueue('slow', 1);
+  await counted(queue, { active: 1 });
+  await queue.schedule('tick', { everyMs: 1_000 }, 'quick', 1);
+  await until(async () => (await queue.counts()).ready >= 2);
+  expect(await queue.counts()).toMatchObject({ active: 1 });
+  held.open();
+  await until(async () => (await queue.counts()).succeeded >= 3);
 });

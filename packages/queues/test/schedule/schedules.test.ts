@@ -1,23 +1,9 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import type { QueueOptions, ScheduledTaskOptions, ScheduleRule } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import { QueueKeys } from '../../src/keys.js';
+import type { ScheduledTaskOptions, ScheduleRule } from '@mortise/queues';
 import { serverNow, setDue } from '../fixture/set-due.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; keys: QueueKeys; prefix: string } {
-  const prefix = freshPrefix();
-  return {
-    queue: new Queue<Tasks>(redis, 'q', { prefix, ...options }),
-    keys: new QueueKeys('q', prefix),
-    prefix,
-  };
-}
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
 
 const unfit = () => ({ issues: [{ message: 'no' }] });
 const NINE: ScheduleRule = { cron: '0 9 * * *', timezone: 'Europe/Berlin' };
