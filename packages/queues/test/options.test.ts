@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { DEFAULTS, Queue, RunAtPastError, Worker } from '@mortise/queues';
+import { Claims, DEFAULTS, Queue, RetryLater, RunAtPastError, Worker } from '@mortise/queues';
 import { sandbox } from '@mortise/queues/sandbox';
 import { TaskHandler } from '@mortise/queues/nestjs';
 import type { Backoff, EnqueueOptions, QueueOptions, WorkerOptions } from '@mortise/queues';
@@ -12,9 +12,10 @@ import {
   resolveWhen,
   resolveWorkerOptions,
 } from '../src/options.js';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { freshPrefix, interposed } from '@mortise/test-kit';
+import type { Tasks } from './fixture/launch.js';
+import { newQueue, redis } from './fixture/new-queue.js';
 
-const redis = connect();
 const YEAR_MS = 365.25 * 86_400_000;
 
 describe('undefined is the default', () => {
@@ -125,12 +126,6 @@ test.each<[string, QueueOptions, string]>([
   expect(() => new Queue(redis, 'q', options)).toThrow(message);
 });
 
-test('a queue refuses a client that is none, and names that are none', () => {
-  expect(() => new Queue({} as typeof redis, 'q')).toThrow(TypeError);
-  for (const name of ['', 'x'.repeat(1_025)]) expect(() => new Queue(redis, name)).toThrow(RangeError);
-  expect(() => new Queue(redis, 7 as unknown as string)).toThrow(TypeError);
-});
-
 test('a queue refuses text in place of the names of its priorities', () => {
   const create = (): unknown => new Queue(redis, 'q', { priorities: 'high' as unknown as string[] });
   expect(create).toThrow(TypeError);
@@ -138,24 +133,17 @@ test('a queue refuses text in place of the names of its priorities', () => {
 });
 
 describe('misuse has a code, and its own class of error', () => {
-  const queue = new Queue<Record<string, unknown>>(redis, 'q', { prefix: freshPrefix() });
+  const { queue } = newQueue();
 
   test.each<[string, string, () => unknown]>([
-    ['an unknown priority', 'RangeError', () => queue.enqueue('t', 1, { priority: 'urgent' })],
-    ['an empty name', 'RangeError', () => queue.enqueue('', 1)],
-    ['a long name', 'RangeError', () => queue.enqueue('x'.repeat(1_025), 1)],
-    ['half a character in a name', 'TypeError', () => queue.enqueue('\ud800', 1)],
-    ['half a character in an id', 'TypeError', () => queue.enqueue('t', 1, { id: '\ud800' })],
-    ['half a character in a group', 'TypeError', () => queue.enqueue('t', 1, { group: '\ud800' })],
-    ['an empty id', 'RangeError', () => queue.enqueue('t', 1, { id: '' })],
-    ['a long group', 'RangeError', () => queue.enqueue('t', 1, { group: 'x'.repeat(1_025) })],
     ['an id that is a number', 'TypeError', () => queue.get(5 as unknown as string)],
-    ['headers that are numbers', 'TypeError', () => queue.enqueue('t', 1, { headers: { a: 5 as never } })],
-    ['attempts of none', 'RangeError', () => queue.enqueue('t', 1, { attempts: 0 })],
     ['no queue name', 'RangeError', () => new Queue(redis, '')],
+    ['a long queue name', 'RangeError', () => new Queue(redis, 'x'.repeat(1_025))],
+    ['a queue name that is a number', 'TypeError', () => new Queue(redis, 7 as never)],
     ['schemas that are none', 'TypeError', () => new Queue(redis, 'q', { schemas: 5 as never })],
     ['a cursor that is none', 'RangeError', () => queue.list('dead', { cursor: 'x' })],
     ['no client', 'TypeError', () => new Queue(null as never, 'q')],
+    ['a client that is none', 'TypeError', () => new Queue({} as never, 'q')],
   ])('%s', async (_, name, call) => {
     const refused = new Promise((resolve) => resolve(call()));
     await expect(refused).rejects.toMatchObject({ name, code: 'ERR_INVALID_ARG' });
@@ -315,11 +303,72 @@ describe('an unknown option is refused', () => {
     );
     expect(() => TaskHandler('t', { batch: 5 as never })).toThrow('batch must be an object');
   });
+});
 
-  test('of Queue and Worker', () => {
-    expect(() => new Queue(redis, 'q', { perfix: 'a' } as object)).toThrow('Queue has no option "perfix"');
-    expect(() => new Worker(redis, ['q'], { t: () => 1 }, { concurency: 1 } as object)).toThrow(
-      'Worker has no option "concurency"',
-    );
+/** A call that is refused sends nothing. */
+const silent = interposed(redis, () => Promise.reject(new Error('a command was sent')));
+const prefix = freshPrefix();
+const queue = new Queue<Tasks>(silent, 'q', { prefix });
+const claims = new Claims(silent, 'q', { prefix });
+
+/** Takes what a caller without types may give. */
+// oxlint-disable-next-line typescript/no-explicit-any -- options of other libraries, and none at all
+type Call = (options: any) => unknown;
+
+const calls: readonly (readonly [string, Call])[] = [
+  ['cancel', (options) => queue.cancel('a', options)],
+  ['retryAll', (options) => queue.retryAll(options)],
+  ['drain', (options) => queue.drain(options)],
+  ['clean', (options) => queue.clean('dead', options)],
+  ['list', (options) => queue.list('dead', options)],
+  ['summaries', (options) => queue.summaries('dead', options)],
+  ['result', (options) => queue.result('a', options)],
+  ['events', (options) => queue.events(options)],
+  ['schedule', (options) => queue.schedule('k', { everyMs: 1_000 }, 't', 1, options)],
+  ['names', (options) => Queue.names(silent, options)],
+  ['exists', (options) => Queue.exists(silent, 'q', options)],
+  ['pauseAll', (options) => Queue.pauseAll(silent, options)],
+  ['resumeAll', (options) => Queue.resumeAll(silent, options)],
+  ['Queue', (options) => new Queue(silent, 'q', options)],
+  ['Worker', (options) => new Worker(silent, ['q'], { t: () => 1 }, options)],
+  ['Claims', (options) => new Claims(silent, 'q', options)],
+  ['RetryLater', (options) => Promise.reject(new RetryLater(options))],
+  ['configure', (options) => queue.configure({}, options)],
+  ['claim', (options) => claims.claim(options)],
+  ['fail', (options) => claims.fail('a', '0-1', options)],
+  ['giveBack', (options) => claims.giveBack('a', '0-1', options)],
+  ['stop', (options) => new Worker(silent, ['q'], { t: () => 1 }, { prefix }).stop(options)],
+  ['a task of a flow', (task) => queue.enqueueFlow(task)],
+];
+
+const refusal = async (call: () => unknown): Promise<unknown> => {
+  try {
+    return await call();
+  } catch (error) {
+    return String(error);
+  }
+};
+
+describe.each(calls)('%s', (label, call) => {
+  test('refuses an option that it does not have', async () => {
+    const options = { name: 't', payload: 1, state: 'dead', timeoutMS: 5, error: 1, delayMs: 1 };
+    expect(await refusal(() => call(options))).toMatch(new RegExp(`^TypeError: ${label} has no option "`));
+  });
+
+  test.each([null, 5, 'text', []])('refuses %j in place of options', async (value) => {
+    expect(await refusal(() => call(value))).toMatch(/^TypeError: .* must be an object, got /);
+  });
+});
+
+describe('a signal that is none', () => {
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  const signal: any = 5;
+
+  test.each([
+    ['result', () => queue.result('a', { signal })],
+    ['events', () => queue.events({ signal })],
+    ['claim', () => claims.claim({ signal })],
+  ])('is refused by %s', async (_, call) => {
+    expect(await refusal(call)).toBe('TypeError: signal must be an AbortSignal, got number');
   });
 });

@@ -1,30 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { startCluster } from '@mortise/redis-server';
-import type { RedisCluster, RedisServer } from '@mortise/redis-server';
-import { Cluster } from 'ioredis';
-import { gate } from '@mortise/test-kit';
+import type { FlowTask, QueueEvent, TaskContext } from '@mortise/queues';
+import type { RedisServer } from '@mortise/redis-server';
+import { gate, runCluster } from '@mortise/test-kit';
+import { run as runCli } from '../src/cli/run.js';
 import { QueueKeys } from '../src/keys.js';
-import { heldOverdue, heldRechecks, heldRenewals } from './fixture/paused-timers.js';
+import type { Tasks } from './fixture/launch.js';
 import { launch } from './fixture/launch.js';
-import { until } from './fixture/until.js';
+import { heldOverdue, heldRechecks, heldRenewals } from './fixture/paused-timers.js';
+import { counted, until } from './fixture/until.js';
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
+// No failover but those that a test asks for.
+const { servers, cluster } = await runCluster({ nodeTimeoutMs: 15_000 });
 
-let servers: RedisCluster;
-let cluster: Cluster;
-
-beforeAll(async () => {
-  // No failover but those that a test asks for.
-  servers = await startCluster({ nodeTimeoutMs: 15_000 });
-  cluster = new Cluster(servers.startupNodes);
-});
-
-afterAll(async () => {
-  await cluster?.quit();
-  await servers?.stop();
-});
+const range = (count: number): string[] => Array.from({ length: count }, (_, n) => `n${n}`);
 
 /** Queues of this prefix, one on each master. */
 async function onEachMaster(prefix: string): Promise<{ name: string; master: RedisServer }[]> {
@@ -67,11 +56,142 @@ describe('without looking by themselves', () => {
       }
       await queue.enqueue('t', 'delayed', { delayMs: 50 });
       const { id } = await queue.enqueue('t', 'retried');
-      await until(async () => (await queue.counts()).succeeded === 4);
+      await counted(queue, { succeeded: 4 });
       expect(await queue.get(id)).toMatchObject({ state: 'succeeded', attempt: 2 });
       expect(run.filter((line) => line.startsWith(name)).length).toBe(5);
     }
   });
+});
+
+test('tasks of a queue with shards on all masters, by id and all together', async () => {
+  const prefix = 'operate';
+  const queue = new Queue<Tasks>(cluster, 'q', { prefix, shards: 6 });
+  const ids = range(60);
+  // Groups decide where these lie, not their ids.
+  await queue.enqueueMany(
+    ids.map((id, n) => ({ name: 't', payload: id, options: { id, ...(n % 2 && { group: id }) } })),
+  );
+  const all = async (some: readonly string[], act: 'cancel' | 'retry' | 'remove'): Promise<void> =>
+    expect(await Promise.all(some.map((id) => queue[act](id)))).toEqual(some.map(() => true));
+  await all(ids.slice(0, 30), 'cancel');
+  expect(await queue.counts()).toMatchObject({ ready: 30, cancelled: 30 });
+  await all(ids.slice(0, 5), 'retry');
+  await all(ids.slice(55), 'remove');
+  expect(await queue.retryAll({ state: 'cancelled', limit: 15 })).toBe(15);
+  expect(await queue.clean('cancelled')).toBe(10);
+
+  const listed: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await queue.list('ready', { cursor, limit: 4 });
+    listed.push(...page.tasks.map(({ id }) => id));
+    cursor = page.cursor;
+  } while (cursor !== null);
+  expect(listed).toHaveLength(45);
+  expect(new Set(listed).size).toBe(45);
+
+  const running = new Map<string, AbortSignal>();
+  const t = async (_: unknown, { id, signal }: { id: string; signal: AbortSignal }): Promise<void> => {
+    running.set(id, signal);
+    await new Promise((resolve) => {
+      signal.addEventListener('abort', resolve);
+    });
+  };
+  await launch(cluster, 'q', { t }, { prefix, onError: () => undefined });
+  await until(() => running.size === 45);
+  const cancelled = listed.slice(0, 12);
+  await Promise.all(cancelled.map((id) => queue.cancel(id)));
+  await until(() => cancelled.every((id) => running.get(id)!.aborted));
+  expect(await queue.counts()).toMatchObject({ active: 33, cancelled: 12 });
+  await queue.enqueueMany(range(20).map((id) => ({ name: 't', payload: id, options: { delayMs: 60_000 } })));
+  expect(await queue.drain({ scheduled: true })).toBe(20);
+});
+
+test('names, pauses everywhere, and the program', async () => {
+  const prefix = 'names';
+  const names = range(12);
+  for (const name of names) await new Queue<Tasks>(cluster, name, { prefix }).enqueue('t', 1);
+  expect(await Queue.names(cluster, { prefix })).toEqual(names.toSorted());
+  expect(await Queue.pauseAll(cluster, { prefix })).toEqual(names.toSorted());
+  const { host, port } = servers.startupNodes[0]!;
+  let out = '';
+  let err = '';
+  const code = await runCli(
+    ['ls', '--json', '--cluster', '--redis', `redis://${host}:${port}`, '--prefix', prefix],
+    {
+      env: {},
+      out: (text) => void (out += text),
+      err: (text) => void (err += text),
+    },
+  );
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(JSON.parse(out)).toMatchObject(
+    names.toSorted().map((name) => ({ name, isPaused: true, counts: { ready: 1 } })),
+  );
+});
+
+test('flows, results and events over queues and shards on all masters', async () => {
+  const prefix = 'flow';
+  const names = Array.from({ length: 4 }, (_, index) => `queue ${index}`);
+  const queues = names.map((name, index) => new Queue<Tasks>(cluster, name, { prefix, shards: 1 + index }));
+  for (const queue of queues) await queue.configure({ keepEvents: 1_000 });
+  const owners = names.map((name) => servers.ownerOf(new QueueKeys(name, prefix).of.tasks));
+  expect(new Set(await Promise.all(owners)).size).toBeGreaterThan(1);
+  const handlers = {
+    one: () => 1,
+    sum: async (_: unknown, context: TaskContext) =>
+      (await context.children()).reduce((total, { result }) => total + (result as number), 0),
+  };
+  const events: QueueEvent[] = [];
+  const reading = (async () => {
+    for await (const event of queues[3]!.events({ after: 'oldest' })) {
+      events.push(event);
+      if (events.filter(({ type }) => type === 'succeeded').length === 5 * 15) return;
+    }
+  })();
+  const tree = (depth: number): FlowTask =>
+    depth === 3
+      ? { queue: names[3]!, name: 'one', payload: null }
+      : {
+          queue: names[depth]!,
+          name: 'sum',
+          payload: null,
+          children: [tree(depth + 1), tree(depth + 1), { queue: names[3]!, name: 'one', payload: null }],
+        };
+  const flows = await Promise.all(Array.from({ length: 5 }, () => queues[0]!.enqueueFlow(tree(0))));
+  // Of each flow 8 + 4 + 2 + 1 leaves, all in the last queue.
+  const results = Promise.all(flows.map(({ id }) => queues[0]!.result(id)));
+  await launch(cluster, names, handlers, { prefix, keepSucceeded: 0 });
+  expect(await results).toEqual(flows.map(() => 15));
+  await reading;
+  expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['enqueued', 'started', 'succeeded']));
+  for (const queue of queues) {
+    expect(Object.values(await queue.counts()).every((count) => count === 0)).toBe(true);
+  }
+});
+
+test('schedules lie in shard 0, their tasks in all shards and so on all masters', async () => {
+  const prefix = 'schedules';
+  const shards = 8;
+  const queue = new Queue<Tasks>(cluster, 'q', { prefix, shards });
+  const run: string[] = [];
+  const handlers = { t: (_: unknown, { id }: { id: string }) => void run.push(id) };
+  await launch(cluster, 'q', handlers, { prefix });
+  await launch(cluster, 'q', handlers, { prefix });
+  const keys = Array.from({ length: 30 }, (_, index) => `s${index}`);
+  for (const key of keys) await queue.schedule(key, { everyMs: 1_000, missed: 'all', maxRuns: 2 }, 't', key);
+  await until(() => run.length >= 60);
+  await until(async () => (await queue.schedules()).every(({ nextAt }) => nextAt === undefined));
+  expect(new Set(run).size).toBe(60);
+  expect(run).toHaveLength(60);
+  const masters = new Set<unknown>();
+  for (let shard = 0; shard < shards; shard += 1) {
+    const { of } = new QueueKeys('q', prefix, shard);
+    expect(await cluster.hlen(of.schedules)).toBe(shard === 0 ? 30 : 0);
+    if ((await cluster.hlen(of.tasks)) > 0) masters.add(await servers.ownerOf(of.tasks));
+  }
+  expect(masters.size).toBe(3);
+  for (const key of keys) expect(await queue.unschedule(key)).toBe(true);
 });
 
 test('a worker and its queue move to another master, and a master fails over, with nothing lost', async () => {
@@ -165,7 +285,7 @@ describe('a master that does not answer', () => {
     await until(() => run.length === 4);
     expect(run).toEqual(['long', 'later', 'last', 'first']);
     door.open();
-    await until(async () => (await later.counts()).succeeded === 3);
+    await counted(later, { succeeded: 3 });
     expect(errors).toEqual([]);
   });
 });

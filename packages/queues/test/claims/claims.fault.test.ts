@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Claims } from '@mortise/queues';
 import type { Redis } from 'ioredis';
-import { connectTo, keys, prefix, proxyTo, queueOn, server } from '../fixture/faults.js';
-import type { Tasks } from '../fixture/faults.js';
-import { until } from '../fixture/until.js';
+import { connectTo, keys, newProxied, prefix, queueOn, server } from '../fixture/faults.js';
+import type { Tasks } from '../fixture/launch.js';
+import { reached, until } from '../fixture/until.js';
 
 const open = new Set<Claims<Tasks>>();
 
@@ -33,9 +33,7 @@ function received<T>(call: Promise<T>): Promise<T> {
 
 describe('a reply that is lost', () => {
   test('of a claim: its tasks run again after their leases', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const near = connectTo(single);
+    const { redis: near, proxy } = await newProxied();
     const claims = claimsOn(connectTo(proxy, HASTY));
     // Its first call sends the text of the script.
     expect(await claims.claim()).toEqual([]);
@@ -53,17 +51,14 @@ describe('a reply that is lost', () => {
   });
 
   test('of a completion: it counts, and a repetition rejects with ERR_LEASE_LOST', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const near = connectTo(single);
+    const { redis: near, queue, proxy } = await newProxied();
     const far = claimsOn(connectTo(proxy, HASTY));
-    const queue = queueOn(near);
     await queue.enqueueMany([1, 2].map((payload) => ({ name: 't', payload })));
     const [first, second] = await far.claim({ limit: 2, leaseMs: 3_600_000 });
     await far.complete(first!.id, first!.lease);
     proxy.dropReplies();
     const completion = received(far.complete(second!.id, second!.lease, 'done'));
-    await until(async () => (await queue.get(second!.id))?.state === 'succeeded');
+    await reached(queue, second!.id, 'succeeded');
     proxy.cut();
     await expect(completion).rejects.toThrow(GONE);
     await proxy.restore();

@@ -1,19 +1,16 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { Claims, Queue } from '@mortise/queues';
+import { Claims } from '@mortise/queues';
 import type { ClaimsOptions, QueueOptions } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { freshPrefix } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
-import { QueueKeys } from '../../src/keys.js';
 import { age } from '../fixture/age.js';
 import { watched } from '../fixture/commands-of.js';
 import { heldRechecks } from '../fixture/paused-timers.js';
 import { launch } from '../fixture/launch.js';
+import type { NewQueue } from '../fixture/new-queue.js';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
 import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
 
 const HOUR_MS = 3_600_000;
 const open = new Set<Claims<Tasks>>();
@@ -34,15 +31,9 @@ function newClaims(prefix: string, options: ClaimsOptions = {}, client = redis):
   return claims;
 }
 
-function newBench(options: QueueOptions = {}): {
-  prefix: string;
-  queue: Queue<Tasks>;
-  claims: Claims<Tasks>;
-  keys: QueueKeys['of'];
-} {
-  const prefix = freshPrefix();
-  const queue = new Queue<Tasks>(redis, 'q', { prefix, ...options });
-  return { prefix, queue, claims: newClaims(prefix), keys: new QueueKeys('q', prefix).of };
+function newBench(options: QueueOptions = {}): NewQueue & { readonly claims: Claims<Tasks> } {
+  const given = newQueue(options);
+  return { ...given, claims: newClaims(given.prefix) };
 }
 
 /** A task that was claimed. */
@@ -93,7 +84,7 @@ describe('claim', () => {
   test('gives nothing at once from an empty queue, and is not registered afterwards', async () => {
     const { claims, keys } = newBench();
     expect(await claims.claim({ limit: 100 })).toEqual([]);
-    await until(async () => (await redis.zcard(keys.idle)) === 0);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 0);
   });
 
   test('gives at most `max`, and leaves the others', async () => {
@@ -122,8 +113,8 @@ describe('claim', () => {
   test('ends with nothing after `waitMs`, and passes on its wake-up', async () => {
     const { claims, keys } = newBench();
     expect(await claims.claim({ waitMs: 50 })).toEqual([]);
-    await until(async () => (await redis.zcard(keys.idle)) === 0);
-    expect(await redis.exists(keys.timekeeper)).toBe(0);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 0);
+    expect(await redis.exists(keys.of.timekeeper)).toBe(0);
   });
 
   test('several claims wait in a queue, each with its own lease', async () => {
@@ -177,11 +168,11 @@ describe('claim', () => {
   });
 
   test('a task that was started in time is given again afterwards', async () => {
-    const { prefix, queue, claims } = newBench();
+    const { keys, queue, claims } = newBench();
     await queue.enqueue('t', 1, { id: 'a', expiresInMs: 3_600_000 });
     const [task] = await claims.claim();
     await claims.fail('a', task!.lease, { error: 'no', delayMs: 0 });
-    await age(redis, new QueueKeys('q', prefix), 'a', 7_200_000);
+    await age(redis, keys, 'a', 7_200_000);
     expect(await claims.claim({ waitMs: 20_000 })).toMatchObject([{ id: 'a', attempt: 2 }]);
   });
 
@@ -260,10 +251,10 @@ describe('an aborted claim', () => {
     const { claims, keys } = newBench();
     const controller = new AbortController();
     const claim = claims.claim({ waitMs: 30_000, signal: controller.signal });
-    await until(async () => (await redis.zcard(keys.idle)) === 1);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     controller.abort(new Error('gone'));
     await expect(claim).rejects.toThrow('gone');
-    await until(async () => (await redis.zcard(keys.idle)) === 0);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 0);
     await expect(claims.claim({ signal: controller.signal })).rejects.toThrow('gone');
   });
 
@@ -325,10 +316,10 @@ describe('an aborted claim', () => {
   test('stop ends all waits with nothing', async () => {
     const { claims, keys } = newBench();
     const waits = [claims.claim({ waitMs: 30_000 }), claims.claim({ waitMs: 30_000, leaseMs: 2_000 })];
-    await until(async () => (await redis.zcard(keys.idle)) === 1);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     await claims.stop();
     expect(await Promise.all(waits)).toEqual([[], []]);
-    expect(await redis.zcard(keys.idle)).toBe(0);
+    expect(await redis.zcard(keys.of.idle)).toBe(0);
   });
 });
 
@@ -344,7 +335,7 @@ describe('stop', () => {
     await completed;
     expect((await queue.get('a'))!.state).toBe('succeeded');
     const wait = claims.claim({ waitMs: 30_000 });
-    await until(async () => (await redis.zcard(keys.idle)) === 1);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     await queue.enqueue('t', 1, { id: 'b' });
     expect(await wait).toMatchObject([{ id: 'b' }]);
   });
@@ -367,10 +358,10 @@ describe('stop', () => {
     {
       await using claims = newClaims(prefix);
       wait = claims.claim({ waitMs: 30_000 });
-      await until(async () => (await redis.zcard(keys.idle)) === 1);
+      await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     }
     expect(await wait).toEqual([]);
-    expect(await redis.zcard(keys.idle)).toBe(0);
+    expect(await redis.zcard(keys.of.idle)).toBe(0);
   });
 });
 
@@ -401,7 +392,7 @@ describe('complete', () => {
     const outcomes = await Promise.all([1, 2, 3].map((n) => code(claims.complete('a', lease, n))));
     expect(outcomes).toEqual(['done', 'ERR_LEASE_LOST', 'ERR_LEASE_LOST']);
     expect((await queue.get('a'))!.result).toBe(1);
-    expect(await redis.llen(keys.succeeded)).toBe(1);
+    expect(await redis.llen(keys.of.succeeded)).toBe(1);
   });
 
   test('works for any instance with the lease', async () => {

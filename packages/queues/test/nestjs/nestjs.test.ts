@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TaskContext } from '@mortise/queues';
 import { Claims, Queue } from '@mortise/queues';
-import type { TaskHandlerOptions } from '@mortise/queues/nestjs';
+import type { QueueFeatureOptions, TaskHandlerOptions } from '@mortise/queues/nestjs';
 import {
   getClaimsToken,
   getQueuesToken,
@@ -71,19 +71,36 @@ class Mails {
 
 const TASKS = ['mail.sold', 'mail.expired'];
 
-function mailModule(
+type Imports = NonNullable<ModuleMetadata['imports']>;
+type Providers = NonNullable<ModuleMetadata['providers']>;
+
+function moduleOf(
   root: object,
-  providers: NonNullable<ModuleMetadata['providers']> = [Mails],
+  queues: Readonly<Record<string, QueueFeatureOptions>>,
+  providers: Providers,
 ): ModuleMetadata {
-  const prefix = freshPrefix();
   return {
     imports: [
-      QueuesModule.forRoot({ redis, prefix, workers: {}, ...root }),
-      QueuesModule.forFeature({ queues: { mail: { tasks: TASKS } } }),
+      QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {}, ...root }),
+      QueuesModule.forFeature({ queues }),
     ],
     providers: [Seen, ...providers],
   };
 }
+
+const mailModule = (root: object, providers: Providers = [Mails]): ModuleMetadata =>
+  moduleOf(root, { mail: { tasks: TASKS } }, providers);
+
+/** A provider whose method has these decorators. */
+const handling = (...marks: [string, TaskHandlerOptions?][]): Type => {
+  @Injectable()
+  class Handling {
+    handle(): void {}
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(Handling.prototype, 'handle')!;
+  for (const mark of marks) TaskHandler(...mark)(Handling.prototype, 'handle', descriptor);
+  return Handling;
+};
 
 describe('QueuesModule.forRoot', () => {
   test('runs tasks by the methods of providers, and injects queues', async () => {
@@ -121,13 +138,7 @@ describe('QueuesModule.forRoot', () => {
       { queues: ['a', 'b'], fairness: { a: 3, b: 1 }, concurrency: 1 },
       { queues: ['c'], concurrency: 2 },
     ];
-    const app = await boot({
-      imports: [
-        QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
-        QueuesModule.forFeature({ queues: { a: {}, b: {}, c: {}, d: {} } }),
-      ],
-      providers: [Seen, Reports],
-    });
+    const app = await boot(moduleOf({ workers }, { a: {}, b: {}, c: {}, d: {} }, [Reports]));
     for (const name of ['a', 'b', 'c', 'd']) await app.get<Queue>(getQueueToken(name)).enqueue('any', 1);
     await until('three tasks', () => app.get(Seen).length === 3);
     expect(app.get(Seen).toSorted()).toEqual(['a 1', 'b 1', 'c 1']);
@@ -144,22 +155,11 @@ describe('QueuesModule.forRoot', () => {
   });
 
   test.each([
-    [{ redis, workers: { concurrency: 0 } }, RangeError, 'QueuesModule: concurrency must be a whole number'],
-    [
-      { redis, workers: { queues: [] } },
-      TypeError,
-      'QueuesModule: queues must be one or more different names',
-    ],
-    [
-      { redis, workers: { queues: ['post'] } },
-      TypeError,
-      'a worker serves queue "post", which forFeature does not name',
-    ],
-  ])('lets the boot fail for wrong workers: %#', async (options, Misuse, message) => {
-    const booted = boot({
-      imports: [QueuesModule.forRoot(options), QueuesModule.forFeature({ queues: { mail: {} } })],
-      providers: [Seen, Mails],
-    });
+    [{ concurrency: 0 }, RangeError, 'QueuesModule: concurrency must be a whole number'],
+    [{ queues: [] }, TypeError, 'QueuesModule: queues must be one or more different names'],
+    [{ queues: ['post'] }, TypeError, 'a worker serves queue "post", which forFeature does not name'],
+  ])('lets the boot fail for wrong workers: %#', async (workers, Misuse, message) => {
+    const booted = boot(moduleOf({ workers }, { mail: {} }, [Mails]));
     await expect(booted).rejects.toThrow(message);
     await expect(booted).rejects.toBeInstanceOf(Misuse);
   });
@@ -168,12 +168,8 @@ describe('QueuesModule.forRoot', () => {
 describe('QueuesModule.forFeature', () => {
   test('gives its options to the queue, and those of forRoot', async () => {
     const prefix = freshPrefix();
-    const app = await boot({
-      imports: [
-        QueuesModule.forRoot({ redis, prefix }),
-        QueuesModule.forFeature({ queues: { mail: { priorities: ['now', 'later'] } } }),
-      ],
-    });
+    const root = { prefix, workers: undefined };
+    const app = await boot(moduleOf(root, { mail: { priorities: ['now', 'later'] } }, []));
     await app.get<Queue>(getQueueToken('mail')).enqueue('mail.sold', 1, { priority: 'now' });
     expect(await app.get(Queues).queue('mail').counts()).toMatchObject({ ready: 1 });
     expect(await new Queue(redis, 'mail', { prefix }).settings()).toMatchObject({
@@ -182,7 +178,7 @@ describe('QueuesModule.forFeature', () => {
   });
 
   test('may stand in several modules; their names of tasks are put together', async () => {
-    const registering = (...tasks: string[]): ModuleMetadata['imports'] => [
+    const registering = (...tasks: string[]): Imports => [
       QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {} }),
       ...tasks.map((task) => {
         @Module({ imports: [QueuesModule.forFeature({ queues: { mail: { tasks: [task] } } })] })
@@ -191,11 +187,11 @@ describe('QueuesModule.forFeature', () => {
       }),
     ];
     const providers = [Seen, Mails];
-    await expect(boot({ imports: registering(...TASKS)!, providers })).resolves.toBeDefined();
-    await expect(boot({ imports: registering('mail.sold')!, providers })).rejects.toThrow(
+    await expect(boot({ imports: registering(...TASKS), providers })).resolves.toBeDefined();
+    await expect(boot({ imports: registering('mail.sold'), providers })).rejects.toThrow(
       'QueuesModule: Mails.expired handles "mail.expired", which queue "mail" does not have',
     );
-    await expect(boot({ imports: registering(...TASKS, 'mail.lost')!, providers })).rejects.toThrow(
+    await expect(boot({ imports: registering(...TASKS, 'mail.lost'), providers })).rejects.toThrow(
       'queue "mail" has no handler for "mail.lost"',
     );
   });
@@ -210,13 +206,10 @@ describe('QueuesModule.forFeature', () => {
         reports.push(`${payload.itemId} for ${payload.price}`);
       }
     }
-    const prefix = freshPrefix();
-    const imports = [
-      QueuesModule.forRoot({ redis, prefix, workers: {} }),
-      QueuesModule.forFeature({ queues: { mail: { schemas } } }),
-    ];
-    await expect(boot({ imports })).rejects.toThrow('queue "mail" has a worker, but no handler');
-    const app = await boot({ imports, providers: [Sales] });
+    const selling = (...providers: Providers): ModuleMetadata =>
+      moduleOf({}, { mail: { schemas } }, providers);
+    await expect(boot(selling())).rejects.toThrow('queue "mail" has a worker, but no handler');
+    const app = await boot(selling(Sales));
     const queue = app.get<Queue>(getQueueToken('mail'));
     await expect(queue.enqueue('mail.sold', { itemId: 42 })).rejects.toMatchObject({
       code: 'ERR_INVALID_PAYLOAD',
@@ -228,16 +221,6 @@ describe('QueuesModule.forFeature', () => {
 });
 
 describe('@TaskHandler', () => {
-  const handling = (...marks: [string, TaskHandlerOptions?][]): Type => {
-    @Injectable()
-    class Handling {
-      handle(): void {}
-    }
-    const descriptor = Object.getOwnPropertyDescriptor(Handling.prototype, 'handle')!;
-    for (const mark of marks) TaskHandler(...mark)(Handling.prototype, 'handle', descriptor);
-    return Handling;
-  };
-
   test.each<[string, object, Type[], string]>([
     [
       'two handlers',
@@ -328,13 +311,7 @@ describe('@TaskHandler', () => {
     const prefix = freshPrefix();
     const queue = new Queue(redis, 'q', { prefix });
     const stored = await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload })));
-    await boot({
-      imports: [
-        QueuesModule.forRoot({ redis, prefix, workers: {} }),
-        QueuesModule.forFeature({ queues: { q: {} } }),
-      ],
-      providers: [Batches],
-    });
+    await boot(moduleOf({ prefix }, { q: {} }, [Batches]));
     await until('the end', async () => (await queue.counts()).succeeded === 3);
     const results = await Promise.all(stored.map(async ({ id }) => (await queue.get(id))?.result));
     expect([sizes, results]).toEqual([[3], [2, 4, 6]]);
@@ -359,13 +336,7 @@ describe('@TaskHandler', () => {
     }
     const errors: unknown[] = [];
     const workers = { onError: (error: unknown) => void errors.push(error) };
-    const app = await boot({
-      imports: [
-        QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
-        QueuesModule.forFeature({ queues: { a: {}, b: {}, c: {} } }),
-      ],
-      providers: [Cleaner],
-    });
+    const app = await boot(moduleOf({ workers }, { a: {}, b: {}, c: {} }, [Cleaner]));
     for (const name of ['a', 'b', 'c']) await app.get<Queue>(getQueueToken(name)).enqueue('clean', null);
     const third = app.get<Queue>(getQueueToken('c'));
     await until('the end', async () => seen.length === 2 && (await third.counts()).dead === 1);
@@ -374,7 +345,7 @@ describe('@TaskHandler', () => {
   });
 
   test('of one of several queues, it has no options on a worker of all', async () => {
-    const imports = (workers: object): NonNullable<ModuleMetadata['imports']> => [
+    const imports = (workers: object): Imports => [
       QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers }),
       QueuesModule.forFeature({ queues: { a: {} } }),
       QueuesModule.forFeature({ queues: { b: {} } }),
@@ -448,13 +419,7 @@ describe('the shutdown', () => {
         order.push('task done');
       }
     }
-    const app = await boot({
-      imports: [
-        QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {} }),
-        QueuesModule.forFeature({ queues: { q: {} } }),
-      ],
-      providers: [Slow, Database],
-    });
+    const app = await boot(moduleOf({}, { q: {} }, [Slow, Database]));
     const queue = app.get<Queue>(getQueueToken('q'));
     const { id } = await queue.enqueue('t', null);
     await begun.passed;
@@ -477,13 +442,7 @@ describe('the shutdown', () => {
         await new Promise(() => undefined);
       }
     }
-    const app = await boot({
-      imports: [
-        QueuesModule.forRoot({ redis, prefix: freshPrefix(), workers: {}, graceMs: 20 }),
-        QueuesModule.forFeature({ queues: { q: {} } }),
-      ],
-      providers: [Endless],
-    });
+    const app = await boot(moduleOf({ graceMs: 20 }, { q: {} }, [Endless]));
     const queue = app.get<Queue>(getQueueToken('q'));
     const { id } = await queue.enqueue('t', null);
     await begun.passed;
@@ -519,4 +478,97 @@ test('the end of the application stops its claims', async () => {
   await until('the wait', () => claims.waiting === 1);
   await app.close();
   expect(await waiting).toEqual([]);
+});
+
+describe('one application with two connections', () => {
+  @Injectable()
+  class Archive {
+    constructor(
+      private readonly seen: Seen,
+      @InjectQueue('mail') readonly mail: Queue,
+      @InjectQueue('mail', 'reports') readonly reports: Queue,
+    ) {}
+
+    @TaskHandler('send', { module: 'reports' })
+    ofReports(payload: string): void {
+      this.seen.push(`report ${payload}`);
+    }
+
+    @TaskHandler('archive')
+    ofAny(payload: string): void {
+      this.seen.push(`archived ${payload}`);
+    }
+  }
+
+  @Injectable()
+  class Letters {
+    constructor(private readonly seen: Seen) {}
+
+    @TaskHandler('send', { module: 'default' })
+    letter(payload: string): void {
+      this.seen.push(`letter ${payload}`);
+    }
+  }
+
+  const tasks = ['send', 'archive'];
+  const prefixes = { default: freshPrefix(), reports: freshPrefix() };
+  const both = (): Imports => [
+    QueuesModule.forRoot({ redis, prefix: prefixes.default, workers: {} }),
+    QueuesModule.forRootAsync({
+      name: 'reports',
+      useFactory: () => ({ redis, prefix: prefixes.reports, workers: { concurrency: 2 } }),
+    }),
+    QueuesModule.forFeature({ queues: { mail: { tasks } } }),
+    QueuesModule.forFeature({ queues: { mail: { tasks } } }, 'reports'),
+  ];
+
+  test('have queues of the same name, and a handler is for one or for all of them', async () => {
+    const app = await boot({ imports: both(), providers: [Seen, Archive, Letters] });
+    const { mail, reports } = app.get(Archive);
+    expect(app.get(getQueueToken('mail', 'reports'))).toBe(reports);
+    await mail.enqueue('send', 'a');
+    await reports.enqueue('send', 'b');
+    for (const queue of [mail, reports]) await queue.enqueue('archive', 'c');
+    await until('all tasks', () => app.get(Seen).length === 4);
+    expect(app.get(Seen).toSorted()).toEqual(['archived c', 'archived c', 'letter a', 'report b']);
+    for (const prefix of Object.values(prefixes)) {
+      const seen = new Queue(redis, 'mail', { prefix });
+      await until('the ends', async () => (await seen.counts()).succeeded === 2);
+    }
+  });
+
+  test('neither has to do with the queues of the other', async () => {
+    @Injectable()
+    class Invoices {
+      @TaskHandler('bill', { queue: 'invoices', module: 'default' })
+      bill(): void {}
+    }
+    const imports = [...both(), QueuesModule.forFeature({ queues: { invoices: { tasks: ['bill'] } } })];
+    const app = await boot({ imports, providers: [Seen, Archive, Letters, Invoices] });
+    await app.get(Archive).reports.enqueue('archive', 'r');
+    await until('the task', () => app.get(Seen).length === 1);
+    const stray = new Queue(redis, 'invoices', { prefix: prefixes.reports });
+    await stray.enqueue('bill', 1);
+    await app.get(Archive).reports.enqueue('archive', 's');
+    await until('the next task', () => app.get(Seen).length === 2);
+    expect(await stray.counts()).toMatchObject({ ready: 1 });
+  });
+
+  test.each<[string, Providers, string]>([
+    ['a queue of one has no handler', [], 'QueuesModule: queue "mail" has no handler for "send"'],
+    [
+      'one handler is for both, and one for the same name of one of them',
+      [Letters, handling(['archive', { module: 'reports' }])],
+      '"archive" has two handlers, Archive.ofAny and Handling.handle',
+    ],
+    [
+      'a handler is for one that no queue is registered with',
+      [Letters, handling(['send', { module: 'other' }])],
+      'Handling.handle handles "send", which no queue of module "other" has',
+    ],
+  ])('lets the boot fail when %s', async (_, providers, message) => {
+    await expect(boot({ imports: both(), providers: [Seen, Archive, ...providers] })).rejects.toThrow(
+      message,
+    );
+  });
 });

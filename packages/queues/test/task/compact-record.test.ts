@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
 import type { QueueOptions, TaskState, WorkerOptions } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { freshPrefix } from '@mortise/test-kit';
 import fc from 'fast-check';
 import { decodeRecord, RecordDraft } from '../../src/task/record.js';
 import { isCompact } from '../../src/task/compact-record.js';
@@ -13,15 +13,13 @@ import { maintain } from '../../src/work/maintainer.js';
 import { encodeAck, SUCCEEDED } from '../../src/work/completion.js';
 import { age, ageEnd } from '../fixture/age.js';
 import { launch, stopWorkers } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
+import { redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { reached, until } from '../fixture/until.js';
 
-const redis = connect();
 const DAY_MS = 86_400_000;
 const KEEP = { keepSucceeded: 10_000, keepSucceededMs: 30 * DAY_MS, keepDead: 100 };
 const STATES: readonly TaskState[] = ['ready', 'active', 'retrying', 'succeeded', 'dead', 'cancelled'];
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
 
 class Bench {
   readonly prefix = freshPrefix();
@@ -258,7 +256,7 @@ describe('a sealed task', () => {
       payload: 1,
       children: [{ queue: 'q', name: 't', payload: 'a', options: { id: 'a' } }],
     });
-    await until(async () => (await parents.get(id))?.state === 'dead');
+    await reached(parents, id, 'dead');
   });
 
   test('is cleaned by its age, and nothing is left of it', async () => {

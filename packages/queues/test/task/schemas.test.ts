@@ -1,11 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { InvalidPayloadError, StandardSchemaV1, TaskContext } from '@mortise/queues';
 import { Queue, Worker } from '@mortise/queues';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { freshPrefix, until } from '@mortise/test-kit';
 import { z } from 'zod';
 import { launch } from '../fixture/launch.js';
-
-const redis = connect();
+import { newQueue, redis } from '../fixture/new-queue.js';
 
 const Sale = z.object({
   itemId: z.string(),
@@ -60,7 +59,7 @@ describe('enqueue', () => {
 
   test('checks the payload as the worker will see it, after JSON', async () => {
     const dates = { t: z.object({ at: z.date() }) };
-    const queue = new Queue(redis, 'q', { prefix: freshPrefix(), schemas: dates });
+    const { queue } = newQueue({ schemas: dates });
     const error = await refusal(queue.enqueue('t', { at: new Date() }));
     expect(error.issues).toMatchObject([{ path: ['at'] }]);
   });
@@ -100,16 +99,13 @@ describe('enqueue', () => {
   });
 
   test('a synchronous schema keeps the order of calls', async () => {
-    const prefix = freshPrefix();
-    const queue = new Queue<{ t: number; u: number }>(redis, 'q', { prefix, schemas: { t: z.number() } });
+    const { queue, work } = newQueue({ schemas: { t: z.number() } });
     const names = ['t', 'u'] as const;
     await Promise.all(Array.from({ length: 200 }, (_, index) => queue.enqueue(names[index % 2]!, index)));
     const seen: number[] = [];
-    await launch(
-      redis,
-      'q',
+    await work(
       { t: (payload) => void seen.push(payload), u: (payload) => void seen.push(payload) },
-      { prefix, concurrency: 1 },
+      { concurrency: 1 },
     );
     await until('all tasks', () => seen.length === 200);
     expect(seen).toEqual(Array.from({ length: 200 }, (_, index) => index));
@@ -121,8 +117,7 @@ describe('enqueueMany', () => {
     ['synchronous', z.number()],
     ['asynchronous', later(async (value) => typeof value === 'number')],
   ])('stores nothing when one payload does not fit a schema that is %s', async (_how, schema) => {
-    const prefix = freshPrefix();
-    const queue = new Queue<{ t: unknown }>(redis, 'q', { prefix, schemas: { t: schema } });
+    const { queue } = newQueue({ schemas: { t: schema } });
     const tasks = Array.from({ length: 100 }, (_, index) => ({
       name: 't' as const,
       payload: index as unknown,
@@ -216,30 +211,19 @@ describe('a worker', () => {
   });
 
   test('of a batch, only tasks that do not fit are dead-lettered', async () => {
-    const prefix = freshPrefix();
-    const queue = new Queue(redis, 'q', { prefix });
+    const { queue, work } = newQueue();
     await queue.enqueueMany([1, 'x', 3].map((payload) => ({ name: 't', payload })));
     const batches: unknown[][] = [];
     const handleMany = (tasks: readonly { payload: unknown }[]): void =>
       void batches.push(tasks.map(({ payload }) => payload));
-    await launch(
-      redis,
-      'q',
-      { t: { handleMany, maxSize: 10 } },
-      {
-        prefix,
-        schemas: { t: z.number() },
-        onError: () => undefined,
-      },
-    );
+    await work({ t: { handleMany, maxSize: 10 } }, { schemas: { t: z.number() }, onError: () => undefined });
     await until('the end', async () => (await queue.counts()).succeeded === 2);
     expect(batches).toEqual([[1, 3]]);
     expect(await queue.counts()).toMatchObject({ dead: 1, succeeded: 2 });
   });
 
   test("retries when a schema throws, and when a handler enqueues a payload that doesn't fit", async () => {
-    const prefix = freshPrefix();
-    const queue = new Queue(redis, 'q', { prefix });
+    const { prefix, queue, work } = newQueue();
     const checked = new Queue(redis, 'q', { prefix, schemas: { u: z.string() } });
     const seen: string[] = [];
     let failures = 1;
@@ -251,9 +235,7 @@ describe('a worker', () => {
       return true;
     });
     const backoff = { type: 'fixed', delayMs: 1 } as const;
-    await launch(
-      redis,
-      'q',
+    await work(
       {
         t: () => void seen.push('t'),
         v: async (_: unknown, { attempt }: TaskContext) => {
@@ -261,7 +243,7 @@ describe('a worker', () => {
           seen.push('v');
         },
       },
-      { prefix, backoff, schemas: { t: flaky } },
+      { backoff, schemas: { t: flaky } },
     );
     await queue.enqueueMany(['t', 'v'].map((name) => ({ name, payload: null })));
     await until('both tasks', () => seen.length === 2);
