@@ -4,11 +4,10 @@ import { expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { QueueKeys } from '../src/keys.js';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { freshPrefix } from '@mortise/test-kit';
 import { launch } from './fixture/launch.js';
-import { until } from './fixture/until.js';
-
-const redis = connect();
+import { redis } from './fixture/new-queue.js';
+import { counted, until } from './fixture/until.js';
 
 /** Keys that every queue may have; the others are for optional features. */
 const CORE = 11;
@@ -55,9 +54,9 @@ test('all keys are in the table, with its types, caps and expiries', async () =>
     );
     await queue.enqueue('ok', 1, { priority, delayMs: 60_000 });
   }
-  await until(async () => (await queue.counts()).retrying === 3);
+  await counted(queue, { retrying: 3 });
   await queue.enqueue('wait', 1);
-  await until(async () => (await queue.counts()).active === 1);
+  await counted(queue, { active: 1 });
   const counts = { scheduled: 3, ready: 0, active: 1, retrying: 3, succeeded: 5, dead: 4 };
   expect(await queue.counts()).toMatchObject(counts);
 
@@ -124,7 +123,7 @@ test('optional features have the keys of the table too', async () => {
   };
   await launch(redis, '}x', { t: handler }, { prefix, concurrency: 2 });
   await queue.resume();
-  await until(async () => (await queue.counts()).succeeded === 1);
+  await counted(queue, { succeeded: 1 });
   await look();
   abort.abort(new Error('enough'));
   expect(await result).toMatchObject({ message: 'enough' });

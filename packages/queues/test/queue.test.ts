@@ -1,47 +1,23 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
-import type { Counts, EnqueueOptions, NewTask, QueueOptions } from '@mortise/queues';
+import type { EnqueueOptions, NewTask } from '@mortise/queues';
 import { v4, v7 } from 'uuid';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
-import { QueueKeys } from '../src/keys.js';
+import { freshPrefix, gate } from '@mortise/test-kit';
+import { encodeTaskId } from '../src/task/task-id.js';
+import { countsOf } from './fixture/bench.js';
 import { launch } from './fixture/launch.js';
 import { serverNow } from './fixture/set-due.js';
-import { until } from './fixture/until.js';
+import { newQueue, redis } from './fixture/new-queue.js';
+import type { Tasks } from './fixture/launch.js';
+import { counted, reached, until } from './fixture/until.js';
 
-const redis = connect();
 const HOUR_MS = 3_600_000;
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; prefix: string } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix, ...options }), prefix };
-}
-
-function counts(some: Partial<Counts>): Counts {
-  const none = {
-    scheduled: 0,
-    ready: 0,
-    active: 0,
-    retrying: 0,
-    succeeded: 0,
-    dead: 0,
-    cancelled: 0,
-    waiting: 0,
-  };
-  return { ...none, ...some };
-}
 
 /** The payloads of all tasks, in the order in which a worker with one slot runs them. */
 async function drain(prefix: string, count: number): Promise<unknown[]> {
   const run: unknown[] = [];
-  const worker = await launch(
-    redis,
-    'q',
-    { t: (payload) => void run.push(payload) },
-    { prefix, concurrency: 1 },
-  );
+  const { work } = newQueue({ prefix });
+  const worker = await work({ t: (payload) => void run.push(payload) }, { concurrency: 1 });
   await until(() => run.length >= count);
   await worker.stop();
   return run;
@@ -59,7 +35,7 @@ describe('enqueue', () => {
       expect(await queue.enqueue('t', own, { id: own })).toEqual({ id: own, isDuplicate: false });
     for (const own of ids)
       expect(await queue.get(own)).toMatchObject({ id: own, payload: own, state: 'ready' });
-    expect(await queue.counts()).toEqual(counts({ ready: ids.length + 1 }));
+    expect(await queue.counts()).toEqual(countsOf({ ready: ids.length + 1 }));
   });
 
   test('an id is stored once, in one tick, in one batch and later; the first one stands', async () => {
@@ -77,7 +53,7 @@ describe('enqueue', () => {
     ]);
     expect(later.map(({ isDuplicate }) => isDuplicate)).toEqual([true, false, true]);
     expect(await queue.get('order 7')).toMatchObject({ payload: 1, priority: 'medium', state: 'ready' });
-    expect(await queue.counts()).toEqual(counts({ ready: 2 }));
+    expect(await queue.counts()).toEqual(countsOf({ ready: 2 }));
   });
 
   test('an id of a task with another name or payload is refused, in the same tick too', async () => {
@@ -93,7 +69,7 @@ describe('enqueue', () => {
       { reason: { code: 'ERR_TASK_CONFLICT' } },
     ]);
     expect(await queue.enqueue('t', 1, { id: 'a', group: 'g' })).toEqual({ id: 'a', isDuplicate: true });
-    expect(await queue.counts()).toEqual(counts({ ready: 1 }));
+    expect(await queue.counts()).toEqual(countsOf({ ready: 1 }));
   });
 
   test('takes the payload as it is at the call', async () => {
@@ -134,7 +110,7 @@ describe('enqueue', () => {
   });
 
   test('delayed tasks run ahead of ready ones of their priority, in the order in which they fell due', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, keys } = newQueue();
     const delays: [string, EnqueueOptions][] = [
       ['ready', {}],
       ['third', { delayMs: HOUR_MS + 120_000 }],
@@ -145,7 +121,7 @@ describe('enqueue', () => {
     ];
     await Promise.all(delays.map(([payload, options]) => queue.enqueue('t', payload, options)));
     // As if that had been two hours ago.
-    for (const key of new QueueKeys('q', prefix).priorityKeys(3).filter((_, index) => index % 3 === 1)) {
+    for (const key of keys.priorityKeys(3).filter((_, index) => index % 3 === 1)) {
       for (const stored of await redis.zrangeBuffer(key, '0', '-1'))
         await redis.zincrby(key, -2 * HOUR_MS, stored);
     }
@@ -162,7 +138,7 @@ describe('enqueue', () => {
       code: 'ERR_RUN_AT_PAST',
     });
     await queue.enqueue('t', 'd', { delayMs: 0 });
-    expect(await queue.counts()).toEqual(counts({ ready: 4 }));
+    expect(await queue.counts()).toEqual(countsOf({ ready: 4 }));
     expect(await drain(prefix, 4)).toEqual(['a', 'b', 'c', 'd']);
   });
 
@@ -176,37 +152,43 @@ describe('enqueue', () => {
     expect(task!.runAt! - task!.enqueuedAt).toBeLessThan(315_576_000_000 + 5_000);
   });
 
-  test.each<[string, unknown, unknown, unknown, string]>([
-    ['undefined', 't', undefined, {}, 'ERR_INVALID_PAYLOAD'],
-    ['BigInt', 't', { n: 1n }, {}, 'ERR_INVALID_PAYLOAD'],
-    ['a payload of more bytes than characters', 't', 'é'.repeat(131_072), {}, 'ERR_PAYLOAD_TOO_LARGE'],
-    ['100,000 numbers', 't', Array(100_000).fill(123), {}, 'ERR_PAYLOAD_TOO_LARGE'],
-    ['an unknown priority', 't', 1, { priority: 'urgent' }, 'priority must be one of high, medium, low'],
-    ['delayMs and runAt', 't', 1, { delayMs: 1, runAt: 1 }, 'exclude each other'],
-    ['a delay of NaN', 't', 1, { delayMs: Number.NaN }, 'delayMs'],
-    ['a negative delay', 't', 1, { delayMs: -1 }, 'delayMs'],
-    ['no attempts', 't', 1, { attempts: 0 }, 'attempts'],
-    ['a header that is a number', 't', 1, { headers: { a: 1 } }, 'the header "a" must be a string'],
-    ['headers that are too large', 't', 1, { headers: { a: 'x'.repeat(20_000) } }, '16384'],
-    ['a backoff of NaN', 't', 1, { backoff: { delayMs: Number.NaN } }, 'backoff.delayMs'],
-    ['an empty id', 't', 1, { id: '' }, 'id must have'],
-    ['an id with half a character', 't', 1, { id: '\ud83d' }, 'well-formed'],
-    ['an id that is a number', 't', 1, { id: 5 }, 'id must be a string'],
-    ['an empty name', '', 1, {}, 'task name'],
-    ['a name with half a character', '\ud83d', 1, {}, 'well-formed'],
-    ['a name that is a number', 5, 1, {}, 'task name'],
-    ['no options but null', 't', 1, null, 'null'],
+  const range = (message: string) => misuse('RangeError', message);
+  const type = (message: string) => misuse('TypeError', message);
+  const misuse = (name: string, message: string) => ({
+    name,
+    code: 'ERR_INVALID_ARG',
+    message: expect.stringContaining(message),
+  });
+
+  test.each<[string, unknown, unknown, unknown, object]>([
+    ['undefined', 't', undefined, {}, { code: 'ERR_INVALID_PAYLOAD' }],
+    ['BigInt', 't', { n: 1n }, {}, { code: 'ERR_INVALID_PAYLOAD' }],
+    ['more bytes than characters', 't', 'é'.repeat(131_072), {}, { code: 'ERR_PAYLOAD_TOO_LARGE' }],
+    ['100,000 numbers', 't', Array(100_000).fill(123), {}, { code: 'ERR_PAYLOAD_TOO_LARGE' }],
+    ['an unknown priority', 't', 1, { priority: 'urgent' }, range('must be one of high, medium, low')],
+    ['delayMs and runAt', 't', 1, { delayMs: 1, runAt: 1 }, type('exclude each other')],
+    ['a delay of NaN', 't', 1, { delayMs: Number.NaN }, range('delayMs')],
+    ['no attempts', 't', 1, { attempts: 0 }, range('attempts')],
+    ['a header that is a number', 't', 1, { headers: { a: 1 } }, type('the header "a" must be a string')],
+    ['headers that are too large', 't', 1, { headers: { a: 'x'.repeat(20_000) } }, range('16384')],
+    ['a backoff of NaN', 't', 1, { backoff: { delayMs: Number.NaN } }, range('backoff.delayMs')],
+    ['an empty id', 't', 1, { id: '' }, range('id must have')],
+    ['an id with half a character', 't', 1, { id: '\ud83d' }, type('well-formed')],
+    ['an id that is a number', 't', 1, { id: 5 }, type('id must be a string')],
+    ['a group with half a character', 't', 1, { group: '\ud83d' }, type('well-formed')],
+    ['a long group', 't', 1, { group: 'x'.repeat(1_025) }, range('group')],
+    ['an empty name', '', 1, {}, range('task name')],
+    ['a long name', 'x'.repeat(1_025), 1, {}, range('task name')],
+    ['a name with half a character', '\ud83d', 1, {}, type('well-formed')],
+    ['a name that is a number', 5, 1, {}, type('task name')],
+    ['no options but null', 't', 1, null, type('null')],
   ])('%s is refused, and nothing is stored', async (_, name, payload, options, refusal) => {
     const { queue, prefix } = newQueue();
     const attempts = [
       queue.enqueue(name as string, payload, options as EnqueueOptions),
       queue.enqueueMany([{ name: 't', payload: 'fine' }, { name, payload, options } as NewTask<Tasks>]),
     ];
-    for (const result of await Promise.allSettled(attempts)) {
-      expect(result.status).toBe('rejected');
-      const { code, message } = (result as PromiseRejectedResult).reason as Error & { code?: string };
-      expect(code === refusal || message.includes(refusal)).toBe(true);
-    }
+    for (const attempt of attempts) await expect(attempt).rejects.toMatchObject(refusal);
     // By now a call that should not have been made has been.
     await new Promise(setImmediate);
     expect(await redis.keys(`${prefix}:queues:{q}*`)).toEqual([]);
@@ -221,7 +203,7 @@ describe('enqueue', () => {
       queue.enqueue('t', 4),
     ]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
-    expect(await queue.counts()).toEqual(counts({ ready: 2 }));
+    expect(await queue.counts()).toEqual(countsOf({ ready: 2 }));
   });
 
   test('payloads up to the limit of the queue, and more of them than one call carries', async () => {
@@ -233,7 +215,7 @@ describe('enqueue', () => {
       options: { id: String(index) },
     }));
     await queue.enqueueMany(tasks);
-    expect(await queue.counts()).toEqual(counts({ ready: 4 }));
+    expect(await queue.counts()).toEqual(countsOf({ ready: 4 }));
     const task = await queue.get('3');
     expect(task!.payload === `${large}3`).toBe(true);
   });
@@ -242,6 +224,76 @@ describe('enqueue', () => {
     const { queue, prefix } = newQueue();
     expect(await queue.enqueueMany([])).toEqual([]);
     expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+  });
+});
+
+describe('the time of a task', () => {
+  const { queue } = newQueue();
+
+  async function isTimely(id: string): Promise<boolean> {
+    const { enqueuedAt } = (await queue.get(id))!;
+    const [seconds] = await redis.time();
+    return Math.abs(enqueuedAt - 1_000 * Number(seconds)) < 5_000;
+  }
+
+  test('is that of the server, whatever its client takes that to be', async () => {
+    const ids: string[] = [];
+    const enqueue = async (): Promise<void> => void ids.push((await queue.enqueue('t', 1)).id);
+    // Before anything is known of it, and when it is known.
+    await enqueue();
+    await enqueue();
+    for (const step of [3_600_000, -3_600_000, 1_000]) {
+      const now = performance.now.bind(performance);
+      const jump = jest.spyOn(performance, 'now').mockImplementation(() => now() + step);
+      await enqueue();
+      await enqueue();
+      jump.mockRestore();
+      await enqueue();
+    }
+    expect(await Promise.all(ids.map((id) => isTimely(id)))).toEqual(ids.map(() => true));
+  });
+
+  test('of a delayed one counts from the call on, not from when it is sent', async () => {
+    await queue.enqueue('t', 1);
+    const enqueued = queue.enqueue('t', 1, { delayMs: 60_000 });
+    const called = performance.now();
+    while (performance.now() < called + 200);
+    const { id } = await enqueued;
+    const { runAt, enqueuedAt } = (await queue.get(id))!;
+    expect(runAt! - enqueuedAt).toBeLessThan(59_900);
+    expect(runAt! - enqueuedAt).toBeGreaterThan(0);
+  });
+
+  test('of a delayed one is exact to the µs, and not at the end of its ms', async () => {
+    const { queue: exact, keys } = newQueue({ priorities: ['only'] });
+    const scheduled = keys.priorityKeys(1)[1]!;
+    const serverUs = async (): Promise<number> => {
+      const [seconds, us] = await redis.time();
+      return Number(seconds) * 1_000_000 + Number(us);
+    };
+    for (let round = 0; round < 30; round += 1) {
+      const calledUs = await serverUs();
+      const { id } = await exact.enqueue('t', round, { delayMs: 60_000 });
+      const dueUs = Math.round(1_000 * Number(await redis.zscore(scheduled, encodeTaskId(id))));
+      expect(dueUs - calledUs).toBeGreaterThanOrEqual(60_000_000);
+      expect(dueUs - (await serverUs())).toBeLessThanOrEqual(60_000_000);
+    }
+  });
+
+  test('of a delayed one is never due before the delay has passed, also when the first reply was held up here', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const { queue: fresh } = newQueue();
+      await fresh.counts();
+      const first = fresh.enqueue('t', 1);
+      await new Promise(setImmediate);
+      const sentAt = performance.now();
+      while (performance.now() < sentAt + 15);
+      await first;
+      const [seconds, us] = await redis.time();
+      const { id } = await fresh.enqueue('t', 1, { delayMs: 60_000 });
+      const calledAt = Number(seconds) * 1_000 + Number(us) / 1_000;
+      expect((await fresh.get(id))!.runAt! - calledAt).toBeGreaterThanOrEqual(60_000);
+    }
   });
 });
 
@@ -254,7 +306,7 @@ describe('priorities', () => {
     const { id } = await other.enqueue('t', 'default');
     expect(await other.get(id)).toMatchObject({ priority: 'later' });
     expect(await new Queue(redis, 'q', { prefix }).get(id)).toMatchObject({ priority: 'later' });
-    expect(await new Queue(redis, 'q', { prefix }).counts()).toEqual(counts({ ready: 3 }));
+    expect(await new Queue(redis, 'q', { prefix }).counts()).toEqual(countsOf({ ready: 3 }));
     await expect(other.enqueue('t', 1, { priority: 'high' })).rejects.toThrow(
       'priority must be one of now, later',
     );
@@ -270,7 +322,7 @@ describe('priorities', () => {
     await expect(other.enqueueMany([{ name: 't', payload: 3 }])).rejects.toMatchObject(refusal);
     await expect(other.get(id)).rejects.toMatchObject(refusal);
     await expect(other.counts()).rejects.toMatchObject(refusal);
-    expect(await queue.counts()).toEqual(counts({ ready: 1 }));
+    expect(await queue.counts()).toEqual(countsOf({ ready: 1 }));
   });
 
   test('instances without names adopt the priorities of a queue that was created again', async () => {
@@ -279,7 +331,7 @@ describe('priorities', () => {
     await redis.del(...(await redis.keys(`${prefix}:queues:{q}*`)));
     await new Queue<Tasks>(redis, 'q', { prefix, priorities: ['only'] }).enqueue('t', 2);
     await queue.enqueue('t', 3);
-    expect(await queue.counts()).toEqual(counts({ ready: 2 }));
+    expect(await queue.counts()).toEqual(countsOf({ ready: 2 }));
     expect(await drain(prefix, 2)).toEqual([2, 3]);
   });
 
@@ -301,7 +353,7 @@ describe('get', () => {
   });
 
   test('shows a task in every state', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const headers = { traceparent: '00-1' };
     const before = await serverNow(redis);
     await queue.enqueue('work', { a: [1] }, { id: 'a', headers, attempts: 2, priority: 'high' });
@@ -316,9 +368,7 @@ describe('get', () => {
 
     const doors = [gate(), gate()];
     const begun: number[] = [];
-    await launch(
-      redis,
-      'q',
+    await work(
       {
         work: async (_, { attempt }) => {
           begun.push(attempt);
@@ -330,7 +380,7 @@ describe('get', () => {
           throw new Discard('no use');
         },
       },
-      { prefix, backoff: { type: 'fixed', delayMs: 50, jitter: 0 } },
+      { backoff: { type: 'fixed', delayMs: 50, jitter: 0 } },
     );
     await until(() => begun.length === 1);
     const active = await queue.get('a');
@@ -344,8 +394,7 @@ describe('get', () => {
     expect(active!.leaseUntil! - ready!.enqueuedAt).toBeGreaterThan(9_000);
 
     doors[0]!.open();
-    await until(async () => (await queue.get('a'))?.state === 'retrying');
-    expect(await queue.get('a')).toEqual({
+    expect(await reached(queue, 'a', 'retrying')).toEqual({
       ...base,
       state: 'retrying',
       attempt: 1,
@@ -357,8 +406,7 @@ describe('get', () => {
     await until(() => begun.length === 2);
     expect(await queue.get('a')).toMatchObject({ state: 'active', attempt: 2 });
     doors[1]!.open();
-    await until(async () => (await queue.get('a'))?.state === 'succeeded');
-    expect(await queue.get('a')).toEqual({
+    expect(await reached(queue, 'a', 'succeeded')).toEqual({
       ...base,
       state: 'succeeded',
       attempt: 2,
@@ -368,8 +416,7 @@ describe('get', () => {
     });
 
     const { id } = await queue.enqueue('useless', 1);
-    await until(async () => (await queue.get(id))?.state === 'dead');
-    expect(await queue.get(id)).toMatchObject({
+    expect(await reached(queue, id, 'dead')).toMatchObject({
       state: 'dead',
       attempt: 1,
       finishedAt: expect.any(Number),
@@ -393,16 +440,14 @@ describe('get', () => {
 describe('counts', () => {
   test('are 0 for an unused queue, and leave no key', async () => {
     const { queue, prefix } = newQueue();
-    expect(await queue.counts()).toEqual(counts({}));
+    expect(await queue.counts()).toEqual(countsOf({}));
     expect(await redis.keys(`${prefix}:*`)).toEqual([]);
   });
 
   test('are exact in every state and priority', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const door = gate();
-    await launch(
-      redis,
-      'q',
+    await work(
       {
         wait: () => door.passed,
         fail: () => {
@@ -413,23 +458,23 @@ describe('counts', () => {
         },
         ok: () => 1,
       },
-      { prefix, concurrency: 2, backoff: { delayMs: 60_000 } },
+      { concurrency: 2, backoff: { delayMs: 60_000 } },
     );
     const all = (['high', 'medium', 'low'] as const).flatMap((priority) =>
       ['fail', 'die', 'die', 'ok', 'ok', 'ok'].map((name) => ({ name, payload: 1, options: { priority } })),
     );
     await queue.enqueueMany(all);
-    await until(async () => (await queue.counts()).succeeded === 9);
+    await counted(queue, { succeeded: 9 });
     await queue.enqueueMany(Array.from({ length: 2 }, () => ({ name: 'wait', payload: 1 })));
-    await until(async () => (await queue.counts()).active === 2);
+    await counted(queue, { active: 2 });
     for (const priority of ['high', 'medium', 'low']) {
       await queue.enqueue('ok', 1, { priority });
       await queue.enqueue('ok', 1, { priority, delayMs: 60_000 });
     }
-    const expected = counts({ scheduled: 3, ready: 3, active: 2, retrying: 3, succeeded: 9, dead: 6 });
+    const expected = countsOf({ scheduled: 3, ready: 3, active: 2, retrying: 3, succeeded: 9, dead: 6 });
     expect(await queue.counts()).toEqual(expected);
     door.open();
-    await until(async () => (await queue.counts()).active === 0);
+    await counted(queue, { active: 0 });
     expect(await queue.counts()).toEqual({ ...expected, ready: 0, active: 0, succeeded: 14 });
   });
 });

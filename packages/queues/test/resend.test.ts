@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { Claims, Queue } from '@mortise/queues';
 import type { ClaimedTask } from '@mortise/queues';
-import { connect, freshPrefix, resending } from '@mortise/test-kit';
+import { connect, freshPrefix, Recording, resending } from '@mortise/test-kit';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
 type Tasks = Record<string, any>;
@@ -207,4 +207,22 @@ test.each(Object.entries(writes))('%s, sent twice', async (_, write) => {
   expect(outcome).toEqual(answer);
   expect([await look(bench)]).toMatchObject([stored]);
   await Promise.all([bench.claims.stop(), bench.twice.claims.stop()]);
+});
+
+const TASK = { name: 't', payload: 1 };
+
+test.each<[string, (queue: Queue) => Promise<readonly { isDuplicate: boolean }[]>, number]>([
+  ['enqueue', async (queue) => [await queue.enqueue('t', 1)], 1],
+  ['enqueueMany', (queue) => queue.enqueueMany([TASK, TASK]), 2],
+  ['enqueueFlow', async (queue) => [await queue.enqueueFlow({ ...TASK, children: [TASK] })], 2],
+  ['enqueueFlow without children', async (queue) => [await queue.enqueueFlow(TASK)], 1],
+])('%s: a task whose command was sent twice is new under an id of the call', async (_, enqueue, tasks) => {
+  const telemetry = new Recording();
+  const queue = new Queue(resent, 'q', { prefix: freshPrefix(), telemetry });
+  const stored = await enqueue(queue);
+  expect(stored.map(({ isDuplicate }) => isDuplicate)).toEqual(stored.map(() => false));
+  const { ready, waiting } = await queue.counts();
+  // A relay stores the children of a flow.
+  expect(ready + waiting).toBe(stored.length);
+  expect(telemetry.totals).toEqual({ enqueued: tasks });
 });

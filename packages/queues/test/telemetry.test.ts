@@ -1,38 +1,21 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import type { TaskContext } from '@mortise/queues';
+import type { TaskContext, WorkerOptions } from '@mortise/queues';
 import { Claims, Discard, Queue, RetryLater, Worker } from '@mortise/queues';
 import type { Telemetry } from '@mortise/redis';
 import type { Gate } from '@mortise/test-kit';
-import {
-  connect,
-  freshPrefix,
-  gate,
-  listedMetrics,
-  namesAndUnits,
-  Recording,
-  until,
-} from '@mortise/test-kit';
+import { freshPrefix, gate, listedMetrics, namesAndUnits, Recording, until } from '@mortise/test-kit';
 import { METRICS } from '../src/telemetry.js';
-import { launch } from './fixture/launch.js';
+import type { NewQueue } from './fixture/new-queue.js';
+import { newQueue, redis } from './fixture/new-queue.js';
 
-const redis = connect();
-const backoff = { type: 'fixed', delayMs: 1 } as const;
-
-interface Setting {
-  readonly queue: Queue;
-  readonly telemetry: Recording;
-  readonly options: { prefix: string; telemetry: Recording; backoff: typeof backoff };
-}
-
-function set(telemetry = new Recording()): Setting {
-  const prefix = freshPrefix();
-  return {
-    queue: new Queue(redis, 'q', { prefix, telemetry }),
-    telemetry,
-    options: { prefix, telemetry, backoff },
-  };
+/** A queue and workers that share one telemetry. */
+function set(telemetry = new Recording()) {
+  const given = newQueue({ telemetry });
+  const defaults: WorkerOptions = { telemetry, backoff: { type: 'fixed', delayMs: 1 } };
+  const work: NewQueue['work'] = (handlers, options) => given.work(handlers, { ...defaults, ...options });
+  return { ...given, telemetry, work };
 }
 
 const ATTRIBUTES = {
@@ -144,19 +127,14 @@ describe('a queue', () => {
 
 describe('a worker', () => {
   test('runs the handler inside a span that links to the span of the enqueue', async () => {
-    const { queue, telemetry, options } = set();
+    const { queue, telemetry, work } = set();
     const present: unknown[] = [];
-    await launch(
-      redis,
-      'q',
-      {
-        t: async () => {
-          await new Promise(setImmediate);
-          present.push(telemetry.present.getStore());
-        },
+    await work({
+      t: async () => {
+        await new Promise(setImmediate);
+        present.push(telemetry.present.getStore());
       },
-      options,
-    );
+    });
     const { id } = await queue.enqueue('t', 1);
     await until('the end', () => telemetry.totals['succeeded'] === 1);
     const [send, process] = telemetry.spans;
@@ -180,17 +158,12 @@ describe('a worker', () => {
   });
 
   test("firstAttempt: 'parent' continues the trace in the first attempt, and links later ones", async () => {
-    const { queue, telemetry, options } = set(new Recording('parent'));
-    await launch(
-      redis,
-      'q',
-      {
-        t: (_: unknown, { attempt }: TaskContext) => {
-          if (attempt === 1) throw new Error('not yet');
-        },
+    const { queue, telemetry, work } = set(new Recording('parent'));
+    await work({
+      t: (_: unknown, { attempt }: TaskContext) => {
+        if (attempt === 1) throw new Error('not yet');
       },
-      options,
-    );
+    });
     await queue.enqueue('t', 1);
     await until('the end', () => telemetry.totals['succeeded'] === 1);
     const [send, first, second] = telemetry.spans;
@@ -202,7 +175,7 @@ describe('a worker', () => {
   });
 
   test('counts how attempts end', async () => {
-    const { queue, telemetry, options } = set();
+    const { queue, telemetry, work } = set();
     const handlers = {
       succeed: () => 1,
       fail: (_: unknown, { attempt }: TaskContext) => {
@@ -216,7 +189,7 @@ describe('a worker', () => {
       },
       slow: () => new Promise(() => undefined),
     };
-    await launch(redis, 'q', handlers, { ...options, onError: () => undefined });
+    await work(handlers, { onError: () => undefined });
     for (const name of ['succeed', 'fail', 'discard', 'later', 'unknown']) await queue.enqueue(name, null);
     await queue.enqueue('slow', null, { timeoutMs: 1, attempts: 1 });
     await until('the end', () => telemetry.recorded.filter(({ name }) => name.endsWith('run')).length === 8);
@@ -239,9 +212,9 @@ describe('a worker', () => {
   });
 
   test('measures how long tasks waited and ran, in seconds', async () => {
-    const { queue, telemetry, options } = set();
-    await queue.enqueue('t', 1, { delayMs: 500 });
-    await launch(redis, 'q', { t: () => pause(100) }, options);
+    const { queue, telemetry, work } = set();
+    await queue.enqueue('t', 1, { delayMs: 100 });
+    await work({ t: () => pause(100) });
     await until('the end', () => telemetry.totals['succeeded'] === 1);
     const [wait, run] = telemetry.recorded;
     expect(wait).toMatchObject({ name: 'mortise.queues.wait', attributes: ATTRIBUTES });
@@ -257,10 +230,10 @@ describe('a worker', () => {
   });
 
   test('has one span for a batch, with a link to each task, and counts each', async () => {
-    const { queue, telemetry, options } = set();
+    const { queue, telemetry, work } = set();
     await queue.enqueue('t', 1);
     await queue.enqueue('t', 2, { attempts: 1 });
-    await launch(redis, 'q', { t: { handleMany: async () => [1, new Error('no')], maxSize: 10 } }, options);
+    await work({ t: { handleMany: async () => [1, new Error('no')], maxSize: 10 } });
     await until('the end', () => telemetry.totals['dead'] === 1);
     const [first, second, process] = telemetry.spans;
     expect(telemetry.spans).toHaveLength(3);
@@ -274,14 +247,14 @@ describe('a worker', () => {
   });
 
   test('reports attempts that were cancelled, given back, or lost their lease', async () => {
-    const { queue, telemetry, options } = set();
+    const { queue, keys, telemetry, work } = set();
     const begun: Gate[] = [];
     const waiting = (): Promise<void> => {
       const end = gate();
       begun.push(end);
       return end.passed;
     };
-    const worker = await launch(redis, 'q', { t: waiting }, { ...options, onError: () => undefined });
+    const worker = await work({ t: waiting }, { onError: () => undefined });
     const [cancelled, lost, returned] = await queue.enqueueMany(
       [1, 2, 3].map((payload) => ({ name: 't', payload })),
     );
@@ -293,11 +266,7 @@ describe('a worker', () => {
         .filter((one) => one !== 'undefined');
     await until('the cancellation', () => outcomes().includes('cancelled'));
     // Somebody else has finished it.
-    await redis.hset(
-      `${options.prefix}:queues:{q}:attempts`,
-      Buffer.from(lost!.id.replaceAll('-', ''), 'hex'),
-      'S',
-    );
+    await redis.hset(keys.of.attempts, Buffer.from(lost!.id.replaceAll('-', ''), 'hex'), 'S');
     begun[1]!.open();
     await until('the loss', () => telemetry.totals['lease_lost'] === 1);
     await worker.stop({ graceMs: 0 });
@@ -314,21 +283,21 @@ describe('a worker', () => {
   });
 
   test('counts a task that has expired before it was begun', async () => {
-    const { queue, telemetry, options } = set();
+    const { queue, telemetry, work } = set();
     const { id } = await queue.enqueue('t', 1, { expiresInMs: 1 });
     await until('the time', async () => {
       const [s, us] = await redis.time();
       return s! * 1_000 + us! / 1_000 > (await queue.get(id))!.enqueuedAt + 2;
     });
-    await launch(redis, 'q', { t: () => undefined }, options);
+    await work({ t: () => undefined });
     await until('the end', async () => (await queue.get(id))?.state === 'dead');
     expect(telemetry.totals).toEqual({ enqueued: 1, dead: 1 });
   });
 });
 
 test('claims count by queue, and record how long tasks waited', async () => {
-  const { queue, telemetry, options } = set();
-  const claims = new Claims(redis, 'q', options);
+  const { queue, prefix, telemetry } = set();
+  const claims = new Claims(redis, 'q', { prefix, telemetry });
   await queue.enqueueMany([1, 2, 3, 4].map((payload) => ({ name: 't', payload })));
   const [first, second, third, fourth] = await claims.claim({ limit: 4 });
   await claims.complete(first!.id, first!.lease);
@@ -370,10 +339,9 @@ describe('telemetry that throws', () => {
     console.error = (...args) => void printed.push(args);
     try {
       for (const telemetry of broken) {
-        const prefix = freshPrefix();
-        const queue = new Queue(redis, 'q', { prefix, telemetry });
+        const { queue, work } = newQueue({ telemetry });
         let calls = 0;
-        await launch(redis, 'q', { t: () => (calls += 1) }, { prefix, telemetry });
+        await work({ t: () => (calls += 1) }, { telemetry });
         const { id } = await queue.enqueue('t', 1);
         await until('the end', async () => (await queue.get(id))?.state === 'succeeded');
         expect([calls, (await queue.get(id))?.result]).toEqual([1, 1]);

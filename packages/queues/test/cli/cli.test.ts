@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { freshPrefix } from '@mortise/test-kit';
 import { run } from '../../src/cli/run.js';
 import { USAGES } from '../../src/cli/usage.js';
 import { Bench, HOSTILE_IDS } from '../fixture/bench.js';
+import { redis } from '../fixture/new-queue.js';
 import { until } from '../fixture/until.js';
 
-const redis = connect();
 const url = process.env['MORTISE_TEST_REDIS']!;
 
 interface Ended {
@@ -47,7 +47,7 @@ async function json(bench: Bench, command: string, ...args: readonly string[]): 
 
 describe('ls and show', () => {
   test('queues with their counts', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.task('ready');
     await bench.task('scheduled');
     await bench.queue.pause();
@@ -72,7 +72,7 @@ describe('ls and show', () => {
   });
 
   test('the settings of a queue', async () => {
-    const bench = new Bench({ priorities: ['a', 'b'], shards: 2 }, redis);
+    const bench = new Bench({ priorities: ['a', 'b'], shards: 2 });
     await bench.task('ready');
     await bench.queue.configure({ concurrency: 7 });
     expect(await json(bench, 'show', 'q')).toMatchObject([
@@ -88,7 +88,7 @@ describe('ls and show', () => {
 
 describe('tasks and task', () => {
   test('pages, by name', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     for (let n = 0; n < 5; n += 1) await bench.task('ready', `n${n}`);
     await bench.queue.enqueue('other', 1, { id: 'x' });
     const [, first] = (await json(bench, 'tasks', 'q', '--state', 'ready', '--limit', '4')) as [
@@ -111,7 +111,7 @@ describe('tasks and task', () => {
   });
 
   test('all that is known of a task', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.work();
     await bench.task('active', 'a');
     await until(() => bench.hanging.has('a'));
@@ -135,7 +135,7 @@ describe('tasks and task', () => {
 
 describe('commands that change tasks', () => {
   test('cancel, retry, promote, remove by ids of any form', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     // No argument of a program can hold NUL.
     const ids = HOSTILE_IDS.filter((id) => !id.includes('\0'));
     for (const id of ids) await bench.task('scheduled', id);
@@ -151,7 +151,7 @@ describe('commands that change tasks', () => {
   });
 
   test('ends with 1 when something is refused, and does the rest', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.work();
     await bench.task('active', 'a');
     await bench.task('dead', 'b');
@@ -168,7 +168,7 @@ describe('commands that change tasks', () => {
   });
 
   test('retry --all, drain, clean', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     for (let n = 0; n < 4; n += 1) await bench.task('cancelled', `n${n}`);
     expect(await json(bench, 'retry', 'q', '--all')).toEqual([0, { retried: 0 }]);
     expect(
@@ -186,7 +186,7 @@ describe('commands that change tasks', () => {
   });
 
   test('pause and resume, one queue or all', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     const other = new Queue(redis, 'other', { prefix: bench.prefix });
     await Promise.all([bench.queue.enqueue('t', 1), other.enqueue('t', 1)]);
     const paused = async (): Promise<boolean[]> =>
@@ -250,7 +250,7 @@ describe('arguments', () => {
   });
 
   test('a refusal of the library is a wrong argument, too', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.task('ready');
     const prefix = ['--prefix', bench.prefix];
     expect(await cli('tasks', 'q', '--state', 'dead', '--cursor', 'x', ...prefix)).toMatchObject({ code: 2 });
@@ -273,7 +273,7 @@ describe('arguments', () => {
 
 describe('the program', () => {
   test('prints, and ends with the code', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.task('ready', 'a');
     const prefix = ['--prefix', bench.prefix];
     expect(await program(['cancel', 'q', 'a', ...prefix])).toEqual({

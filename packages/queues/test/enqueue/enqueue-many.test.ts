@@ -1,18 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue, QueueFullError, TaskConflictError } from '@mortise/queues';
-import type { EnqueueOptions, NewTask, QueueOptions } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import type { EnqueueOptions, NewTask } from '@mortise/queues';
+import { freshPrefix } from '@mortise/test-kit';
 import { watched } from '../fixture/commands-of.js';
 import { serverNow } from '../fixture/set-due.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(options: QueueOptions = {}): Queue<Tasks> {
-  return new Queue<Tasks>(redis, 'q', { prefix: freshPrefix(), ...options });
-}
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
 
 function task(payload: unknown, options: EnqueueOptions = {}): NewTask<Tasks> {
   return { name: 't', payload, options };
@@ -30,7 +23,7 @@ describe('tasks of one script call are stored all or none', () => {
     ['of two priorities', { priority: 'high' }],
     ['of a group', { group: 'g' }],
   ])('an id with another payload: tasks that are %s', async (_, options) => {
-    const queue = newQueue();
+    const { queue } = newQueue();
     await queue.enqueue('t', 'old', { id: 'dup' });
     const storing = queue.enqueueMany([
       task(1, { ...options, id: 'a' }),
@@ -48,7 +41,7 @@ describe('tasks of one script call are stored all or none', () => {
   });
 
   test('the same id twice, with different payloads', async () => {
-    const queue = newQueue();
+    const { queue } = newQueue();
     const storing = queue.enqueueMany([task(1, { id: 'x' }), task(2, { id: 'x' })]);
     await expect(storing).rejects.toMatchObject({ code: 'ERR_TASK_CONFLICT', taskId: 'x' });
     expect(await queue.get('x')).toBeNull();
@@ -59,7 +52,7 @@ describe('tasks of one script call are stored all or none', () => {
   });
 
   test('a queue without room for all', async () => {
-    const queue = newQueue();
+    const { queue } = newQueue();
     await queue.configure({ maxTasks: 3 });
     await queue.enqueue('t', 0, { id: 'there' });
     const storing = queue.enqueueMany([task(1), task(2), task(3)]);
@@ -97,7 +90,7 @@ describe('tasks of one script call are stored all or none', () => {
   });
 
   test('single tasks fill up what room there is, and calls that do not fit leave it to those behind them', async () => {
-    const queue = newQueue();
+    const { queue } = newQueue();
     await queue.configure({ maxTasks: 3 });
     const outcomes = await Promise.allSettled([
       queue.enqueue('t', 1),
@@ -110,7 +103,7 @@ describe('tasks of one script call are stored all or none', () => {
   });
 
   test('up to 64 tasks are one script call, whatever else is enqueued in that tick', async () => {
-    const queue = newQueue();
+    const { queue } = newQueue();
     await queue.enqueue('t', 'old', { id: 'dup' });
     const singles = Array.from({ length: 60 }, (_, index) => queue.enqueue('t', index));
     const many = queue.enqueueMany([
@@ -146,7 +139,7 @@ describe('tasks of one script call are stored all or none', () => {
 
 describe('calls of more than one script', () => {
   test('tell which tasks were stored', async () => {
-    const queue = newQueue();
+    const { queue } = newQueue();
     await queue.enqueue('t', 'old', { id: 'dup' });
     const tasks = Array.from({ length: 150 }, (_, index) =>
       task(index, { id: index === 70 ? 'dup' : `${index}` }),
@@ -162,7 +155,7 @@ describe('calls of more than one script', () => {
   });
 
   test('tell it over shards, too', async () => {
-    const queue = newQueue({ shards: 4 });
+    const { queue } = newQueue({ shards: 4 });
     await queue.enqueue('t', 'old', { id: 'dup' });
     const tasks = Array.from({ length: 20 }, (_, index) => task(index, { id: `${index}` }));
     const error = await queue
@@ -177,7 +170,7 @@ describe('calls of more than one script', () => {
   });
 
   test('a full queue takes calls as long as they fit', async () => {
-    const queue = newQueue();
+    const { queue } = newQueue();
     await queue.configure({ maxTasks: 100 });
     const error = await queue
       .enqueueMany(Array.from({ length: 150 }, (_, index) => task(index)))
@@ -189,7 +182,7 @@ describe('calls of more than one script', () => {
 });
 
 test('tasks after others that are not plain do not change their places or times', async () => {
-  const queue = newQueue();
+  const { queue } = newQueue();
   const before = await serverNow(redis);
   await queue.enqueueMany([
     task(1, { id: 'a', delayMs: 60_000 }),
@@ -202,7 +195,7 @@ test('tasks after others that are not plain do not change their places or times'
 });
 
 test('tasks are read at the call, the last one as the first', async () => {
-  const queue = newQueue();
+  const { queue } = newQueue();
   await queue.enqueue('t', 0);
   const payloads = Array.from({ length: 200 }, (_, index) => ({ index, text: 'given' }));
   const headers = { by: 'given' };
@@ -227,7 +220,7 @@ describe('a list that is none', () => {
     [[{ name: 't', payload: 1, delayMs: 5 }], 'a task of enqueueMany has no option "delayMs"'],
     [{ length: 1 }, 'tasks must be an array'],
   ])('%j', async (tasks, message) => {
-    const queue = newQueue();
+    const { queue } = newQueue();
     const storing = queue.enqueueMany(tasks as NewTask<Tasks>[]);
     await expect(storing).rejects.toThrow(message);
     await expect(storing).rejects.toMatchObject({ name: 'TypeError', code: 'ERR_INVALID_ARG' });

@@ -1,23 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
-import type { EventsOptions, QueueEvent, QueueOptions } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import type { EventsOptions, QueueEvent } from '@mortise/queues';
+import { connect } from '@mortise/test-kit';
 import { QueueKeys } from '../../src/keys.js';
 import { eventsRead } from '../../src/scripts.gen.js';
 import { watched } from '../fixture/commands-of.js';
 import { heldRechecks } from '../fixture/paused-timers.js';
-import { launch } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; prefix: string; keys: QueueKeys } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix, ...options }), prefix, keys: new QueueKeys('q', prefix) };
-}
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { reached, until } from '../fixture/until.js';
 
 /** Reads until the condition holds; what was read is there before. */
 async function read(
@@ -45,13 +36,13 @@ const ofType = (type: string) => (events: QueueEvent[]) => events.some((event) =
 
 describe('events', () => {
   test('yields progress and pauses; keepEvents: 0 removes the stream', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     await queue.configure({ keepEvents: 100 });
     await queue.pause();
     await queue.pause();
     await queue.enqueue('t', 1, { id: 'a' });
     await queue.resume();
-    await launch(redis, 'q', { t: (_, { progress }) => progress({ percent: 50 }) }, { prefix });
+    await work({ t: (_, { progress }) => progress({ percent: 50 }) });
     const events = await read(queue, { after: 'oldest' }, ofType('succeeded'));
     expect(events.map(({ type }) => type)).toEqual([
       'paused',
@@ -68,22 +59,20 @@ describe('events', () => {
   });
 
   test('yields the events of tasks, in order', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.configure({ keepEvents: 100 });
     const backoff = { type: 'fixed', delayMs: 0 } as const;
     await queue.enqueue('flaky', 1, { id: 'a', backoff, group: 'g', attempts: 2 });
-    await launch(
-      redis,
-      'q',
+    await work(
       {
         flaky: (_, { attempt }) => (attempt === 1 ? Promise.reject(new Error('busy')) : { attempt }),
         hopeless: () => Promise.reject(new Discard('no such address')),
       },
-      { prefix, concurrency: 1 },
+      { concurrency: 1 },
     );
-    await until(async () => (await queue.get('a'))?.state === 'succeeded');
+    await reached(queue, 'a', 'succeeded');
     await queue.enqueue('hopeless', 2, { id: 'b' });
-    await until(async () => (await queue.get('b'))?.state === 'dead');
+    await reached(queue, 'b', 'dead');
     await queue.enqueue('flaky', 3, { id: 'c', delayMs: 60_000, dedupMs: 1_000 });
     await queue.cancel('c', { reason: 'sold elsewhere' });
     await queue.remove('c');
@@ -231,13 +220,13 @@ describe('events', () => {
   });
 
   test('many readers see everything, in pages, also with shards', async () => {
-    const { queue, prefix } = newQueue({ shards: 3 });
+    const { queue, prefix, work } = newQueue({ shards: 3 });
     await queue.configure({ keepEvents: 10_000 });
     const other = new Queue<Tasks>(connect(), 'q', { prefix });
     const isAll = (events: QueueEvent[]): boolean =>
       events.filter(({ type }) => type === 'succeeded').length === 1_000;
     const readers = [queue, other].map((one) => read(one, { after: 'oldest' }, isAll));
-    await launch(redis, 'q', { t: () => undefined }, { prefix });
+    await work({ t: () => undefined });
     const tasks = Array.from({ length: 1_000 }, (_, payload) => ({
       name: 't',
       payload,

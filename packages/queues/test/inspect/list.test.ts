@@ -1,11 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { Queue, TASK_STATES } from '@mortise/queues';
 import type { ListOptions, TaskState } from '@mortise/queues';
-import { connect } from '@mortise/test-kit';
 import { Bench, HOSTILE_IDS } from '../fixture/bench.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
+import { redis } from '../fixture/new-queue.js';
+import { counted, until } from '../fixture/until.js';
 
 interface Walk {
   readonly ids: string[];
@@ -47,7 +45,7 @@ async function enqueue(
 
 describe('list', () => {
   test('every state, and each task as get shows it', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.work();
     for (const state of TASK_STATES) {
       if (state === 'waiting' || state === 'ready') continue;
@@ -63,13 +61,13 @@ describe('list', () => {
   });
 
   test('ready tasks in the order of workers, for any size of a page', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await enqueue(bench, range(2, 'due'), { delayMs: 1, priority: 'low' });
     await enqueue(bench, range(30, 'low'), { priority: 'low' });
     await enqueue(bench, range(30, 'high'), { priority: 'high' });
     await enqueue(bench, range(3, 'b'), { group: 'b' });
     await enqueue(bench, range(3, 'a'), { group: 'a' });
-    await until(async () => (await bench.queue.counts()).scheduled === 0);
+    await counted(bench.queue, { scheduled: 0 });
     const order = [
       ...range(30, 'high'),
       ...range(2, 'due'),
@@ -85,7 +83,7 @@ describe('list', () => {
   });
 
   test.each(['succeeded', 'dead', 'cancelled'] as const)('%s tasks, the latest first', async (state) => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.work();
     const ids: string[] = [];
     for (let n = 0; n < 30; n += 1) ids.unshift(await bench.task(state));
@@ -98,7 +96,7 @@ describe('list', () => {
   });
 
   test('scheduled tasks by due instant, also many of the same', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     const runAt = Date.now() + 3_600_000;
     await enqueue(bench, range(300), { runAt });
     await enqueue(bench, ['later'], { runAt: runAt + 1 });
@@ -111,7 +109,7 @@ describe('list', () => {
   });
 
   test('parents that wait for their children', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     const child = { name: 'ok', payload: 0 };
     // Few, which Redis keeps in a plain list, and many.
     for (const [from, upTo] of [
@@ -145,7 +143,7 @@ describe('list', () => {
   });
 
   test('by name, looking at a bounded number of tasks a call', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await enqueue(bench, range(2_500, 'o'));
     await enqueue(bench, ['rare 1'], {}, 'rare');
     await enqueue(bench, range(1_000, 'p'));
@@ -160,7 +158,7 @@ describe('list', () => {
   });
 
   test('without payloads and results', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.work();
     const options = { group: 'g', headers: { trace: 'x' }, dedupMs: 10_000 };
     const id = await bench.task('succeeded', 'a', options);
@@ -173,7 +171,7 @@ describe('list', () => {
   });
 
   test('a page ends early where payloads are large', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.queue.enqueueMany(
       Array.from({ length: 120 }, () => ({ name: 'ok', payload: 'x'.repeat(100_000) })),
     );
@@ -184,7 +182,7 @@ describe('list', () => {
   });
 
   test('all shards, with cursors of another instance', async () => {
-    const bench = new Bench({ shards: 4 }, redis);
+    const bench = new Bench({ shards: 4 });
     await enqueue(bench, range(50));
     expect((await walk(bench, 'ready', { limit: 7 })).ids.toSorted()).toEqual(range(50).toSorted());
     const { cursor } = await bench.queue.list('ready', { limit: 20 });
@@ -196,7 +194,7 @@ describe('list', () => {
   });
 
   test('refuses states, limits, names and cursors that are none', async () => {
-    const { queue } = new Bench({}, redis);
+    const { queue } = new Bench();
     await expect(queue.list('done' as never)).rejects.toThrow(RangeError);
     for (const limit of [0, -1, 1_001, 1.5, Number.NaN, Infinity]) {
       await expect(queue.list('ready', { limit })).rejects.toThrow(RangeError);
@@ -216,7 +214,7 @@ describe('list', () => {
 
 describe('going from page to page while tasks come and go', () => {
   test('ready tasks that stay are shown, each once, while workers take others', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await enqueue(bench, range(1_000));
     const { ids } = await walk(bench, 'ready', { limit: 100 }, async () => {
       // As a worker does: the first 70 go.
@@ -229,7 +227,7 @@ describe('going from page to page while tasks come and go', () => {
   });
 
   test('when everything up to the cursor is gone, and more', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await enqueue(bench, range(1_000));
     const { ids } = await walk(bench, 'ready', { limit: 100 }, (page) =>
       page === 1 ? redis.lpop(bench.keys.priorityKeys(3)[3]!, 250) : Promise.resolve(),
@@ -238,7 +236,7 @@ describe('going from page to page while tasks come and go', () => {
   });
 
   test('when the last task of a page is removed, the tasks after it are shown', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await enqueue(bench, range(300));
     const { ids } = await walk(bench, 'ready', { limit: 100 }, (page) =>
       page === 1 ? bench.queue.remove('n99') : Promise.resolve(),
@@ -247,7 +245,7 @@ describe('going from page to page while tasks come and go', () => {
   });
 
   test('tombstones are not shown', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await enqueue(bench, range(1_400));
     const removed = range(1_400).slice(600, 800);
     await Promise.all(removed.map((id) => bench.queue.remove(id)));
@@ -260,7 +258,7 @@ describe('going from page to page while tasks come and go', () => {
   test.each(['succeeded', 'dead', 'cancelled'] as const)(
     '%s tasks that come meanwhile are not in the way',
     async (state) => {
-      const bench = new Bench({}, redis);
+      const bench = new Bench();
       await bench.work();
       const old = range(150);
       const finish = async (ids: readonly string[]): Promise<void> => {
@@ -288,7 +286,7 @@ describe('going from page to page while tasks come and go', () => {
   );
 
   test('when the task of the cursor itself is removed', async () => {
-    const bench = new Bench({}, redis);
+    const bench = new Bench();
     await bench.work();
     for (const state of ['succeeded', 'dead', 'cancelled', 'scheduled', 'retrying', 'active'] as const) {
       const all: string[] = [];

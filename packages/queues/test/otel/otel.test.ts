@@ -2,7 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { TaskContext } from '@mortise/queues';
 import { Queue } from '@mortise/queues';
 import { otelTelemetry } from '@mortise/queues/otel';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { freshPrefix, until } from '@mortise/test-kit';
 import * as api from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
@@ -18,8 +18,8 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { launch } from '../fixture/launch.js';
+import { redis } from '../fixture/new-queue.js';
 
-const redis = connect();
 const backoff = { type: 'fixed', delayMs: 1 } as const;
 
 test('without an SDK it changes nothing', async () => {

@@ -1,33 +1,29 @@
 import { describe, expect, test } from '@jest/globals';
 import type { QueueEvent } from '@mortise/queues';
 import { gate } from '@mortise/test-kit';
-import { connectTo, keys, prefix, proxyTo, queueOn, server } from '../fixture/faults.js';
+import { connectTo, keys, newProxied, newScene, prefix, queueOn } from '../fixture/faults.js';
 import { launch } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
+import { counted, until } from '../fixture/until.js';
 
 describe('result', () => {
   test('survives a connection that is cut while the task ends, and a server that is away', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const redis = connectTo(single);
+    const { redis, queue, proxy } = await newProxied();
     const away = connectTo(proxy, { maxRetriesPerRequest: null });
     const opened = gate();
     await launch(redis, 'q', { t: async (payload) => (await opened.passed, payload) }, { prefix });
-    const queue = queueOn(redis);
     const tasks = Array.from({ length: 20 }, (_, payload) => ({ name: 't', payload }));
     const ids = (await queue.enqueueMany(tasks)).map(({ id }) => id);
     const results = ids.map((id) => queueOn(away).result(id));
     await until(async () => (await redis.zcard(keys.of.awaited)) === 20);
     proxy.refuse();
     opened.open();
-    await until(async () => (await queue.counts()).succeeded === 20);
+    await counted(queue, { succeeded: 20 });
     await proxy.restore();
     expect(await Promise.all(results)).toEqual(tasks.map(({ payload }) => payload));
   });
 
   test('while Redis is away it ends at its deadline, and tells why', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
+    const { proxy } = await newProxied();
     const away = connectTo(proxy, { maxRetriesPerRequest: null });
     const queue = queueOn(away);
     const { id } = await queue.enqueue('t', 1);
@@ -43,8 +39,7 @@ describe('result', () => {
   });
 
   test('a client that is closed ends its waits', async () => {
-    const single = await server();
-    const redis = connectTo(single);
+    const { single, redis } = await newScene();
     const closing = connectTo(single);
     const queue = queueOn(closing);
     const { id } = await queue.enqueue('t', 1);
@@ -57,9 +52,7 @@ describe('result', () => {
 
 describe('events', () => {
   test('a reader whose connection is cut again and again misses nothing', async () => {
-    const single = await server();
-    const proxy = await proxyTo(single);
-    const queue = queueOn(connectTo(single));
+    const { queue, proxy } = await newProxied();
     const shaky = queueOn(connectTo(proxy, { maxRetriesPerRequest: null }));
     await queue.configure({ keepEvents: 10_000 });
     const seen: QueueEvent[] = [];

@@ -1,42 +1,32 @@
 import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue } from '@mortise/queues';
-import type { QueueOptions } from '@mortise/queues';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
-import { QueueKeys } from '../../src/keys.js';
+import { connect, gate } from '@mortise/test-kit';
+import type { QueueKeys } from '../../src/keys.js';
 import { watched } from '../fixture/commands-of.js';
 import { heldRechecks } from '../fixture/paused-timers.js';
-import { launch } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
-
-const redis = connect();
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests use payloads of all types
-type Tasks = Record<string, any>;
-
-function newQueue(options: QueueOptions = {}): { queue: Queue<Tasks>; prefix: string; keys: QueueKeys } {
-  const prefix = freshPrefix();
-  return { queue: new Queue(redis, 'q', { prefix, ...options }), prefix, keys: new QueueKeys('q', prefix) };
-}
+import { newQueue, redis } from '../fixture/new-queue.js';
+import type { Tasks } from '../fixture/launch.js';
+import { counted, reached, until } from '../fixture/until.js';
 
 const isWatched = (keys: QueueKeys, count: number) => async () =>
   (await redis.zcard(keys.of.awaited)) === count;
 
 describe('result', () => {
   test("resolves to the handler's result, for an earlier and a later end", async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const ids = ['a', '\0', '🙂', 'x'.repeat(15), '}x', 'a:b', 'a\nb'];
     for (const id of ids) await queue.enqueue('echo', id, { id });
     const { id: none } = await queue.enqueue('nothing', 1);
     const results = [...ids, none].map((id) => queue.result(id));
     await until(isWatched(keys, ids.length + 1));
-    await launch(redis, 'q', { echo: (payload) => ({ payload }), nothing: () => undefined }, { prefix });
+    await work({ echo: (payload) => ({ payload }), nothing: () => undefined });
     expect(await Promise.all(results)).toEqual([...ids.map((payload) => ({ payload })), undefined]);
     expect(await queue.result(ids[0]!, { waitMs: 0 })).toEqual({ payload: ids[0] });
     expect(await redis.exists(keys.of.awaited)).toBe(0);
   });
 
   test('rejects when the task is dead, cancelled, removed or unknown', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const { id: hopeless } = await queue.enqueue('t', 1);
     const { id: cancelled } = await queue.enqueue('t', 2, { delayMs: 60_000 });
     const { id: removed } = await queue.enqueue('t', 3, { delayMs: 60_000 });
@@ -44,10 +34,10 @@ describe('result', () => {
     const ids = [hopeless, cancelled, removed, drained];
     const waits = Promise.allSettled(ids.map((id) => queue.result(id)));
     await until(isWatched(keys, 4));
-    await launch(redis, 'q', { t: () => Promise.reject(new Discard('no such address')) }, { prefix });
+    await work({ t: () => Promise.reject(new Discard('no such address')) });
     await queue.cancel(cancelled);
     await queue.remove(removed);
-    await until(async () => (await queue.get(hopeless))?.state === 'dead');
+    await reached(queue, hopeless, 'dead');
     await queue.drain({ scheduled: true });
     const reasons = (await waits).map((wait) => (wait as PromiseRejectedResult).reason as object);
     expect(reasons).toMatchObject([
@@ -88,31 +78,26 @@ describe('result', () => {
   });
 
   test('has the result in its message, so it works without retention', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, keys, work } = newQueue();
     const { id } = await queue.enqueue('t', 1);
     const result = queue.result(id);
     await until(isWatched(keys, 1));
-    await launch(redis, 'q', { t: () => 'x'.repeat(200_000) }, { prefix, keepSucceeded: 0 });
+    await work({ t: () => 'x'.repeat(200_000) }, { keepSucceeded: 0 });
     expect(await result).toBe('x'.repeat(200_000));
     await expect(queue.result(id)).rejects.toMatchObject({ code: 'ERR_TASK_NOT_FOUND' });
   });
 
   test('a task that is tried again is waited for until it has ended for good', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const backoff = { type: 'fixed', delayMs: 20 } as const;
     const { id } = await queue.enqueue('t', 1, { backoff, attempts: 3 });
     const result = queue.result(id);
-    await launch(
-      redis,
-      'q',
-      { t: (_, { attempt }) => (attempt < 3 ? Promise.reject(new Error('not yet')) : attempt) },
-      { prefix },
-    );
+    await work({ t: (_, { attempt }) => (attempt < 3 ? Promise.reject(new Error('not yet')) : attempt) });
     expect(await result).toBe(3);
   });
 
   test('many waits, for one task and for many, in this and another process', async () => {
-    const { queue, prefix, keys } = newQueue();
+    const { queue, prefix, keys, work } = newQueue();
     const other = new Queue<Tasks>(connect(), 'q', { prefix });
     const tasks = Array.from({ length: 300 }, (_, payload) => ({ name: 'double', payload }));
     const ids = (await queue.enqueueMany(tasks)).map(({ id }) => id);
@@ -127,18 +112,18 @@ describe('result', () => {
       );
       return scores.every((score) => Number(score) % 2 ** 20 === 0);
     });
-    await launch(redis, 'q', { double: (payload) => 2 * payload }, { prefix });
+    await work({ double: (payload) => 2 * payload });
     const doubled = tasks.map(({ payload }) => 2 * payload);
     expect(await Promise.all(waits)).toEqual([...doubled, 0, 0]);
     expect(await Promise.all(others)).toEqual(doubled.slice(0, 10));
   });
 
   test('finds a task whose group has put it into another shard', async () => {
-    const { queue, prefix } = newQueue({ shards: 4 });
+    const { queue, work } = newQueue({ shards: 4 });
     const ids = ['a', 'b', 'c', 'd'];
     for (const id of ids) await queue.enqueue('echo', id, { id, group: 'one' });
     const results = ids.map((id) => queue.result(id));
-    await launch(redis, 'q', { echo: (payload) => payload }, { prefix });
+    await work({ echo: (payload) => payload });
     expect(await Promise.all(results)).toEqual(ids);
     await expect(queue.result('nobody')).rejects.toMatchObject({ code: 'ERR_TASK_NOT_FOUND' });
   });
@@ -147,7 +132,7 @@ describe('result', () => {
     const looks = heldRechecks();
 
     test('looking again makes up for it, with one command for all waits', async () => {
-      const { queue: producer, prefix, keys } = newQueue();
+      const { queue: producer, prefix, keys, work } = newQueue();
       const { client, sent, quiet } = await watched();
       const queue = new Queue<Tasks>(client, 'q', { prefix });
       const tasks = Array.from({ length: 50 }, (_, payload) => ({ name: 't', payload }));
@@ -162,10 +147,10 @@ describe('result', () => {
       // The script that ends the tasks finds no process waiting.
       await redis.del(keys.of.awaited);
       const opened = gate();
-      await launch(redis, 'q', { t: async (payload) => (await opened.passed, payload) }, { prefix });
+      await work({ t: async (payload) => (await opened.passed, payload) });
       await redis.del(keys.of.awaited);
       opened.open();
-      await until(async () => (await producer.counts()).succeeded === 50);
+      await counted(producer, { succeeded: 50 });
       looks.fire();
       expect(await Promise.all(waits)).toEqual(tasks.map(({ payload }) => payload));
     });

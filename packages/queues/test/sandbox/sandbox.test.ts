@@ -9,12 +9,11 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { TaskContext } from '@mortise/queues';
 import type { SandboxHandler, SandboxOptions } from '@mortise/queues/sandbox';
 import { sandbox } from '@mortise/queues/sandbox';
-import { Discard, Queue, RetryLater } from '@mortise/queues';
-import { connect, freshPrefix, gate, until } from '@mortise/test-kit';
+import { Discard, RetryLater } from '@mortise/queues';
+import { gate, until } from '@mortise/test-kit';
 import { heldRenewals } from '../fixture/paused-timers.js';
-import { launch } from '../fixture/launch.js';
+import { newQueue } from '../fixture/new-queue.js';
 
-const redis = connect();
 const HANDLERS = pathToFileURL(join(import.meta.dirname, 'handlers.mjs'));
 /** Threads run the sources, as jest does. */
 const execArgv = ['--import', pathToFileURL(join(import.meta.dirname, 'typescript.mjs')).href];
@@ -252,8 +251,7 @@ describe('in a worker', () => {
   const renewals = heldRenewals();
 
   test('leases are renewed while a handler blocks', async () => {
-    const prefix = freshPrefix();
-    const queue = new Queue(redis, 'q', { prefix });
+    const { queue, work } = newQueue();
     const handler = make({ threads: 1 });
     const attempts: number[] = [];
     const run = (payload: unknown, context: TaskContext): Promise<unknown> => {
@@ -262,7 +260,7 @@ describe('in a worker', () => {
     };
     const file = join(tmpdir(), `mortise-${randomUUID()}`);
     const { id } = await queue.enqueue('t', { act: 'blockUntil', file });
-    await launch(redis, 'q', { t: run }, { prefix });
+    await work({ t: run });
     await until('the start', () => attempts.length > 0);
     for (let round = 0; round < 3; round += 1) {
       const { leaseUntil } = (await queue.get(id))!;
@@ -279,10 +277,9 @@ describe('in a worker', () => {
   });
 
   test('crashes count as attempts; Discard and progress are as everywhere', async () => {
-    const prefix = freshPrefix();
-    const queue = new Queue(redis, 'q', { prefix });
+    const { queue, work } = newQueue();
     const backoff = { type: 'fixed', delayMs: 1 } as const;
-    await launch(redis, 'q', { t: { handle: make(), timeoutMs: 60_000 } }, { prefix, backoff });
+    await work({ t: { handle: make(), timeoutMs: 60_000 } }, { backoff });
     const exiting = await queue.enqueue('t', { act: 'exit' }, { attempts: 2 });
     const discarded = await queue.enqueue('t', { act: 'discard' });
     const telling = await queue.enqueue('t', { act: 'tell' });
@@ -302,13 +299,12 @@ describe('in a worker', () => {
   });
 
   test('a task that takes too long is stopped where it is', async () => {
-    const prefix = freshPrefix();
-    const queue = new Queue(redis, 'q', { prefix });
+    const { queue, work } = newQueue();
     const handler = make({ killMs: 10 });
     const ended = gate();
     const handle = (payload: unknown, context: TaskContext): Promise<unknown> =>
       handler(payload, context).finally(() => ended.open());
-    await launch(redis, 'q', { t: { handle, timeoutMs: 50 } }, { prefix });
+    await work({ t: { handle, timeoutMs: 50 } });
     const { id } = await queue.enqueue('t', { act: 'block', ms: 60_000 }, { attempts: 1 });
     await until('the end', async () => (await queue.get(id))?.state === 'dead');
     await ended.passed;

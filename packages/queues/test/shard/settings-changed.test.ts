@@ -1,34 +1,15 @@
 /** Settings that change, or get lost, while there is work: nothing is stuck, run although it must not be, or half stored. */
 import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import { QueueKeys } from '../../src/keys.js';
-import { launch } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
+import { gate } from '@mortise/test-kit';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import { counted, until } from '../fixture/until.js';
 
-const redis = connect();
 const AN_HOUR = 3_600_000;
-
-function newQueue(): { prefix: string; queue: Queue } {
-  const prefix = freshPrefix();
-  return { prefix, queue: new Queue(redis, 'q', { prefix }) };
-}
-
-/** Handlers that end when `end` is called. */
-function gate(): { began: unknown[]; end: () => void; handlers: { t: (payload: unknown) => Promise<void> } } {
-  const began: unknown[] = [];
-  let end!: () => void;
-  const ended = new Promise<void>((resolve) => (end = resolve));
-  const t = (payload: unknown): Promise<void> => {
-    began.push(payload);
-    return ended;
-  };
-  return { began, end, handlers: { t } };
-}
 
 describe('features used under a pause or a limit stay when it is removed', () => {
   test('cancelled tasks and groups', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.pause();
     // In the middle of a long list a cancelled task leaves a hole.
     const many = await queue.enqueueMany(Array.from({ length: 300 }, (_, n) => ({ name: 't', payload: n })));
@@ -36,8 +17,8 @@ describe('features used under a pause or a limit stay when it is removed', () =>
     await queue.enqueue('t', 'grouped', { group: 'g' });
     await queue.resume();
     const run = new Set<unknown>();
-    await launch(redis, 'q', { t: (payload: unknown) => void run.add(payload) }, { prefix });
-    await until(async () => (await queue.counts()).succeeded === 300);
+    await work({ t: (payload: unknown) => void run.add(payload) });
+    await counted(queue, { succeeded: 300 });
     expect(run.has('grouped')).toBe(true);
     expect(run.has(150)).toBe(false);
     expect(await queue.counts()).toMatchObject({ ready: 0, cancelled: 1, succeeded: 300 });
@@ -54,7 +35,7 @@ describe('features used under a pause or a limit stay when it is removed', () =>
 
 describe('groups', () => {
   test('a task that falls due is run at once by the only worker, not with its next look', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     const began: number[] = [];
     const handlers = {
       t: () => {
@@ -62,7 +43,7 @@ describe('groups', () => {
         if (began.length < 3) throw new Error('again');
       },
     };
-    await launch(redis, 'q', handlers, { prefix, backoff: { type: 'fixed', delayMs: 50, jitter: 0 } });
+    await work(handlers, { backoff: { type: 'fixed', delayMs: 50, jitter: 0 } });
     const from = performance.now();
     await queue.enqueue('t', 1, { group: 'g', delayMs: 50 });
     await until(() => began.length === 3);
@@ -71,33 +52,37 @@ describe('groups', () => {
   });
 
   test('of new settings have the idle worker registered under them', async () => {
-    const { queue, prefix } = newQueue();
-    const { idle } = new QueueKeys('q', prefix).of;
-    await launch(redis, 'q', { t: () => undefined }, { prefix });
-    await until(async () => (await redis.zcard(idle)) === 1);
+    const { queue, keys, work } = newQueue();
+    await work({ t: () => undefined });
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
     await queue.configure({ groups: { concurrency: 1 } });
-    await until(async () => (await redis.zcard(idle)) === 1);
-    expect((await redis.zrange(idle, '0', '-1'))[0]).toMatch(/^0 - /);
+    await until(async () => (await redis.zcard(keys.of.idle)) === 1);
+    expect((await redis.zrange(keys.of.idle, '0', '-1'))[0]).toMatch(/^0 - /);
   });
 
   test('whose limits are lifted go on', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.configure({ groups: { rate: { limit: 1, periodMs: AN_HOUR } } });
     const run: unknown[] = [];
-    await launch(redis, 'q', { t: (payload: unknown) => void run.push(payload) }, { prefix });
+    await work({ t: (payload: unknown) => void run.push(payload) });
     for (const group of ['a', 'b'])
       for (let n = 0; n < 3; n += 1) await queue.enqueue('t', `${group}${n}`, { group });
-    await until(async () => (await queue.counts()).succeeded === 2);
+    await counted(queue, { succeeded: 2 });
     await queue.configure({ groups: { rate: { limit: 100, periodMs: 1_000 } } });
-    await until(async () => (await queue.counts()).succeeded === 6);
+    await counted(queue, { succeeded: 6 });
     expect(run).toHaveLength(6);
   });
 
   test('whose concurrency is raised start more, and no more than that once it is lowered', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, work } = newQueue();
     await queue.configure({ groups: { concurrency: 1 } });
-    const { began, end, handlers } = gate();
-    await launch(redis, 'q', handlers, { prefix });
+    const began: unknown[] = [];
+    const door = gate();
+    const t = (payload: unknown): Promise<void> => {
+      began.push(payload);
+      return door.passed;
+    };
+    await work({ t });
     for (let n = 0; n < 6; n += 1) await queue.enqueue('t', n, { group: 'g' });
     await until(() => began.length === 1);
     await queue.configure({ groups: { concurrency: 5 } });
@@ -107,16 +92,16 @@ describe('groups', () => {
     await queue.enqueue('t', 'of another', { group: 'h' });
     await until(() => began.length === 6);
     expect(began).toEqual([0, 1, 2, 3, 4, 'of another']);
-    end();
-    await until(async () => (await queue.counts()).succeeded === 8);
+    door.open();
+    await counted(queue, { succeeded: 8 });
   });
 });
 
 test('another rate holds at once, whatever was used under the one before', async () => {
-  const { queue, prefix } = newQueue();
+  const { queue, work } = newQueue();
   await queue.configure({ rate: { limit: 1, periodMs: AN_HOUR } });
   const run: unknown[] = [];
-  await launch(redis, 'q', { t: (payload: unknown) => void run.push(payload) }, { prefix });
+  await work({ t: (payload: unknown) => void run.push(payload) });
   await queue.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload })));
   await until(() => run.length === 1);
   await queue.configure({ rate: { limit: 10, periodMs: 1_000 } });
@@ -125,25 +110,25 @@ test('another rate holds at once, whatever was used under the one before', async
 });
 
 test('lost settings, stored again by a process with fewer features: tasks are stored as a whole', async () => {
-  const { queue, prefix } = newQueue();
+  const { queue, keys, work } = newQueue();
   await queue.enqueue('t', 1, { group: 'g' });
-  await redis.set(new QueueKeys('q', prefix).of.settings, 'high,medium,low');
+  await redis.set(keys.of.settings, 'high,medium,low');
   await Promise.all([queue.enqueue('t', 2), queue.enqueue('t', 3, { group: 'g' })]);
   const run = new Set<unknown>();
-  await launch(redis, 'q', { t: (payload: unknown) => void run.add(payload) }, { prefix });
-  await until(async () => (await queue.counts()).succeeded === 3);
+  await work({ t: (payload: unknown) => void run.add(payload) });
+  await counted(queue, { succeeded: 3 });
   expect(run).toEqual(new Set([1, 2, 3]));
 });
 
 test('lost settings: tasks that are cancelled afterwards do not run', async () => {
-  const { queue, prefix } = newQueue();
+  const { queue, keys, work } = newQueue();
   const many = await queue.enqueueMany(Array.from({ length: 300 }, (_, n) => ({ name: 't', payload: n })));
   await queue.cancel(many[0]!.id);
-  await redis.set(new QueueKeys('q', prefix).of.settings, 'high,medium,low');
+  await redis.set(keys.of.settings, 'high,medium,low');
   await queue.cancel(many[150]!.id);
   const run = new Set<unknown>();
-  await launch(redis, 'q', { t: (payload: unknown) => void run.add(payload) }, { prefix });
-  await until(async () => (await queue.counts()).succeeded === 298);
+  await work({ t: (payload: unknown) => void run.add(payload) });
+  await counted(queue, { succeeded: 298 });
   expect(run.has(150)).toBe(false);
 });
 
