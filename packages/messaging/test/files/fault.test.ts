@@ -91,7 +91,7 @@ test('a sender dies at any step: the next one continues, with nothing lost, doub
   expect(steps).toBeGreaterThan(10);
 });
 
-test('a receiver dies at any step: the next one continues after the last ack', async () => {
+test('D15: a receiver dies at any step: the next one continues after the last ack', async () => {
   const text = lines(400);
   const steps = await atEveryStep(async (client, isDead) => {
     const channel = new Channel(redis);

@@ -284,17 +284,6 @@ test('D14: the end comes after all files, also for a late receiver', async () =>
   });
 });
 
-test('D15: a restarted receiver gets its unacked bytes again', async () => {
-  const channel = new Channel(redis);
-  const sender = channel.sender();
-  await sender.send(Readable.from([lines(200)]), { name: 'a' });
-  await sender.end();
-  const [file, leave] = await first(channel.receiver());
-  expect(await textOf(file, { autoAck: false })).toBe(lines(200));
-  await leave();
-  expect(await readAll(channel.receiver())).toEqual({ a: lines(200) });
-});
-
 test('D16: a receiver that is done twice counts once', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender({ receivers: ['r1', 'r2'] });

@@ -121,17 +121,6 @@ test('the files of a channel have its epoch, and a channel that is created again
   expect(ids.size).toBe(6);
 });
 
-test('a file of a lost channel is not confused with the first file of the next one', async () => {
-  const channel = new Channel(redis);
-  await channel.sender().send(Readable.from(['before']), { name: 'a' });
-  await forget(channel);
-  const sender = channel.sender();
-  const sent = await sender.send(Readable.from(['after']), { name: 'a' });
-  expect(sent).toMatchObject({ number: 1, isDuplicate: false });
-  await sender.end();
-  expect(await readAll(channel.receiver())).toEqual({ a: 'after' });
-});
-
 test('the keys of a channel expire together, so no receiver counts as done with a file of the next channel', async () => {
   const channel = new Channel(redis);
   const sender = channel.sender({ receivers: ['r1', 'r2'], keepMs: 50_000 });
