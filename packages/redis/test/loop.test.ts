@@ -9,7 +9,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** Timers are fake in every test; promises and setImmediate are not. */
 jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask'] });
 
-const started: Loop[] = [];
+const made: Loop[] = [];
 
 /** A loop with that step, stopped after the test, and how often it has stepped. */
 function looping(
@@ -18,21 +18,27 @@ function looping(
 ) {
   const counted = jest.fn(step);
   const loop = new Loop('a loop', counted, options);
-  started.push(loop);
+  made.push(loop);
   return { loop, step: counted };
 }
 
+/** The same after its start and its first step. */
+async function started(...given: Parameters<typeof looping>): Promise<ReturnType<typeof looping>> {
+  const { loop, step } = looping(...given);
+  loop.start();
+  await settled();
+  return { loop, step };
+}
+
 afterEach(async () => {
-  for (const loop of started.splice(0)) await loop.stop();
+  for (const loop of made.splice(0)) await loop.stop();
   expect(jest.getTimerCount()).toBe(0);
   jest.restoreAllMocks();
 });
 
 describe('start', () => {
   test('steps at once, then after each pause that the step returns', async () => {
-    const { loop, step } = looping(async () => 1_000);
-    loop.start();
-    await settled();
+    const { step } = await started(async () => 1_000);
     expect(step).toHaveBeenCalledTimes(1);
     await jest.advanceTimersByTimeAsync(999);
     expect(step).toHaveBeenCalledTimes(1);
@@ -57,15 +63,13 @@ describe('start', () => {
     const ends: (() => void)[] = [];
     let running = 0;
     let most = 0;
-    const { loop, step } = looping(async () => {
+    const { loop, step } = await started(async () => {
       running += 1;
       most = Math.max(most, running);
       await new Promise<void>((resolve) => ends.push(resolve));
       running -= 1;
       return 0;
     });
-    loop.start();
-    await settled();
     const stopped = loop.stop();
     loop.start();
     loop.wake();
@@ -117,14 +121,12 @@ describe('stop', () => {
   test('aborts the signal of the running step and waits until it has ended', async () => {
     const order: string[] = [];
     const end = gate();
-    const { loop } = looping(async (signal) => {
+    const { loop } = await started(async (signal) => {
       signal.addEventListener('abort', () => order.push(`aborted: ${(signal.reason as Error).message}`));
       await end.passed;
       order.push('step ended');
       return 0;
     });
-    loop.start();
-    await settled();
     const stopped = loop.stop().then(() => order.push('stopped'));
     await settled();
     expect(order).toEqual(['aborted: a loop is stopping']);
@@ -138,9 +140,7 @@ describe('stop', () => {
     ['a pause without end', async () => Infinity],
     ['a pause after an error', () => Promise.reject(new Error('down'))],
   ])('ends %s at once', async (_, pausing) => {
-    const { loop, step } = looping(pausing, { onError: () => undefined });
-    loop.start();
-    await settled();
+    const { loop, step } = await started(pausing, { onError: () => undefined });
     expect(jest.getTimerCount()).toBe(1);
     await loop.stop();
     expect(jest.getTimerCount()).toBe(0);
@@ -149,15 +149,13 @@ describe('stop', () => {
 
   test('a step that ends with the reason of its signal has not failed', async () => {
     const onError = jest.fn();
-    const { loop } = looping(
+    const { loop } = await started(
       (signal) =>
         new Promise((_, reject) => {
           signal.addEventListener('abort', () => reject(signal.reason as Error));
         }),
       { onError },
     );
-    loop.start();
-    await settled();
     await loop.stop();
     expect(onError).not.toHaveBeenCalled();
   });
@@ -165,9 +163,7 @@ describe('stop', () => {
   test('an error of the last step is reported, too', async () => {
     const onError = jest.fn();
     const end = gate<number>();
-    const { loop } = looping(() => end.passed, { onError });
-    loop.start();
-    await settled();
+    const { loop } = await started(() => end.passed, { onError });
     const stopped = loop.stop();
     end.fail(new Error('not saved'));
     await stopped;
@@ -188,9 +184,7 @@ test('a loop stops at the end of an await using block', async () => {
 
 describe('wake', () => {
   test.each([[60_000], [Infinity]])('ends a pause of %d ms', async (pauseMs) => {
-    const { loop, step } = looping(async () => pauseMs);
-    loop.start();
-    await settled();
+    const { loop, step } = await started(async () => pauseMs);
     loop.wake();
     await settled();
     expect(step).toHaveBeenCalledTimes(2);
@@ -199,12 +193,10 @@ describe('wake', () => {
 
   test('during a step skips the next pause, once, however often it is called', async () => {
     const ends: (() => void)[] = [];
-    const { loop, step } = looping(async () => {
+    const { loop, step } = await started(async () => {
       await new Promise<void>((resolve) => ends.push(resolve));
       return Infinity;
     });
-    loop.start();
-    await settled();
     loop.wake();
     loop.wake();
     ends[0]!();
@@ -252,9 +244,7 @@ describe('wake', () => {
 
 describe('pauses', () => {
   test('a pause longer than a timer of Node holds', async () => {
-    const { loop, step } = looping(async () => 2 ** 32);
-    loop.start();
-    await settled();
+    const { step } = await started(async () => 2 ** 32);
     await jest.advanceTimersByTimeAsync(2 ** 32 - 1);
     expect(step).toHaveBeenCalledTimes(1);
     await jest.advanceTimersByTimeAsync(1);
@@ -263,12 +253,10 @@ describe('pauses', () => {
 
   test.each([[0], [-5], [-Infinity]])('a pause of %d ms is none', async (pauseMs) => {
     let left = 3;
-    const { loop, step } = looping(async () => {
+    const { step } = await started(async () => {
       left -= 1;
       return left > 0 ? pauseMs : Infinity;
     });
-    loop.start();
-    await settled();
     expect(step).toHaveBeenCalledTimes(3);
   });
 
@@ -276,9 +264,7 @@ describe('pauses', () => {
     'a step that returns %p has failed: a forgotten pause is no spinning loop',
     async (pauseMs) => {
       const onError = jest.fn();
-      const { loop, step } = looping(async () => pauseMs as number, { onError });
-      loop.start();
-      await settled();
+      const { step } = await started(async () => pauseMs as number, { onError });
       expect(step).toHaveBeenCalledTimes(1);
       expect(onError.mock.calls).toEqual([
         [new TypeError(`a step must return its pause in ms, got ${pauseMs}`)],
@@ -294,7 +280,7 @@ describe('errors', () => {
     const pauses: number[] = [];
     let last = performance.now();
     let left = 7;
-    const { loop } = looping(
+    await started(
       async () => {
         pauses.push(Math.round(performance.now() - last));
         last = performance.now();
@@ -304,8 +290,6 @@ describe('errors', () => {
       },
       { onError, backoff: { delayMs: 100, maxDelayMs: 500 } },
     );
-    loop.start();
-    await settled();
     await jest.advanceTimersByTimeAsync(1_705);
     expect(pauses).toEqual([0, 100, 200, 400, 500, 500, 5]);
     expect(onError).toHaveBeenCalledTimes(6);
@@ -316,9 +300,7 @@ describe('errors', () => {
 
   test('the pause has full jitter, but is never none', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(1 - Number.EPSILON);
-    const { loop, step } = looping(() => Promise.reject(new Error('down')), { onError: () => undefined });
-    loop.start();
-    await settled();
+    const { step } = await started(() => Promise.reject(new Error('down')), { onError: () => undefined });
     expect(step).toHaveBeenCalledTimes(1);
     await jest.advanceTimersByTimeAsync(1);
     expect(step).toHaveBeenCalledTimes(2);
@@ -326,34 +308,28 @@ describe('errors', () => {
 
   test('a step that throws synchronously has failed like any other', async () => {
     const onError = jest.fn();
-    const { loop } = looping(
+    await started(
       () => {
         throw new Error('at once');
       },
       { onError },
     );
-    loop.start();
-    await settled();
     expect(onError.mock.calls).toEqual([[new Error('at once')]]);
   });
 
   test('without onError there is one line on stderr', async () => {
     const stderr = jest.spyOn(console, 'error').mockImplementation(() => undefined);
-    const { loop } = looping(() => Promise.reject(new Error('down')));
-    loop.start();
-    await settled();
+    await started(() => Promise.reject(new Error('down')));
     expect(stderr.mock.calls).toEqual([['a loop:', new Error('down')]]);
   });
 
   test('an onError that throws is reported on stderr, and the loop goes on', async () => {
     const stderr = jest.spyOn(console, 'error').mockImplementation(() => undefined);
-    const { loop, step } = looping(() => Promise.reject(new Error('down')), {
+    const { step } = await started(() => Promise.reject(new Error('down')), {
       onError: () => {
         throw new Error('no logger');
       },
     });
-    loop.start();
-    await settled();
     await jest.advanceTimersByTimeAsync(LOOP_DEFAULTS.backoff.delayMs);
     expect(step.mock.calls.length).toBeGreaterThan(1);
     expect(stderr.mock.calls[0]).toEqual(['a loop: onError threw', new Error('no logger')]);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { SafeTelemetry } from '../src/index.js';
+import { metricsOf, SafeTelemetry } from '../src/index.js';
 import type { SpanStart, Telemetry } from '../src/index.js';
 
 const metric = { name: 'mortise.test.done', unit: '{task}', description: 'Done.' };
@@ -125,5 +125,14 @@ describe('telemetry that throws', () => {
       }),
     ).toThrow(failure);
     wrapped.end({});
+  });
+});
+
+test('a metric of metricsOf has the name of its package', () => {
+  const ofLocks = metricsOf('locks');
+  expect(ofLocks('takes', '{take}', 'Takes from rate limiters')).toEqual({
+    name: 'mortise.locks.takes',
+    unit: '{take}',
+    description: 'Takes from rate limiters',
   });
 });

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { runServer, until } from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
+import { runSentinel, runServer, until } from '@mortise/test-kit';
 import { WaiterHub } from '../src/index.js';
-import { MAJORS, connect } from './fixture/clients.js';
+import { MAJORS, connect, connectSentinel } from './fixture/clients.js';
+import type { Major } from './fixture/clients.js';
 import { commandsOf, connectionsOf, subscribersOf } from './fixture/observe.js';
 import {
   elapse,
@@ -14,6 +16,7 @@ import {
 } from './fixture/waiting-cases.js';
 
 const { server } = await runServer();
+const { servers: sentinel } = await runSentinel();
 
 describe.each(MAJORS)('a single node, ioredis %s', (major) => {
   waitingCases({ connect: () => connect(major, server.url), servers: () => [server] });
@@ -169,5 +172,36 @@ describe('a refused subscription', () => {
     client.disconnect();
     await until('the end', () => client.status === 'end');
     await server.command('ACL', 'DELUSER', user);
+  });
+});
+
+describe('Sentinel', () => {
+  const bySentinel = (major: Major, options: object = {}): Redis => {
+    const { name, sentinels } = sentinel;
+    return connectSentinel(major, { name, sentinels, ...options });
+  };
+
+  describe.each(MAJORS)('ioredis %s', (major) => {
+    waitingCases({ connect: () => bySentinel(major), servers: () => sentinel.servers });
+
+    test('uses as many connections as on a single node', async () => {
+      const name = randomUUID();
+      await new TestChannel(bySentinel(major, { connectionName: name })).waiter('w');
+      const names = (await connectionsOf(sentinel.servers, name)).map((connection) => connection.name);
+      expect(names.toSorted()).toEqual(major === '6' ? [name] : [name, `${name}:mortise-subscriber`]);
+    });
+  });
+
+  test('a failover gives resync, and messages flow again', async () => {
+    const channels = MAJORS.map((major) => new TestChannel(bySentinel(major)));
+    const waiters = await Promise.all(channels.map((channel) => channel.waiter('w')));
+    const old = await sentinel.master();
+    await old.kill();
+    await sentinel.failover();
+    const wakes = channels.map((channel, index) =>
+      wakesAfterBreak(channel, waiters[index]!, bySentinel('6')),
+    );
+    expect(await Promise.all(wakes)).toEqual(channels.map(() => WHOLE_AGAIN));
+    expect(await sentinel.master()).not.toBe(old);
   });
 });

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import type { Cluster } from 'ioredis';
 import { runCluster, until } from '@mortise/test-kit';
-import type { Waiter } from '../src/index.js';
-import { WaiterHub, keySlot } from '../src/index.js';
+import type { Read, Waiter } from '../src/index.js';
+import { Coalescer, KeySpace, WaiterHub, keySlot, readMany } from '../src/index.js';
 import { MAJORS, connectCluster } from './fixture/clients.js';
 import type { Major } from './fixture/clients.js';
 import { connectionsOf, subscribersOf } from './fixture/observe.js';
+import { count, echo, swap } from './fixture/scripts.js';
 import {
   TestListener,
   elapse,
@@ -19,6 +20,7 @@ import {
 } from './fixture/waiting-cases.js';
 
 const { servers: cluster } = await runCluster();
+
 afterEach(() => {
   jest.useRealTimers();
 });
@@ -28,9 +30,9 @@ function connect(major: Major, options: object = {}): Cluster {
 }
 
 /** Channels on all masters, each with a waiter. */
-async function spread(client: Cluster, count: number): Promise<{ channel: TestChannel; waiter: Waiter }[]> {
+async function spread(client: Cluster, amount: number): Promise<{ channel: TestChannel; waiter: Waiter }[]> {
   return Promise.all(
-    Array.from({ length: count }, async () => {
+    Array.from({ length: amount }, async () => {
       const channel = new TestChannel(client);
       return { channel, waiter: await channel.waiter('w') };
     }),
@@ -51,7 +53,157 @@ async function channelAt(client: Cluster, node: RedisServer): Promise<TestChanne
   }
 }
 
-describe.each(MAJORS)('Cluster, ioredis %s', (major) => {
+const targets = (amount: number): string[] =>
+  Array.from({ length: amount }, () => new KeySpace('test').entity(randomUUID()).key('target'));
+
+describe.each(MAJORS)('scripts, ioredis %s', (major) => {
+  test.each([
+    ['plain', {}],
+    ['with automatic pipelining', { enableAutoPipelining: true }],
+    ['with reads from replicas', { scaleReads: 'slave' }],
+    ['with all of it', { enableAutoPipelining: true, scaleReads: 'slave', lazyConnect: true }],
+  ])('a script finds the node of its keys, and is made known to each: %s', async (_, options) => {
+    const redis = connect(major, options);
+    await Promise.all(cluster.nodes.map((node) => node.command('SCRIPT', 'FLUSH')));
+    const all = targets(30);
+    for (const value of ['a', 'b']) {
+      const swaps = all.map((target) => swap.run(redis, { target }, { value, fields: ['f', 'g'] }));
+      expect(await Promise.all(swaps)).toEqual(all.map(() => (value === 'a' ? [null, null] : ['a', 'a'])));
+      const counts = all.map((target) => count.run(redis, { tags: [target] }, { values: [1, 2] }));
+      expect(await Promise.all(counts)).toEqual(all.map((target) => [1, 2, target, '2']));
+    }
+  });
+
+  test('calls of an entity keep their order when its node learns the script, and others do not wait', async () => {
+    const redis = connect(major);
+    await Promise.all(cluster.nodes.map((node) => node.command('SCRIPT', 'FLUSH')));
+    const all = targets(30);
+    const owners = await Promise.all(all.map((target) => cluster.ownerOf(target)));
+    const target = all[0]!;
+    const elsewhere = all[owners.findIndex((owner) => owner !== owners[0])]!;
+    const sent = jest.spyOn(redis, 'call');
+    const run = (key: string, value: string) => swap.run(redis, { target: key }, { value, fields: ['f'] });
+    await redis.get(target);
+    const ofEntity = [run(target, 'a')];
+    const opened = redis.blpop(`${target}:gate`, 0);
+    ofEntity.push(run(target, 'b'));
+    await until('the text to be sent', () => sent.mock.calls.some(([command]) => command === 'eval'));
+    ofEntity.push(run(target, 'c'));
+    expect(await run(elsewhere, 'a')).toEqual([null]);
+    await connect(major).rpush(`${target}:gate`, 'open');
+    await opened;
+    expect(await Promise.all(ofEntity)).toEqual([[null], ['a'], ['b']]);
+  });
+
+  test.each([
+    ['plain', {}],
+    ['with automatic pipelining', { enableAutoPipelining: true }],
+  ])('a slot that moves between two calls is followed: %s', async (_, options) => {
+    const redis = connect(major, options);
+    const all = targets(10);
+    const moving = all[0]!;
+    const swapAll = (value: string): Promise<unknown[]> =>
+      Promise.all(all.map((target) => swap.run(redis, { target }, { value, fields: ['f'] })));
+    const owner = await cluster.ownerOf(moving);
+    const other = await cluster.ownerOf(owner === (await cluster.ownerOf(0)) ? 16_383 : 0);
+    expect(await swapAll('a')).toEqual(all.map(() => [null]));
+    await cluster.moveSlot(keySlot(moving), other);
+    expect(await swapAll('b')).toEqual(all.map(() => ['a']));
+    await cluster.moveSlot(keySlot(moving), owner);
+  });
+
+  test('keys of two slots are refused', async () => {
+    const [first, second] = targets(2);
+    const keys = { first: first!, second: second!, moreKeys: [] };
+    await expect(echo.run(connect(major), keys, { third: 1, fourth: 2, moreArgs: [] })).rejects.toThrow(
+      /CROSSSLOT|same slot/,
+    );
+  });
+
+  test('a coalescer whose group is the entity sends each script to one slot', async () => {
+    const redis = connect(major);
+    const swaps = new Coalescer<string, string, string | null>(
+      async (target, fields) =>
+        (await swap.run(redis, { target }, { value: 'v', fields })) as (string | null)[],
+      { maxBatch: 100 },
+    );
+    const all = targets(20);
+    const submit = (): Promise<(string | null)[]> =>
+      Promise.all(all.flatMap((target) => ['f', 'g'].map((field) => swaps.submit(target, field))));
+    expect(await submit()).toEqual(all.flatMap(() => [null, null]));
+    expect(await submit()).toEqual(all.flatMap(() => ['v', 'v']));
+  });
+});
+
+describe.each(MAJORS)('readMany, ioredis %s', (major) => {
+  const keys = Array.from({ length: 60 }, () => `{${randomUUID()}}:read`);
+  const reads = keys.map((key): Read => ['get', key]);
+  const values = keys.map((_, index) => String(index));
+
+  beforeAll(async () => {
+    const redis = connect(major);
+    await Promise.all(keys.map((key, index) => redis.set(key, index)));
+  });
+
+  /** GETs that the masters counted while `action` ran. */
+  async function countOf(action: () => Promise<unknown>): Promise<number[]> {
+    await Promise.all(cluster.nodes.map((node) => node.command('CONFIG', 'RESETSTAT')));
+    await action();
+    const stats = await Promise.all(cluster.nodes.map((node) => node.command('INFO', 'commandstats')));
+    return stats
+      .map((text) => Number(/cmdstat_get:calls=(\d+)/.exec(String(text))?.[1] ?? 0))
+      .filter((calls) => calls > 0);
+  }
+
+  test.each<[string, object]>([
+    ['plain', {}],
+    ['with automatic pipelining', { enableAutoPipelining: true }],
+    ['with reads from replicas', { scaleReads: 'slave' }],
+    ['not connected yet', { lazyConnect: true }],
+  ])('finds the node of each key, in any order: %s', async (_, options) => {
+    const redis = connect(major, options);
+    expect(await readMany(redis, reads)).toEqual(values);
+    expect(await readMany(redis, reads.toReversed())).toEqual(values.toReversed());
+  });
+
+  test('asks each master once, and no replica', async () => {
+    const options: object = { scaleReads: 'slave' };
+    const redis = connect(major, options);
+    await redis.ping();
+    const counts = await countOf(() => readMany(redis, reads));
+    expect(counts).toHaveLength(3);
+    expect(counts.reduce((sum, calls) => sum + calls, 0)).toBe(keys.length);
+  });
+
+  test('follows a slot that has moved, and repeats nothing else', async () => {
+    const redis = connect(major);
+    await readMany(redis, reads);
+    const moving = keys[0]!;
+    const owner = await cluster.ownerOf(moving);
+    const other = await cluster.ownerOf(owner === (await cluster.ownerOf(0)) ? 16_383 : 0);
+    await cluster.moveSlot(keySlot(moving), other);
+    const counts = await countOf(async () => expect(await readMany(redis, reads)).toEqual(values));
+    expect(counts.reduce((sum, calls) => sum + calls, 0)).toBe(keys.length);
+    expect(await readMany(redis, reads)).toEqual(values);
+    await cluster.moveSlot(keySlot(moving), owner);
+    expect(await readMany(redis, reads)).toEqual(values);
+  });
+
+  test('a read without a key goes where the one before it goes', async () => {
+    const redis = connect(major);
+    const [value, time] = await readMany(redis, [['get', keys[3]!], ['time']]);
+    expect(value).toBe('3');
+    expect(time).toEqual([expect.any(String), expect.any(String)]);
+    expect(await readMany(redis, [['time']])).toEqual([[expect.any(String), expect.any(String)]]);
+  });
+
+  test('rejects with a refusal of the server', async () => {
+    const redis = connect(major);
+    await expect(readMany(redis, [['llen', keys[0]!], ...reads])).rejects.toThrow(/^WRONGTYPE/);
+  });
+});
+
+describe.each(MAJORS)('waiting, ioredis %s', (major) => {
   waitingCases({ connect: () => connect(major), servers: () => cluster.nodes });
 
   test('publishes with SPUBLISH, on one connection more for each master that has a channel', async () => {
@@ -266,7 +418,7 @@ describe('a failover', () => {
     await until('their subscriptions at the successor', async () => {
       await jest.advanceTimersByTimeAsync(100);
       const counts = await Promise.all(channels.map(({ name }) => subscribersOf([successor], name)));
-      return counts.every((count) => count === 1);
+      return counts.every((subscribers) => subscribers === 1);
     });
     jest.useRealTimers();
     const wakes = channels.map((channel, index) => wakesAfterBreak(channel, waiters[index]!, connect('6')));
