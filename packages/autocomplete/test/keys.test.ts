@@ -4,23 +4,29 @@ import { connect, freshPrefix } from '@mortise/test-kit';
 
 const redis = connect();
 
-test('each user with contacts has one list, which expires when idle', async () => {
-  const prefix = freshPrefix();
-  const recent = new RecentContacts(redis, { prefix, capacity: 2, keepMs: 60_000 });
-  await Promise.all(['a', 'b', 'c'].map((contact) => recent.touch('}x', contact)));
-  await recent.touch('gone', 'a');
-  await recent.remove('gone', 'a');
-  await recent.remove('nobody', 'a');
-  await recent.complete('reader', 'a');
-  await recent.list('reader');
+test.each([
+  ['list', 'recent', {}],
+  ['sorted set with a half-life', 'ranked', { halfLifeMs: 5_000 }],
+])(
+  'each user with contacts has one %s, which is bounded and expires when idle',
+  async (type, part, options) => {
+    const prefix = freshPrefix();
+    const recent = new RecentContacts(redis, { prefix, capacity: 2, keepMs: 60_000, ...options });
+    await Promise.all(['a', 'b', 'c'].map((contact) => recent.touch('}x', contact)));
+    await recent.touch('gone', 'a');
+    await recent.remove('gone', 'a');
+    await recent.remove('nobody', 'a');
+    await recent.complete('reader', 'a');
+    await recent.list('reader');
 
-  const keys = await redis.keys(`${prefix}:*`);
-  expect(keys).toEqual([`${prefix}:autocomplete:{%7Dx}:recent:1`]);
-  expect(await redis.llen(keys[0]!)).toBe(2);
-  const left = await redis.pttl(keys[0]!);
-  expect(left).toBeGreaterThan(30_000);
-  expect(left).toBeLessThanOrEqual(60_000);
-});
+    const keys = await redis.keys(`${prefix}:*`);
+    expect(keys).toEqual([`${prefix}:autocomplete:{%7Dx}:${part}:1`]);
+    expect(await (type === 'list' ? redis.llen(keys[0]!) : redis.zcard(keys[0]!))).toBe(2);
+    const left = await redis.pttl(keys[0]!);
+    expect(left).toBeGreaterThan(30_000);
+    expect(left).toBeLessThanOrEqual(60_000);
+  },
+);
 
 test('a list lives 90 days without a change by default, and reading does not prolong it', async () => {
   const prefix = freshPrefix();
@@ -40,24 +46,6 @@ test('an entry is the contact alone where it is its own normalized form', async 
   for (const contact of ['jack', 'José', 'a\0b']) await recent.touch('anna', contact);
   const [key] = await redis.keys(`${prefix}:*`);
   expect(await redis.lrange(key!, 0, -1)).toEqual(['a b\0a\0b', 'jose\0José', 'jack']);
-});
-
-test('with a half-life it is one sorted set per user, as bounded', async () => {
-  const prefix = freshPrefix();
-  const recent = new RecentContacts(redis, { prefix, capacity: 2, keepMs: 60_000, halfLifeMs: 5_000 });
-  await Promise.all(['a', 'b', 'c'].map((contact) => recent.touch('}x', contact)));
-  await recent.touch('gone', 'a');
-  await recent.remove('gone', 'a');
-  await recent.remove('nobody', 'a');
-  await recent.complete('reader', 'a');
-  await recent.list('reader');
-
-  const keys = await redis.keys(`${prefix}:*`);
-  expect(keys).toEqual([`${prefix}:autocomplete:{%7Dx}:ranked:1`]);
-  expect(await redis.zcard(keys[0]!)).toBe(2);
-  const left = await redis.pttl(keys[0]!);
-  expect(left).toBeGreaterThan(30_000);
-  expect(left).toBeLessThanOrEqual(60_000);
 });
 
 test('100 handles of 12 bytes in a list take at most 1.75 KB', async () => {

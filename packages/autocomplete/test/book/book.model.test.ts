@@ -12,20 +12,11 @@ import { tokensOf } from '../../src/text/forms.js';
 import { bookApply, bookComplete, bookFuzzy, bookList } from '../../src/scripts.gen.js';
 import type { Answer } from './book.brute-force.js';
 import { BruteForce } from './book.brute-force.js';
-import { shrink } from './shrink.js';
+import { shrink, shrinkBlocks } from './shrink.js';
 
 const redis = connect();
 
-shrink(
-  bookApply,
-  'MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 46, 8, 30',
-  'MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 4, 2, 3',
-);
-shrink(
-  bookApply,
-  'LEAST_TOP, MIDDLE_TOP, MOST_TOP = 12, 20, 28',
-  'LEAST_TOP, MIDDLE_TOP, MOST_TOP = 2, 4, 6',
-);
+shrinkBlocks();
 shrink(bookApply, 'BITS, LEAST_MARKED = 384, 64', 'BITS, LEAST_MARKED = 64, 2');
 shrink(bookApply, 'MARKED_AT_ONCE = 4', 'MARKED_AT_ONCE = 2');
 shrink(bookComplete, 'MOST_WALKED = 150', 'MOST_WALKED = 25');

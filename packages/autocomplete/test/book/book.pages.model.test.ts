@@ -8,22 +8,13 @@ import fc from 'fast-check';
 import { AddressBook } from '../../src/book/address-book.js';
 import { storeEntry } from '../../src/book/entry.js';
 import { tokensOf } from '../../src/text/forms.js';
-import { bookApply, bookComplete, bookFuzzy, bookQuick } from '../../src/scripts.gen.js';
+import { bookComplete, bookFuzzy, bookQuick } from '../../src/scripts.gen.js';
 import { BruteForce } from './book.brute-force.js';
 import { SCRIPTS, wordIn } from '../fixture/scripts-of-the-world.js';
-import { shrink } from './shrink.js';
+import { shrink, shrinkBlocks } from './shrink.js';
 
 const redis = connect();
-shrink(
-  bookApply,
-  'MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 46, 8, 30',
-  'MOST_BLOCK, LEAST_BLOCK, MERGED_BLOCK = 4, 2, 3',
-);
-shrink(
-  bookApply,
-  'LEAST_TOP, MIDDLE_TOP, MOST_TOP = 12, 20, 28',
-  'LEAST_TOP, MIDDLE_TOP, MOST_TOP = 2, 4, 6',
-);
+shrinkBlocks();
 shrink(bookComplete, 'MOST_WALKED = 150', 'MOST_WALKED = 10');
 shrink(bookComplete, 'blocksRead, maxBlocksRead = 0, 200', 'blocksRead, maxBlocksRead = 0, 3');
 shrink(bookFuzzy, 'MOST_CHECKED = 500', 'MOST_CHECKED = 2');

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { AddressBook } from '@mortise/autocomplete';
 import type { AddEntry } from '@mortise/autocomplete';
 import { connect, freshPrefix } from '@mortise/test-kit';
+import { aliasesOf, MAX_ALIASES } from '../../src/book/change/aliases.js';
 import { scoreOf } from '../../src/book/score.js';
 
 const redis = connect();
@@ -495,4 +496,45 @@ test('reads write nothing', async () => {
   await book.get('Anna');
   const offset = (info: string): string | undefined => /master_repl_offset:(\d+)/.exec(info)?.[1];
   expect(offset(await redis.info('replication'))).toBe(offset(before));
+});
+
+describe('aliasesOf', () => {
+  /** As a dictionary of pinyin would have it. */
+  const PINYIN: Readonly<Record<string, string[]>> = {
+    王小明: ['wang xiaoming', 'wxm'],
+    Bob: ['Bob', 'Rob'],
+  };
+  const options = { keysOf: (display: string): string[] => PINYIN[display] ?? [] };
+
+  test('returns the aliases of the entry, then those of keysOf, each once', () => {
+    const entry = { key: '7', display: '王小明', aliases: ['Ming', 'wxm'] };
+    expect(aliasesOf(entry, options)).toEqual(['Ming', 'wxm', 'wang xiaoming']);
+    expect(aliasesOf(entry, {})).toEqual(['Ming', 'wxm']);
+  });
+
+  test('leaves out the display form, which is the key by default', () => {
+    expect(aliasesOf({ key: 'Bob' }, options)).toEqual(['Rob']);
+    expect(aliasesOf({ key: '8', display: 'Bob', aliases: ['Bob'] }, options)).toEqual(['Rob']);
+    expect(aliasesOf({ key: 'Ann' }, options)).toEqual([]);
+  });
+
+  test.each([
+    ['ming', TypeError],
+    [[7], TypeError],
+    [['\ud83d'], TypeError],
+    [[''], RangeError],
+    [['x'.repeat(1_025)], RangeError],
+    [Array.from({ length: MAX_ALIASES + 1 }, (_, index) => `alias ${index}`), RangeError],
+  ])('refuses %j from keysOf', (made, error) => {
+    expect(() => aliasesOf({ key: 'a' }, { keysOf: () => made as string[] })).toThrow(error);
+    expect(() => aliasesOf({ key: 'a', aliases: made as string[] }, {})).toThrow(error);
+  });
+
+  test('passes errors of keysOf through', () => {
+    const error = new Error('no dictionary');
+    const broken = (): string[] => {
+      throw error;
+    };
+    expect(() => aliasesOf({ key: 'a' }, { keysOf: broken })).toThrow(error);
+  });
 });

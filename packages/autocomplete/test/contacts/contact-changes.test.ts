@@ -1,26 +1,14 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { RecentContacts } from '@mortise/autocomplete';
-import { startSingle } from '@mortise/redis-server';
-import type { RedisServer } from '@mortise/redis-server';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { connect, freshPrefix, runServer, transcript } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 import { ContactChanges } from '../../src/contacts/contact-changes.js';
 import * as scripts from '../../src/scripts.gen.js';
 
 const USERS = Array.from({ length: 60 }, (_, index) => `user-${index}`);
 /** Takes keys of any slots in a call, which that of the test run does not: it is a Cluster of one node. */
-let server: RedisServer;
-let single: Redis;
-
-beforeAll(async () => {
-  server = await startSingle();
-  single = connect(server.url);
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const { server, redis: single } = await runServer();
 
 async function callsOf(redis: Redis, prefix: string, run: () => Promise<unknown>): Promise<string[]> {
   const lines = await transcript(redis, { prefix, scripts }, run);
