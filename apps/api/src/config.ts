@@ -7,6 +7,7 @@ import { parseCachedTables } from './cached-tables.js';
 const port = z.coerce.number('must be a number').int().min(0).max(65_535);
 const durationMs = z.coerce.number('must be a number of milliseconds').int().min(0).max(60_000);
 const timeoutMs = durationMs.min(10);
+const count = (max: number) => z.coerce.number('must be a number').int().min(1).max(max);
 const DAY_MS = 86_400_000;
 const MIB = 1_024 * 1_024;
 const spanMs = z.coerce.number('must be a number of milliseconds').int().min(10).max(DAY_MS);
@@ -61,10 +62,10 @@ const environment = z
     REQUEST_DEADLINE_MS: timeoutMs.default(850),
     SHUTDOWN_DELAY_MS: durationMs.default(0),
     ALLOWED_ORIGINS: origins.optional(),
-    MAX_STREAMS: z.coerce.number('must be a number').int().min(1).max(100_000).default(1_000),
+    MAX_STREAMS: count(100_000).default(1_000),
     STREAM_HEARTBEAT_MS: timeoutMs.default(15_000),
     STREAM_TIMEOUT_MS: timeoutMs.default(10_000),
-    MAX_TRANSFERS: z.coerce.number('must be a number').int().min(1).max(100_000).default(100),
+    MAX_TRANSFERS: count(100_000).default(100),
     FILE_MAX_BYTES: bytes.min(0).default(2_048 * MIB),
     FILE_WINDOW_BYTES: bytes
       .min(MIB)
@@ -80,23 +81,19 @@ const environment = z
       .max(365 * DAY_MS)
       .default(DAY_MS),
     CACHE_TABLES: cachedTables.default([]),
-    BOOK_MAX_NAMES: z.coerce.number('must be a number').int().min(1).max(10_000_000).default(1_000_000),
+    BOOK_MAX_NAMES: count(10_000_000).default(1_000_000),
   })
   .superRefine((env, context) => {
+    const refuse = (path: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [path], message });
     const ways = (['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS'] as const).filter(
       (name) => env[name],
     );
-    if (ways.length > 1) {
-      context.addIssue({ code: 'custom', path: [ways.join(', ')], message: 'only one of them may be set' });
-    }
-    if (Boolean(env.REDIS_SENTINELS) !== Boolean(env.REDIS_SENTINEL_NAME)) {
-      const path = ['REDIS_SENTINEL_NAME'];
-      context.addIssue({ code: 'custom', path, message: 'goes together with REDIS_SENTINELS' });
-    }
-    if (env.FILE_BUDGET_BYTES < env.FILE_WINDOW_BYTES) {
-      const path = ['FILE_BUDGET_BYTES'];
-      context.addIssue({ code: 'custom', path, message: 'must be at least FILE_WINDOW_BYTES' });
-    }
+    if (ways.length > 1) refuse(ways.join(', '), 'only one of them may be set');
+    if (Boolean(env.REDIS_SENTINELS) !== Boolean(env.REDIS_SENTINEL_NAME))
+      refuse('REDIS_SENTINEL_NAME', 'goes together with REDIS_SENTINELS');
+    if (env.FILE_BUDGET_BYTES < env.FILE_WINDOW_BYTES)
+      refuse('FILE_BUDGET_BYTES', 'must be at least FILE_WINDOW_BYTES');
   });
 
 function isOrigin(text: string): boolean {

@@ -1,7 +1,8 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 
+import { Answers } from '../http/answers.js';
 import { Problems } from '../http/problems.decorator.js';
 import type { DailyTop } from './daily-aggregates.js';
 import { DailyAggregates } from './daily-aggregates.js';
@@ -18,7 +19,7 @@ export class AggregatesController {
     summary: 'Read where most lines of a day came from',
     description: 'What the worker has counted in access logs so far. A day without any has no items.',
   })
-  @ApiResponse({ status: 200, standardSchema: dailyTopSchema, description: 'The most frequent places.' })
+  @Answers(dailyTopSchema, 'The most frequent places.')
   @Problems('invalid-id', 'invalid-query')
   async dailyTop(
     @Param('dimension', { schema: dimensionSchema }) dimension: Dimension,

@@ -2,7 +2,8 @@
 import { normalize } from '@mortise/autocomplete';
 import { z } from 'zod';
 
-import { idSchema, limitUpTo, prefix, textSchema } from './schemas.js';
+import { idSchema } from '../http/id-schema.js';
+import { limitUpTo, prefix, textSchema } from './schemas.js';
 
 const MAX_BATCH = 1_000;
 const MAX_COMPLETIONS = 100;

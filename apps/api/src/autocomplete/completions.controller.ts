@@ -1,15 +1,16 @@
 /** Completion of names, and of whom a member of a guild means. */
-import { Controller, Get, Param, Query } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RecentContacts } from '@mortise/autocomplete';
 import { InjectRecentContacts } from '@mortise/autocomplete/nestjs';
 import type { z } from 'zod';
 
+import { Answers } from '../http/answers.js';
+import { Id } from '../http/id.decorator.js';
 import { Problems } from '../http/problems.decorator.js';
 import { completionsPage, completionsQuery, mentionsQuery, mentionsSchema } from './book-schemas.js';
 import { GuildBooks } from './guild-books.js';
 import { completeMentions } from './mentions.js';
-import { idSchema } from './schemas.js';
 
 @ApiTags('address-books')
 @Controller('v1/address-books/:guild')
@@ -27,10 +28,10 @@ export class CompletionsController {
       'and Smith, Joan. Of the prefix six words count, and 1,024 characters. Without one, or with one of spaces and marks alone, all names. ' +
       'Changes nothing.',
   })
-  @ApiResponse({ status: 200, standardSchema: completionsPage, description: 'A page of names.' })
+  @Answers(completionsPage, 'A page of names.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'page-too-deep', 'not-in-guild')
   async completions(
-    @Param('guild', { schema: idSchema }) guild: string,
+    @Id('guild') guild: string,
     @Query({ schema: completionsQuery }) { by, prefix, cursor, ...query }: z.infer<typeof completionsQuery>,
   ): Promise<z.infer<typeof completionsPage>> {
     const options = { ...query, ...(cursor !== undefined && { cursor }) };
@@ -55,10 +56,10 @@ export class CompletionsController {
       'Their recent contacts first, the last touched one before the others, then the names of the address book, everybody once. Changes nothing: ' +
       'touch the contact, and boost the name, that was chosen.',
   })
-  @ApiResponse({ status: 200, standardSchema: mentionsSchema, description: 'Whom they may mean.' })
+  @Answers(mentionsSchema, 'Whom they may mean.')
   @Problems('invalid-id', 'invalid-query', 'not-in-guild')
   async mentions(
-    @Param('guild', { schema: idSchema }) guild: string,
+    @Id('guild') guild: string,
     @Query({ schema: mentionsQuery }) { by, prefix, ...options }: z.infer<typeof mentionsQuery>,
   ): Promise<z.infer<typeof mentionsSchema>> {
     const { mentions, isComplete } = await this.books.read(guild, by, (book) =>

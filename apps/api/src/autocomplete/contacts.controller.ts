@@ -1,13 +1,14 @@
 /** The recent contacts of a user. */
-import { Controller, Delete, Get, HttpCode, HttpStatus, Param, Put, Query } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RecentContacts } from '@mortise/autocomplete';
 import { InjectRecentContacts } from '@mortise/autocomplete/nestjs';
 import type { z } from 'zod';
 
+import { Answers, AnswersNothing } from '../http/answers.js';
+import { Id } from '../http/id.decorator.js';
 import { Problems } from '../http/problems.decorator.js';
 import { contactSchema, contactsQuery, contactsSchema } from './contact-schemas.js';
-import { idSchema } from './schemas.js';
 
 @ApiTags('contacts')
 @Controller('v1/contacts/:user')
@@ -20,10 +21,10 @@ export class ContactsController {
     description:
       'Those that begin with `prefix`, whatever their case, accents and width, the last touched first. Changes nothing.',
   })
-  @ApiResponse({ status: 200, standardSchema: contactsSchema, description: 'The contacts.' })
+  @Answers(contactsSchema, 'The contacts.')
   @Problems('invalid-id', 'invalid-query')
   async contacts(
-    @Param('user', { schema: idSchema }) user: string,
+    @Id('user') user: string,
     @Query({ schema: contactsQuery }) { prefix, limit }: z.infer<typeof contactsQuery>,
   ): Promise<z.infer<typeof contactsSchema>> {
     const contacts = await this.recent.complete(user, prefix, { limit });
@@ -31,27 +32,25 @@ export class ContactsController {
   }
 
   @Put(':contact')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Make a contact the most recent one of a user',
     description: 'The one touched longest ago goes when there are more than 100. Repeating it is safe.',
   })
-  @ApiResponse({ status: 204, description: 'It is the first one.' })
+  @AnswersNothing('It is the first one.')
   @Problems('invalid-id')
   async touchContact(
-    @Param('user', { schema: idSchema }) user: string,
+    @Id('user') user: string,
     @Param('contact', { schema: contactSchema }) contact: string,
   ): Promise<void> {
     await this.recent.touch(user, contact);
   }
 
   @Delete(':contact')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Take a contact out', description: 'Repeating it is safe.' })
-  @ApiResponse({ status: 204, description: 'It is removed.' })
+  @AnswersNothing('It is removed.')
   @Problems('invalid-id')
   async removeContact(
-    @Param('user', { schema: idSchema }) user: string,
+    @Id('user') user: string,
     @Param('contact', { schema: contactSchema }) contact: string,
   ): Promise<void> {
     await this.recent.remove(user, contact);

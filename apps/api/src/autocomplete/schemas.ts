@@ -3,20 +3,12 @@ import { MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
 import { digits } from '../http/digits.js';
-import { isDotSegment } from '../http/dot-segment.js';
 
-const ID = /^[A-Za-z0-9._~@:-]{1,128}$/;
 /**
  * As in the name of a player: control characters, halves of surrogate pairs, and characters that change the direction of
  * text.
  */
 const UNFIT = /[\p{Cc}\p{Cs}\p{Bidi_Control}\u2028\u2029]/u;
-
-/** Of a user, guild or player, and of an entry of an address book. */
-export const idSchema = z
-  .string()
-  .regex(ID, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
-  .refine((text) => !isDotSegment(text), 'must not be . or ..');
 
 /** A display name, in any script. */
 export const textSchema = z

@@ -4,10 +4,8 @@ import {
   Delete,
   Get,
   Headers,
-  HttpCode,
   HttpStatus,
   Inject,
-  Param,
   Post,
   Put,
   Query,
@@ -15,26 +13,26 @@ import {
   Res,
 } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiBody, ApiConsumes, ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FileChannel } from '@mortise/messaging/files';
 import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
 import type { Config } from '../config.js';
+import { Answers, AnswersNothing, Creates } from '../http/answers.js';
+import type { BodyConfig } from '../http/body-config.js';
 import { Waits } from '../http/deadline.interceptor.js';
+import { Id } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
-import type { BodyConfig } from '../http/body-config.js';
 import { waitOfQuery } from '../http/wait-of.js';
-import { nameSchema } from '../messaging/schemas.js';
 import { CONFIG } from '../tokens.js';
 import { AbandonedFiles } from './abandoned-files.js';
 import { CHANNEL_OPTIONS } from './channel-options.js';
 import { parseDigest } from './content-digest.js';
 import { formatFileId } from './file-id.js';
-import { shown } from './shown.js';
 import {
   filesSchema,
   joinedChannelSchema,
@@ -43,6 +41,7 @@ import {
   uploadedSchema,
   uploadQuery,
 } from './schemas.js';
+import { shown } from './shown.js';
 import { NO_DEADLINE_MS } from './transfers.js';
 import { Uploads } from './uploads.js';
 
@@ -78,8 +77,7 @@ export class FileChannelsController {
   @TakesIdempotencyKey(
     'Becomes the id of the file: the same upload again goes on where it broke off, or sends nothing. One with another name or digest is refused.',
   )
-  @ApiResponse({ status: 200, standardSchema: uploadedSchema, description: 'It was sent before.' })
-  @ApiResponse({ status: 201, standardSchema: uploadedSchema, description: 'All of it is in the channel.' })
+  @Creates(uploadedSchema, 'All of it is in the channel.', 'It was sent before.')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -104,7 +102,7 @@ export class FileChannelsController {
     'shutting-down',
   )
   async uploadFile(
-    @Param('channel', { schema: nameSchema }) channel: string,
+    @Id('channel') channel: string,
     @Query({ schema: uploadQuery }) { name }: z.infer<typeof uploadQuery>,
     @IdempotencyKey() key: string | undefined,
     @Headers('content-digest') digest: string | undefined,
@@ -126,11 +124,7 @@ export class FileChannelsController {
     summary: 'List the files that a receiver is not done with, or wait for one',
     description: 'Moves nothing: they come again until the receiver is done with them.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: filesSchema,
-    description: 'The files; none when none came in time.',
-  })
+  @Answers(filesSchema, 'The files; none when none came in time.')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -140,7 +134,7 @@ export class FileChannelsController {
     'shutting-down',
   )
   async listFiles(
-    @Param('channel', { schema: nameSchema }) channel: string,
+    @Id('channel') channel: string,
     @Query({ schema: listQuery }) { receiver, after, limit, waitMs }: z.infer<typeof listQuery>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof filesSchema>> {
@@ -152,24 +146,21 @@ export class FileChannelsController {
   }
 
   @Post('end')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'End a channel',
     description: 'It takes no more files. Sent files are still delivered; then the channel is deleted.',
   })
-  @ApiResponse({ status: 204, description: 'It has ended.' })
+  @AnswersNothing('It has ended.')
   @Problems('invalid-id')
-  async endChannel(@Param('channel', { schema: nameSchema }) channel: string): Promise<void> {
+  async endChannel(@Id('channel') channel: string): Promise<void> {
     await this.#of(channel).end();
   }
 
   @Get('receivers')
   @ApiOperation({ summary: 'List the receivers of a channel' })
-  @ApiResponse({ status: 200, standardSchema: receiversSchema, description: 'The receivers.' })
+  @Answers(receiversSchema, 'The receivers.')
   @Problems('invalid-id')
-  async listReceivers(
-    @Param('channel', { schema: nameSchema }) channel: string,
-  ): Promise<z.infer<typeof receiversSchema>> {
+  async listReceivers(@Id('channel') channel: string): Promise<z.infer<typeof receiversSchema>> {
     return { items: await this.#of(channel).receivers() };
   }
 
@@ -179,16 +170,11 @@ export class FileChannelsController {
     description:
       'Of every file that is sent from then on. A file is deleted when all receivers are done with it.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: joinedChannelSchema,
-    description: 'It was one already; also for a repeated request.',
-  })
-  @ApiResponse({ status: 201, standardSchema: joinedChannelSchema, description: 'It is one.' })
+  @Creates(joinedChannelSchema, 'It is one.', 'It was one already; also for a repeated request.')
   @Problems('invalid-id', 'channel-ended', 'too-many-receivers')
   async joinChannel(
-    @Param('channel', { schema: nameSchema }) channel: string,
-    @Param('receiver', { schema: nameSchema }) receiver: string,
+    @Id('channel') channel: string,
+    @Id('receiver') receiver: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof joinedChannelSchema>> {
     const isNew = await this.#of(channel).join(receiver);
@@ -197,17 +183,13 @@ export class FileChannelsController {
   }
 
   @Delete('receivers/:receiver')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Leave a channel',
     description: 'Nothing waits for the receiver any more; what it alone had not read is freed.',
   })
-  @ApiResponse({ status: 204, description: 'It is no receiver any more.' })
+  @AnswersNothing('It is no receiver any more.')
   @Problems('invalid-id')
-  async leaveChannel(
-    @Param('channel', { schema: nameSchema }) channel: string,
-    @Param('receiver', { schema: nameSchema }) receiver: string,
-  ): Promise<void> {
+  async leaveChannel(@Id('channel') channel: string, @Id('receiver') receiver: string): Promise<void> {
     await this.#of(channel).leave(receiver);
   }
 

@@ -1,18 +1,5 @@
 /** Single files: their content, acks, and how to get rid of one. */
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  HttpStatus,
-  Inject,
-  Param,
-  Post,
-  Query,
-  Req,
-  Res,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FileChannel } from '@mortise/messaging/files';
 import { Files, InjectFiles } from '@mortise/messaging/nestjs';
@@ -20,8 +7,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
 import type { Config } from '../config.js';
+import { Answers, AnswersNothing } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG } from '../tokens.js';
@@ -48,7 +36,7 @@ export class FilesController {
     summary: 'Look at a file',
     description: 'Also at how far a receiver has acked it, which is where to go on reading.',
   })
-  @ApiResponse({ status: 200, standardSchema: fileSchema, description: 'The file.' })
+  @Answers(fileSchema, 'The file.')
   @Problems('invalid-id', 'invalid-query', 'unknown-file')
   async file(
     @Param('id', { schema: fileIdSchema }) id: FileId,
@@ -106,22 +94,12 @@ export class FilesController {
   }
 
   @Post('acks')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Ack the handled bytes of a file',
     description: 'Up to a byte, or all of it. Bytes that all receivers have acked are freed.',
   })
-  @ApiResponse({ status: 204, description: 'It is acked. Repeating it, and less, changes nothing.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'malformed-json',
-    'body-too-large',
-    'unsupported-media-type',
-    'unknown-file',
-    'unknown-receiver',
-    'receiver-busy',
-  )
+  @AnswersNothing('It is acked. Repeating it, and less, changes nothing.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-file', 'unknown-receiver', 'receiver-busy')
   async ackFile(
     @Param('id', { schema: fileIdSchema }) id: FileId,
     @Body({ schema: ackBody }) { receiver, upTo }: z.infer<typeof ackBody>,
@@ -132,12 +110,11 @@ export class FilesController {
   }
 
   @Delete()
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Take a file away',
     description: 'From all receivers; a running upload of it ends. A repeated request gets `unknown-file`.',
   })
-  @ApiResponse({ status: 204, description: 'Nothing is left of it.' })
+  @AnswersNothing('Nothing is left of it.')
   @Problems('invalid-id', 'unknown-file')
   async removeFile(@Param('id', { schema: fileIdSchema }) id: FileId): Promise<void> {
     await this.#channelOf(id).remove(refOf(id));

@@ -1,7 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 
+import { Answers } from '../http/answers.js';
 import { Problems } from '../http/problems.decorator.js';
 import { ShutdownState } from '../http/shutdown.js';
 import { Market } from '../market/index.js';
@@ -23,14 +24,14 @@ export class HealthController {
     summary: 'Whether the process works',
     description: 'Says nothing about Redis: a restart would not help.',
   })
-  @ApiResponse({ status: 200, standardSchema: healthSchema, description: 'It does.' })
+  @Answers(healthSchema, 'It does.')
   live(): Health {
     return { status: 'live' };
   }
 
   @Get('ready')
   @ApiOperation({ summary: 'Whether requests should be sent here' })
-  @ApiResponse({ status: 200, standardSchema: healthSchema, description: 'Redis answers.' })
+  @Answers(healthSchema, 'Redis answers.')
   @Problems('shutting-down')
   async ready(): Promise<Health> {
     if (this.shutdown.isShuttingDown) throw new Problem('shutting-down');

@@ -4,3 +4,6 @@ export interface BodyConfig {
   /** The route reads the body itself: any number of bytes, in any time. */
   readonly takesStream?: boolean;
 }
+
+/** For payloads, and for lists of entries. */
+export const LARGE_BODY: BodyConfig = { maxBodyBytes: 1_048_576 };

@@ -5,6 +5,14 @@ import type { ProblemSlug } from '../problems/catalogue.js';
 import { CATALOGUE } from '../problems/catalogue.js';
 import { Problem } from '../problems/problem.js';
 
+/** Those of every route that takes a body of JSON. */
+export const BODY_PROBLEMS = [
+  'invalid-body',
+  'malformed-json',
+  'body-too-large',
+  'unsupported-media-type',
+] as const satisfies readonly ProblemSlug[];
+
 /** Documents the problems of a route, in addition to those of every route. */
 export function Problems(...slugs: ProblemSlug[]): MethodDecorator {
   const all: ProblemSlug[] = [...slugs, 'internal-error', 'redis-unavailable'];

@@ -11,3 +11,8 @@ export function waitOf({ body }: { readonly body: unknown }): number {
 export function waitOfQuery({ query }: { readonly query: unknown }): number {
   return waitOf({ body: query });
 }
+
+/** A call over many tasks or names has no deadline of its own. */
+export function ofMany(): number {
+  return MAX_WAIT_MS;
+}

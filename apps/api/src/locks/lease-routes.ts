@@ -1,22 +1,16 @@
 /** The routes of leases, for locks and semaphores. */
-import { applyDecorators, HttpCode, HttpStatus, Post } from '@nestjs/common';
-import { ApiOperation, ApiResponse } from '@nestjs/swagger';
+import { applyDecorators, Post } from '@nestjs/common';
+import { ApiOperation } from '@nestjs/swagger';
 
+import { Answers, Creates } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
 import { TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { Problems } from '../http/problems.decorator.js';
-import type { ProblemSlug } from '../problems/catalogue.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { waitOf } from '../http/wait-of.js';
+import type { ProblemSlug } from '../problems/catalogue.js';
 import { leaseSchema, releaseSchema, renewalSchema } from './schemas.js';
 
-const BODY_PROBLEMS = [
-  'invalid-id',
-  'invalid-body',
-  'malformed-json',
-  'lease-lost',
-  'body-too-large',
-  'unsupported-media-type',
-] as const;
+const LEASE_PROBLEMS = ['invalid-id', ...BODY_PROBLEMS, 'lease-lost'] as const;
 
 interface Described {
   readonly summary: string;
@@ -38,14 +32,9 @@ export function AcquireRoute(
     }),
     Waits(waitOf),
     TakesIdempotencyKey('Repeating the request returns the same lease, renewed, as long as it lasts.'),
-    ApiResponse({
-      status: 200,
-      standardSchema: leaseSchema,
-      description: 'The lease of an earlier request.',
-    }),
-    ApiResponse({ status: 201, standardSchema: leaseSchema, description: 'The lease.' }),
+    Creates(leaseSchema, 'The lease.', 'The lease of an earlier request.'),
     Problems(
-      ...BODY_PROBLEMS,
+      ...LEASE_PROBLEMS,
       ...problems,
       'invalid-idempotency-key',
       'lock-timeout',
@@ -59,22 +48,20 @@ export function AcquireRoute(
 export function RenewRoute(): MethodDecorator {
   return applyDecorators(
     Post(':name/renew'),
-    HttpCode(HttpStatus.OK),
     ApiOperation({ summary: 'Lengthen a lease', description: 'To `leaseMs` from now; never shortens it.' }),
-    ApiResponse({ status: 200, standardSchema: renewalSchema, description: 'The new end.' }),
-    Problems(...BODY_PROBLEMS),
+    Answers(renewalSchema, 'The new end.'),
+    Problems(...LEASE_PROBLEMS),
   );
 }
 
 export function ReleaseRoute({ summary, description }: Described): MethodDecorator {
   return applyDecorators(
     Post(':name/release'),
-    HttpCode(HttpStatus.OK),
     ApiOperation({
       summary,
       description: `${description} A repeated request is answered in the same way for a minute.`,
     }),
-    ApiResponse({ status: 200, standardSchema: releaseSchema, description: 'It is released.' }),
-    Problems(...BODY_PROBLEMS),
+    Answers(releaseSchema, 'It is released.'),
+    Problems(...LEASE_PROBLEMS),
   );
 }

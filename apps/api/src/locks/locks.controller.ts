@@ -1,8 +1,9 @@
-import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Query, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Get, HttpStatus, Param, Post, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers } from '../http/answers.js';
 import { IdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
@@ -71,18 +72,13 @@ export class LocksController {
   }
 
   @Post(':name/force-release')
-  @HttpCode(HttpStatus.OK)
   @ApiOperation({
     summary: 'Take a lock away from its holder',
     description:
       'For operators. The holder learns it at its next renewal: until then only fencing tokens stop its writes. A ' +
       'repeated request takes the lock from the next holder.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: releaseSchema,
-    description: 'It is free, or the next waiter holds it.',
-  })
+  @Answers(releaseSchema, 'It is free, or the next waiter holds it.')
   @Problems('invalid-id')
   async forceReleaseLock(
     @Param('name', { schema: nameSchema }) name: string,
@@ -97,7 +93,7 @@ export class LocksController {
       'For operators: scans the keys of Redis, at most 10,000 of them or 0.1 s per page. A page may be empty, or have ' +
       'more than the limit; the list ends where `nextCursor` is null. Locks whose state cannot be read are left out.',
   })
-  @ApiResponse({ status: 200, standardSchema: locksPage, description: 'A page of locks, in no order.' })
+  @Answers(locksPage, 'A page of locks, in no order.')
   @Problems('invalid-query', 'invalid-cursor')
   async listLocks(
     @Query({ schema: listQuery }) { cursor, limit }: z.infer<typeof listQuery>,
@@ -110,7 +106,7 @@ export class LocksController {
     summary: 'Look at a lock',
     description: 'Every name is a lock; most of them are free.',
   })
-  @ApiResponse({ status: 200, standardSchema: lockSchema, description: 'Its state.' })
+  @Answers(lockSchema, 'Its state.')
   @Problems('invalid-id')
   async lock(@Param('name', { schema: nameSchema }) name: string): Promise<z.infer<typeof lockSchema>> {
     const state = await this.locks.inspect(name);

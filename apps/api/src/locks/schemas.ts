@@ -1,14 +1,11 @@
 import { z } from 'zod';
 
-import { isDotSegment } from '../http/dot-segment.js';
+import { idUpTo } from '../http/id-schema.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
 
 /** Long enough for the locks that the API itself takes, such as `market:listing:` and an id. */
-export const nameSchema = z
-  .string()
-  .regex(/^[A-Za-z0-9._~@:-]{1,256}$/, 'must be 1 to 256 of the characters A-Z a-z 0-9 . _ ~ @ : -')
-  .refine((text) => !isDotSegment(text), 'must not be . or ..');
+export const nameSchema = idUpTo(256);
 const name = nameSchema.meta({ examples: ['invoice:42'] });
 
 const leaseMs = z

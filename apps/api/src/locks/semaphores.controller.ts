@@ -1,11 +1,12 @@
 import { Body, Controller, Get, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers } from '../http/answers.js';
 import { IdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { AcquireRoute, ReleaseRoute, RenewRoute } from './lease-routes.js';
 import { OperatorLists } from './operator-lists.js';
 import type { RemoteLease } from './remote-leases.js';
@@ -90,8 +91,8 @@ export class SemaphoresController {
       'For operators. Requests with another number are refused from now on. No holder loses permits: a number below ' +
       'the used ones grants nothing until enough are released.',
   })
-  @ApiResponse({ status: 200, standardSchema: semaphoreSchema, description: 'The state after the change.' })
-  @Problems('invalid-id', 'invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type')
+  @Answers(semaphoreSchema, 'The state after the change.')
+  @Problems('invalid-id', ...BODY_PROBLEMS)
   async setPermits(
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: permitsBody }) { permits }: z.infer<typeof permitsBody>,
@@ -108,11 +109,7 @@ export class SemaphoresController {
       'more than the limit; the list ends where `nextCursor` is null. Semaphores whose state cannot be read are left ' +
       'out.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: semaphoresPage,
-    description: 'A page of semaphores, in no order.',
-  })
+  @Answers(semaphoresPage, 'A page of semaphores, in no order.')
   @Problems('invalid-query', 'invalid-cursor')
   async listSemaphores(
     @Query({ schema: listQuery }) { cursor, limit }: z.infer<typeof listQuery>,
@@ -122,7 +119,7 @@ export class SemaphoresController {
 
   @Get(':name')
   @ApiOperation({ summary: 'Inspect a semaphore', description: 'Its first 100 holders included.' })
-  @ApiResponse({ status: 200, standardSchema: semaphoreSchema, description: 'Its state.' })
+  @Answers(semaphoreSchema, 'Its state.')
   @Problems('invalid-id')
   async semaphore(
     @Param('name', { schema: nameSchema }) name: string,

@@ -1,23 +1,18 @@
-import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, HttpStatus, Post, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
+import { Id } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import type { Listing, Page } from './index.js';
 import { Market, UnknownListingError } from './index.js';
 import { ListingTimers } from './listing-timers.js';
 import { lockWaitOf } from './lock-wait.js';
-import {
-  idSchema,
-  listingBody,
-  listingSchema,
-  listingsPage,
-  listingsQuery,
-  withdrawalQuery,
-} from './schemas.js';
+import { listingBody, listingSchema, listingsPage, listingsQuery, withdrawalQuery } from './schemas.js';
 
 @ApiTags('listings')
 @Controller('v1/market/listings')
@@ -31,16 +26,10 @@ export class ListingsController {
   @ApiOperation({ summary: 'Offer an item', description: "The item leaves the seller's inventory." })
   @Waits(lockWaitOf)
   @TakesIdempotencyKey('Becomes the id of the listing; the same offer again gives the same listing.')
-  @ApiResponse({
-    status: 200,
-    standardSchema: listingSchema,
-    description: 'The listing that an earlier request made.',
-  })
-  @ApiResponse({ status: 201, standardSchema: listingSchema, description: 'The listing.' })
+  @Creates(listingSchema, 'The listing.', 'The listing that an earlier request made.')
   @Problems(
-    'invalid-body',
+    ...BODY_PROBLEMS,
     'invalid-idempotency-key',
-    'malformed-json',
     'unknown-player',
     'unknown-item',
     'not-owner',
@@ -48,8 +37,6 @@ export class ListingsController {
     'already-sold',
     'stale-token',
     'lock-timeout',
-    'body-too-large',
-    'unsupported-media-type',
     'request-reused',
   )
   async list(
@@ -66,7 +53,7 @@ export class ListingsController {
 
   @Get()
   @ApiOperation({ summary: 'List open listings', description: 'The newest or the cheapest first.' })
-  @ApiResponse({ status: 200, standardSchema: listingsPage, description: 'A page of listings.' })
+  @Answers(listingsPage, 'A page of listings.')
   @Problems('invalid-query', 'invalid-cursor')
   async listings(
     @Query({ schema: listingsQuery }) query: z.infer<typeof listingsQuery>,
@@ -76,19 +63,18 @@ export class ListingsController {
 
   @Get(':id')
   @ApiOperation({ summary: 'Read a listing' })
-  @ApiResponse({ status: 200, standardSchema: listingSchema, description: 'The listing.' })
+  @Answers(listingSchema, 'The listing.')
   @Problems('invalid-id', 'unknown-listing')
-  async listing(@Param('id', { schema: idSchema }) id: string): Promise<Listing> {
+  async listing(@Id('id') id: string): Promise<Listing> {
     const listing = await this.market.listing(id);
     if (!listing) throw new UnknownListingError(id);
     return listing;
   }
 
   @Delete(':id')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @Waits(lockWaitOf)
   @ApiOperation({ summary: 'Withdraw a listing', description: "The item returns to the seller's inventory." })
-  @ApiResponse({ status: 204, description: 'It is withdrawn.' })
+  @AnswersNothing('It is withdrawn.')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -99,7 +85,7 @@ export class ListingsController {
     'lock-timeout',
   )
   async withdraw(
-    @Param('id', { schema: idSchema }) id: string,
+    @Id('id') id: string,
     @Query({ schema: withdrawalQuery }) { sellerId, strategy }: z.infer<typeof withdrawalQuery>,
   ): Promise<void> {
     await this.market.withdraw(id, sellerId, { strategy });

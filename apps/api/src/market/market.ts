@@ -30,7 +30,7 @@ import type { MarketOptions, ResolvedMarketOptions } from './options.js';
 import { MAX_COINS, MAX_TERM_MS, MIN_TERM_MS, resolveMarketOptions, WITHDRAWN_MS } from './options.js';
 import { requireProfile } from './profile.js';
 import { idOf, readListing, readSale } from './records.js';
-import { itemRefusal, offerRefusal, orderRefusal, withdrawalRefusal } from './refusals.js';
+import { refusalOf } from './refusals.js';
 import { TimedListings } from './timed-listings.js';
 import { TradeByLock } from './trade-by-lock.js';
 import type {
@@ -122,7 +122,7 @@ export class Market {
     const { maxItems } = this.#options;
     const status = await marketGiveItem.run(this.#redis, this.#keys, { playerId, itemId, maxItems });
     if (status === 'given' || status === 'kept') return status === 'given';
-    throw itemRefusal(status as string, { playerId, itemId, maxItems });
+    throw refusalOf([status as string], { playerId, itemId, limit: maxItems });
   }
 
   /**
@@ -213,7 +213,7 @@ export class Market {
     const [status] = isByLock(options)
       ? await this.#byLock.withdraw(withdrawal)
       : [await this.#withdraw(withdrawal)];
-    if (status !== 'withdrawn') throw withdrawalRefusal(status, { listingId, playerId });
+    if (status !== 'withdrawn') throw refusalOf([status], { listingId, playerId });
   }
 
   /**
@@ -280,10 +280,11 @@ export class Market {
     return replies.map((reply, index) => this.#listed(offers[index] as NumberedOffer, reply));
   }
 
-  #listed(offer: NumberedOffer, [status, detail = '']: Reply): Outcome<Listing> | Error {
+  #listed({ id, sellerId: playerId, itemId }: NumberedOffer, reply: Reply): Outcome<Listing> | Error {
+    const [status, detail = ''] = reply;
     const isRepeated = status === 'repeated';
-    if (isRepeated || status === 'listed') return { value: readListing(offer.id, detail), isRepeated };
-    return offerRefusal(status, offer, detail);
+    if (isRepeated || status === 'listed') return { value: readListing(id, detail), isRepeated };
+    return refusalOf(reply, { playerId, itemId, listingId: id, requestKey: id });
   }
 
   async #sendOrders(orders: readonly NumberedOrder[]): Promise<(Outcome<Receipt> | Error)[]> {
@@ -301,12 +302,13 @@ export class Market {
     return replies.map((reply, index) => this.#sold(orders[index] as NumberedOrder, reply));
   }
 
-  #sold(order: NumberedOrder, [status, detail = '', more = '']: Reply): Outcome<Receipt> | Error {
+  #sold({ buyerId: playerId, ...order }: NumberedOrder, reply: Reply): Outcome<Receipt> | Error {
+    const [status, detail = '', more = ''] = reply;
     if (status === 'sold' || status === 'repeated') {
       // A sale with the id of this call is no earlier purchase: its reply was lost, and the client sent it again.
       return { value: readSale(detail, more), isRepeated: detail !== order.saleId };
     }
-    return orderRefusal(status, order, [detail, more], this.#options.maxSales);
+    return refusalOf(reply, { ...order, playerId, limit: this.#options.maxSales });
   }
 
   async #sendMailed(sales: readonly (readonly string[])[]): Promise<undefined[]> {

@@ -3,7 +3,7 @@ import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { PasswordResets } from './password-resets.js';
 import { resetBody, resetSchema } from './schemas.js';
 
@@ -20,15 +20,7 @@ export class PasswordResetsController {
   })
   @TakesIdempotencyKey('The same request again sends no second mail.')
   @ApiResponse({ status: 202, standardSchema: resetSchema, description: 'The mail is on its way.' })
-  @Problems(
-    'invalid-body',
-    'invalid-idempotency-key',
-    'malformed-json',
-    'unknown-player',
-    'body-too-large',
-    'unsupported-media-type',
-    'rate-limited',
-  )
+  @Problems(...BODY_PROBLEMS, 'invalid-idempotency-key', 'unknown-player', 'rate-limited')
   async resetPassword(
     @Body({ schema: resetBody }) { playerId }: z.infer<typeof resetBody>,
     @IdempotencyKey() requestKey: string | undefined,

@@ -1,12 +1,14 @@
-import { Body, Controller, Get, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Get, HttpStatus, Put, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
-import { Problems } from '../http/problems.decorator.js';
+import { Answers, Creates } from '../http/answers.js';
+import { Id } from '../http/id.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import type { Page, Player } from './index.js';
 import { Market, UnknownPlayerError } from './index.js';
-import { idSchema, itemSchema, itemsPage, itemsQuery, playerBody, playerSchema } from './schemas.js';
+import { itemSchema, itemsPage, itemsQuery, playerBody, playerSchema } from './schemas.js';
 
 @ApiTags('players')
 @Controller('v1/market/players')
@@ -18,22 +20,10 @@ export class PlayersController {
     summary: 'Create a player, or change the name and address of a player',
     description: 'Funds count when the player is created; later they change by trade only.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: playerSchema,
-    description: 'The player, changed; also for a repeated request.',
-  })
-  @ApiResponse({ status: 201, standardSchema: playerSchema, description: 'The player, created.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'malformed-json',
-    'body-too-large',
-    'unsupported-media-type',
-    'market-full',
-  )
+  @Creates(playerSchema, 'The player, created.', 'The player, changed; also for a repeated request.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'market-full')
   async putPlayer(
-    @Param('id', { schema: idSchema }) id: string,
+    @Id('id') id: string,
     @Body({ schema: playerBody }) body: z.infer<typeof playerBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Player> {
@@ -44,9 +34,9 @@ export class PlayersController {
 
   @Get(':id')
   @ApiOperation({ summary: 'Read a player' })
-  @ApiResponse({ status: 200, standardSchema: playerSchema, description: 'The player.' })
+  @Answers(playerSchema, 'The player.')
   @Problems('invalid-id', 'unknown-player')
-  async player(@Param('id', { schema: idSchema }) id: string): Promise<Player> {
+  async player(@Id('id') id: string): Promise<Player> {
     const player = await this.market.player(id);
     if (!player) throw new UnknownPlayerError(id);
     return player;
@@ -54,16 +44,11 @@ export class PlayersController {
 
   @Put(':id/items/:itemId')
   @ApiOperation({ summary: "Put a new item into a player's inventory" })
-  @ApiResponse({
-    status: 200,
-    standardSchema: itemSchema,
-    description: 'The player has it already; also for a repeated request.',
-  })
-  @ApiResponse({ status: 201, standardSchema: itemSchema, description: 'The item, created.' })
+  @Creates(itemSchema, 'The item, created.', 'The player has it already; also for a repeated request.')
   @Problems('invalid-id', 'unknown-player', 'item-taken', 'market-full')
   async giveItem(
-    @Param('id', { schema: idSchema }) id: string,
-    @Param('itemId', { schema: idSchema }) itemId: string,
+    @Id('id') id: string,
+    @Id('itemId') itemId: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof itemSchema>> {
     if (await this.market.giveItem(id, itemId)) reply.status(HttpStatus.CREATED);
@@ -75,10 +60,10 @@ export class PlayersController {
     summary: "List a player's inventory",
     description: 'Without the items that are listed for sale.',
   })
-  @ApiResponse({ status: 200, standardSchema: itemsPage, description: 'A page of items, by id.' })
+  @Answers(itemsPage, 'A page of items, by id.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-player')
   async items(
-    @Param('id', { schema: idSchema }) id: string,
+    @Id('id') id: string,
     @Query({ schema: itemsQuery }) query: z.infer<typeof itemsQuery>,
   ): Promise<Page<z.infer<typeof itemSchema>>> {
     const { items, nextCursor } = await this.market.itemsOf(id, query);

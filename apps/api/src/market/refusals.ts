@@ -1,78 +1,42 @@
 /** Turns the statuses with which scripts refuse into errors. */
 import * as errors from './errors.js';
-import type { Offer, Order } from './types.js';
 import { MAX_COINS } from './options.js';
+import type { Reply } from './types.js';
 
-export function itemRefusal(
-  status: string,
-  { playerId, itemId, maxItems }: { playerId: string; itemId: string; maxItems: number },
-): Error {
+/** The subjects of a refused call; each status needs some of them. */
+interface Subjects {
+  readonly playerId: string;
+  readonly itemId?: string;
+  readonly listingId?: string;
+  readonly requestKey?: string | undefined;
+  readonly expectedPrice?: number;
+  /** The reached limit of the market. */
+  readonly limit?: number;
+}
+
+export function refusalOf([status, first = '', second = '']: Reply, subjects: Subjects): Error {
+  const { playerId, itemId = '', listingId = '', requestKey = '', expectedPrice = 0, limit = 0 } = subjects;
   switch (status) {
     case 'unknown-player':
       return new errors.UnknownPlayerError(playerId);
+    case 'unknown-item':
+      return new errors.UnknownItemError(itemId);
     case 'item-taken':
       return new errors.ItemTakenError(itemId);
-    case 'market-full':
-      return new errors.MarketFullError('maxItems', maxItems);
-    default:
-      return unexpected(status);
-  }
-}
-
-export function offerRefusal(
-  status: string,
-  offer: Offer & { readonly id: string },
-  listingId: string,
-): Error {
-  switch (status) {
-    case 'unknown-player':
-      return new errors.UnknownPlayerError(offer.sellerId);
-    case 'unknown-item':
-      return new errors.UnknownItemError(offer.itemId);
     case 'not-owner':
-      return new errors.NotOwnerError(offer.itemId, offer.sellerId);
+      return new errors.NotOwnerError(itemId, playerId);
     case 'item-listed':
-      return new errors.ItemListedError(offer.itemId, listingId);
-    case 'request-reused':
-      return new errors.RequestReusedError(offer.id);
-    case 'already-sold':
-      return new errors.AlreadySoldError(offer.id);
-    default:
-      return unexpected(status);
-  }
-}
-
-export function withdrawalRefusal(
-  status: string,
-  { listingId, playerId }: { listingId: string; playerId: string },
-): Error {
-  switch (status) {
+      return new errors.ItemListedError(itemId, first);
+    case 'market-full':
+      return new errors.MarketFullError('maxItems', limit);
     case 'unknown-listing':
       return new errors.UnknownListingError(listingId);
     case 'already-sold':
       return new errors.AlreadySoldError(listingId);
     case 'not-seller':
       return new errors.NotSellerError(listingId, playerId);
-    default:
-      return unexpected(status);
-  }
-}
-
-export function orderRefusal(
-  status: string,
-  { listingId, buyerId, expectedPrice, requestKey }: Order,
-  [first, second]: readonly [string, string],
-  maxSales: number,
-): Error {
-  switch (status) {
-    case 'unknown-listing':
-      return new errors.UnknownListingError(listingId);
-    case 'already-sold':
-      return new errors.AlreadySoldError(listingId);
-    case 'unknown-player':
-      return new errors.UnknownPlayerError(buyerId);
     case 'own-listing':
-      return new errors.OwnListingError(listingId, buyerId);
+      return new errors.OwnListingError(listingId, playerId);
     case 'not-open':
       return new errors.NotOpenError(listingId, Number(first));
     case 'listing-expired':
@@ -80,18 +44,14 @@ export function orderRefusal(
     case 'price-changed':
       return new errors.PriceChangedError(listingId, expectedPrice, Number(first));
     case 'insufficient-funds':
-      return new errors.InsufficientFundsError(buyerId, Number(first), Number(second));
+      return new errors.InsufficientFundsError(playerId, Number(first), Number(second));
     case 'funds-overflow':
       return new errors.FundsOverflowError(first, MAX_COINS);
     case 'request-reused':
-      return new errors.RequestReusedError(requestKey ?? '');
+      return new errors.RequestReusedError(requestKey);
     case 'outbox-full':
-      return new errors.OutboxFullError(maxSales);
+      return new errors.OutboxFullError(limit);
     default:
-      return unexpected(status);
+      return new Error(`a market script replied "${status}"`);
   }
-}
-
-function unexpected(status: string): Error {
-  return new Error(`a market script replied "${status}"`);
 }

@@ -1,17 +1,19 @@
-import { Body, Controller, Get, HttpStatus, Param, Post, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Get, HttpStatus, Post, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers, Creates } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
+import { Id } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
 import type { Receipt } from './index.js';
 import { Market } from './index.js';
 import { lockWaitOf } from './lock-wait.js';
 import { OutboxRelay } from './outbox-relay.js';
-import { idSchema, purchaseBody, receiptSchema } from './schemas.js';
+import { purchaseBody, receiptSchema } from './schemas.js';
 
 type ReceiptDocument = z.infer<typeof receiptSchema>;
 
@@ -32,17 +34,11 @@ export class SalesController {
   })
   @Waits(lockWaitOf)
   @TakesIdempotencyKey('Repeating the purchase returns the same receipt, as long as it is kept.')
-  @ApiResponse({
-    status: 200,
-    standardSchema: receiptSchema,
-    description: 'The receipt that an earlier request got.',
-  })
-  @ApiResponse({ status: 201, standardSchema: receiptSchema, description: 'The receipt.' })
+  @Creates(receiptSchema, 'The receipt.', 'The receipt that an earlier request got.')
   @Problems(
     'invalid-id',
-    'invalid-body',
+    ...BODY_PROBLEMS,
     'invalid-idempotency-key',
-    'malformed-json',
     'unknown-listing',
     'unknown-player',
     'already-sold',
@@ -54,13 +50,11 @@ export class SalesController {
     'funds-overflow',
     'stale-token',
     'lock-timeout',
-    'body-too-large',
-    'unsupported-media-type',
     'request-reused',
     'outbox-full',
   )
   async purchase(
-    @Param('id', { schema: idSchema }) listingId: string,
+    @Id('id') listingId: string,
     @Body({ schema: purchaseBody }) body: z.infer<typeof purchaseBody>,
     @IdempotencyKey() requestKey: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -74,9 +68,9 @@ export class SalesController {
 
   @Get('sales/:id')
   @ApiOperation({ summary: 'Read a receipt', description: 'The newest 100,000 are kept.' })
-  @ApiResponse({ status: 200, standardSchema: receiptSchema, description: 'The receipt.' })
+  @Answers(receiptSchema, 'The receipt.')
   @Problems('invalid-id', 'unknown-sale')
-  async sale(@Param('id', { schema: idSchema }) id: string): Promise<ReceiptDocument> {
+  async sale(@Id('id') id: string): Promise<ReceiptDocument> {
     const receipt = await this.market.sale(id);
     if (!receipt) throw new Problem('unknown-sale', `there is no sale "${id}"`, { saleId: id });
     return document(receipt);

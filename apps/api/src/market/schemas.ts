@@ -1,18 +1,13 @@
 /** Requests and responses of the market's routes; the OpenAPI document is made from the same schemas. */
 import { z } from 'zod';
 
-import { isDotSegment } from '../http/dot-segment.js';
+import { idSchema } from '../http/id-schema.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
-import { ID } from './ids.js';
 import { MAX_MAIL_ADDRESS_BYTES, isMailAddress } from './mail-address.js';
 import { MAX_COINS, MAX_TERM_MS, MIN_TERM_MS } from './options.js';
 import { PLAYER_NAME } from './profile.js';
 import { STRATEGIES } from './types.js';
 
-export const idSchema = z
-  .string()
-  .regex(ID, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
-  .refine((text) => !isDotSegment(text), 'must not be . or ..');
 const id = (example: string) => idSchema.meta({ examples: [example] });
 const coins = (min: number) =>
   z

@@ -1,28 +1,27 @@
 /** The messages of chats. */
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Chats } from '@mortise/messaging';
 import type { ChatMessage, HistoryOptions, PostResult } from '@mortise/messaging';
 import { InjectChats } from '@mortise/messaging/nestjs';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers, Creates } from '../http/answers.js';
+import { Id } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { senderIdOf } from '../http/sender-id.js';
 import { chatMessagesSchema, deleteQuery, editBody, historyQuery, postBody } from './chat-schemas.js';
 import { LARGE_MESSAGE } from './message-limit.js';
-import { messageIdSchema, nameSchema, sentSchema } from './schemas.js';
 import { requireSameRequest } from './same-request.js';
-import { senderIdOf } from './sender-id.js';
+import { messageIdSchema, sentSchema } from './schemas.js';
 
 const POST_PROBLEMS = [
   'invalid-id',
   'invalid-idempotency-key',
-  'invalid-body',
-  'malformed-json',
-  'body-too-large',
-  'unsupported-media-type',
+  ...BODY_PROBLEMS,
   'unknown-chat',
   'not-a-member',
   'read-only-member',
@@ -43,11 +42,10 @@ export class ChatMessagesController {
   @TakesIdempotencyKey(
     'Becomes the id of the message: repeating the request within 10 minutes posts nothing.',
   )
-  @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It was posted before.' })
-  @ApiResponse({ status: 201, standardSchema: sentSchema, description: 'It is in the chat.' })
+  @Creates(sentSchema, 'It is in the chat.', 'It was posted before.')
   @Problems(...POST_PROBLEMS)
   async postMessage(
-    @Param('id', { schema: nameSchema }) chatId: string,
+    @Id('id') chatId: string,
     @Body({ schema: postBody }) { sender, body, id }: z.infer<typeof postBody>,
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -66,14 +64,10 @@ export class ChatMessagesController {
     description:
       'The newest messages, those before an id, or those after it. Messages that all members have acked are gone.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: chatMessagesSchema,
-    description: 'The messages, by ascending ids.',
-  })
+  @Answers(chatMessagesSchema, 'The messages, by ascending ids.')
   @Problems('invalid-id', 'invalid-query', 'unknown-chat')
   async chatHistory(
-    @Param('id', { schema: nameSchema }) chatId: string,
+    @Id('id') chatId: string,
     @Query({ schema: historyQuery }) query: z.infer<typeof historyQuery>,
   ): Promise<{ items: ChatMessage[] }> {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
@@ -89,10 +83,10 @@ export class ChatMessagesController {
   @TakesIdempotencyKey(
     'Becomes the id of the edit among those of the message: repeating the request within 10 minutes does nothing.',
   )
-  @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It is edited.' })
+  @Answers(sentSchema, 'It is edited.')
   @Problems(...POST_PROBLEMS, 'unknown-message', 'not-allowed')
   async editMessage(
-    @Param('id', { schema: nameSchema }) chatId: string,
+    @Id('id') chatId: string,
     @Param('messageId', { schema: messageIdSchema }) messageId: number,
     @Body({ schema: editBody }) { sender, body, id }: z.infer<typeof editBody>,
     @IdempotencyKey() key: string | undefined,
@@ -111,7 +105,7 @@ export class ChatMessagesController {
       'Its body is deleted at once; an event, whose id is returned, notifies its readers. A repeated request returns the ' +
       'same event, as a duplicate.',
   })
-  @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It is deleted.' })
+  @Answers(sentSchema, 'It is deleted.')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -122,7 +116,7 @@ export class ChatMessagesController {
     'not-allowed',
   )
   async deleteMessage(
-    @Param('id', { schema: nameSchema }) chatId: string,
+    @Id('id') chatId: string,
     @Param('messageId', { schema: messageIdSchema }) messageId: number,
     @Query({ schema: deleteQuery }) { sender }: z.infer<typeof deleteQuery>,
   ): Promise<PostResult> {

@@ -1,27 +1,18 @@
 /** Chats and their members. */
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  HttpStatus,
-  Param,
-  Post,
-  Put,
-  Query,
-  Res,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Chats } from '@mortise/messaging';
 import type { CreateResult, JoinResult } from '@mortise/messaging';
 import { InjectChats } from '@mortise/messaging/nestjs';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers, AnswersNothing, Creates } from '../http/answers.js';
+import { Id } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { senderIdOf } from '../http/sender-id.js';
 import { refuseMisuse } from '../queues/misuse.js';
 import {
   chatMembersSchema,
@@ -37,10 +28,6 @@ import {
 } from './chat-schemas.js';
 import { LARGE_MESSAGE } from './message-limit.js';
 import { requireSameRequest } from './same-request.js';
-import { nameSchema } from './schemas.js';
-import { senderIdOf } from './sender-id.js';
-
-const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
 
 @ApiTags('chats')
 @Controller('v1/chats')
@@ -55,8 +42,7 @@ export class ChatsController {
       'With up to 1,000 members, and a first message if `body` is given. An existing chat is left unchanged.',
   })
   @TakesIdempotencyKey('Becomes the id of the chat: the same request again creates nothing.')
-  @ApiResponse({ status: 200, standardSchema: createdSchema, description: 'It was there before.' })
-  @ApiResponse({ status: 201, standardSchema: createdSchema, description: 'It is created.' })
+  @Creates(createdSchema, 'It is created.', 'It was there before.')
   @Problems(
     'invalid-idempotency-key',
     ...BODY_PROBLEMS,
@@ -91,10 +77,10 @@ export class ChatsController {
     summary: 'List the members of a chat',
     description: 'With their cursors, which show what each has read.',
   })
-  @ApiResponse({ status: 200, standardSchema: chatMembersSchema, description: 'A page of members.' })
+  @Answers(chatMembersSchema, 'A page of members.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-chat')
   async chatMembers(
-    @Param('id', { schema: nameSchema }) id: string,
+    @Id('id') id: string,
     @Query({ schema: membersQuery }) { cursor, limit }: z.infer<typeof membersQuery>,
   ): Promise<z.infer<typeof chatMembersSchema>> {
     const options = { limit, ...(cursor !== undefined && { cursor }) };
@@ -107,16 +93,11 @@ export class ChatsController {
     summary: 'Join a chat',
     description: 'The cursor starts at the newest message. A member keeps cursor and role.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: joinedSchema,
-    description: 'They were in it already; also for a repeated request.',
-  })
-  @ApiResponse({ status: 201, standardSchema: joinedSchema, description: 'They are in it.' })
+  @Creates(joinedSchema, 'They are in it.', 'They were in it already; also for a repeated request.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'too-many-members', 'too-many-chats')
   async joinChat(
-    @Param('id', { schema: nameSchema }) id: string,
-    @Param('member', { schema: nameSchema }) member: string,
+    @Id('id') id: string,
+    @Id('member') member: string,
     @Body({ schema: joinBody }) body: z.infer<typeof joinBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JoinResult> {
@@ -126,25 +107,20 @@ export class ChatsController {
   }
 
   @Delete(':id/members/:member')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Leave a chat', description: 'A chat ends with its last member.' })
-  @ApiResponse({ status: 204, description: 'They are not in it any more.' })
+  @AnswersNothing('They are not in it any more.')
   @Problems('invalid-id')
-  async leaveChat(
-    @Param('id', { schema: nameSchema }) id: string,
-    @Param('member', { schema: nameSchema }) member: string,
-  ): Promise<void> {
+  async leaveChat(@Id('id') id: string, @Id('member') member: string): Promise<void> {
     await this.chats.leave(id, member);
   }
 
   @Put(':id/members/:member/role')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Give a member another role' })
-  @ApiResponse({ status: 204, description: 'They have it.' })
+  @AnswersNothing('They have it.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'not-allowed')
   async setRole(
-    @Param('id', { schema: nameSchema }) id: string,
-    @Param('member', { schema: nameSchema }) member: string,
+    @Id('id') id: string,
+    @Id('member') member: string,
     @Body({ schema: roleBody }) { role, by }: z.infer<typeof roleBody>,
   ): Promise<void> {
     await this.chats.setRole(id, member, role, by === undefined ? {} : { by });
@@ -156,11 +132,11 @@ export class ChatsController {
     description:
       'Messages that all members have acked are freed. The cursor never moves back: a lower id does nothing.',
   })
-  @ApiResponse({ status: 200, standardSchema: cursorSchema, description: 'Where the cursor is.' })
+  @Answers(cursorSchema, 'Where the cursor is.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'unknown-message')
   async moveCursor(
-    @Param('id', { schema: nameSchema }) id: string,
-    @Param('member', { schema: nameSchema }) member: string,
+    @Id('id') id: string,
+    @Id('member') member: string,
     @Body({ schema: cursorBody }) { upToId, epoch }: z.infer<typeof cursorBody>,
   ): Promise<z.infer<typeof cursorSchema>> {
     const options = epoch === undefined ? {} : { epoch };
@@ -168,15 +144,14 @@ export class ChatsController {
   }
 
   @Post(':id/typing')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Tell that a member is typing',
     description: 'Notifies the current followers of the chat. Nothing is stored.',
   })
-  @ApiResponse({ status: 204, description: 'The followers are notified.' })
+  @AnswersNothing('The followers are notified.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member')
   async tellTyping(
-    @Param('id', { schema: nameSchema }) id: string,
+    @Id('id') id: string,
     @Body({ schema: typingBody }) { member }: z.infer<typeof typingBody>,
   ): Promise<void> {
     await this.chats.typing(id, member);

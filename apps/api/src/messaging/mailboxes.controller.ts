@@ -1,30 +1,20 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  HttpStatus,
-  Param,
-  Post,
-  Put,
-  Query,
-  Res,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Mailboxes } from '@mortise/messaging';
 import type { MailboxStatus, Message, SendResult } from '@mortise/messaging';
 import { InjectMailboxes } from '@mortise/messaging/nestjs';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
+import { Id } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { senderIdOf } from '../http/sender-id.js';
 import { waitOfQuery } from '../http/wait-of.js';
-import { LARGE_MESSAGE } from './message-limit.js';
 import {
   ackedSchema,
   addDeviceBody,
@@ -38,10 +28,8 @@ import {
   receiveQuery,
   sendBody,
 } from './mailbox-schemas.js';
-import { nameSchema, sentSchema } from './schemas.js';
-import { senderIdOf } from './sender-id.js';
-
-const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
+import { LARGE_MESSAGE } from './message-limit.js';
+import { sentSchema } from './schemas.js';
 
 @ApiTags('mailboxes')
 @Controller('v1/mailboxes/:recipient')
@@ -60,11 +48,10 @@ export class MailboxesController {
   @TakesIdempotencyKey(
     'Becomes the id of the message: repeating the request within 10 minutes sends nothing.',
   )
-  @ApiResponse({ status: 200, standardSchema: sentSchema, description: 'It was sent before.' })
-  @ApiResponse({ status: 201, standardSchema: sentSchema, description: 'It is in the mailbox.' })
+  @Creates(sentSchema, 'It is in the mailbox.', 'It was sent before.')
   @Problems('invalid-id', 'invalid-idempotency-key', ...BODY_PROBLEMS, 'sender-blocked')
   async sendMessage(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
+    @Id('recipient') recipient: string,
     @Body({ schema: sendBody }) { from, body, id, ttlMs }: z.infer<typeof sendBody>,
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -81,14 +68,10 @@ export class MailboxesController {
     summary: 'Read messages, or wait for one',
     description: 'Moves no cursor: messages come again until they are acked.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: mailboxMessagesSchema,
-    description: 'The messages; none when none came in time.',
-  })
+  @Answers(mailboxMessagesSchema, 'The messages; none when none came in time.')
   @Problems('invalid-id', 'invalid-query', 'unknown-device', 'too-many-waits', 'shutting-down')
   async receiveMessages(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
+    @Id('recipient') recipient: string,
     @Query({ schema: receiveQuery }) query: z.infer<typeof receiveQuery>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ items: Message[] }> {
@@ -103,26 +86,25 @@ export class MailboxesController {
     summary: 'Ack all messages of a device',
     description: 'A repeated request acks none, so its `acked` is 0.',
   })
-  @ApiResponse({ status: 200, standardSchema: ackedSchema, description: 'They are acked.' })
+  @Answers(ackedSchema, 'They are acked.')
   @Problems('invalid-id', 'invalid-query', 'unknown-device')
   async clearMailbox(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
+    @Id('recipient') recipient: string,
     @Query({ schema: deviceQuery }) query: z.infer<typeof deviceQuery>,
   ): Promise<z.infer<typeof ackedSchema>> {
     return { acked: await this.mailboxes.clear(recipient, query) };
   }
 
   @Post('ack')
-  @HttpCode(HttpStatus.OK)
   @ApiOperation({
     summary: 'Ack messages',
     description:
       'Messages that all devices have acked are freed. A repeated request, or a lower id, acks none.',
   })
-  @ApiResponse({ status: 200, standardSchema: ackedSchema, description: 'They are acked.' })
+  @Answers(ackedSchema, 'They are acked.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-message', 'unknown-device')
   async ackMessages(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
+    @Id('recipient') recipient: string,
     @Body({ schema: mailboxAckBody }) { upToId, device }: z.infer<typeof mailboxAckBody>,
   ): Promise<z.infer<typeof ackedSchema>> {
     return { acked: await this.mailboxes.ack(recipient, upToId, { device }) };
@@ -133,19 +115,17 @@ export class MailboxesController {
     summary: 'Look at a mailbox',
     description: 'Also for senders, who see when the recipient last received.',
   })
-  @ApiResponse({ status: 200, standardSchema: mailboxSchema, description: 'The statistics of the mailbox.' })
+  @Answers(mailboxSchema, 'The statistics of the mailbox.')
   @Problems('invalid-id')
-  async mailbox(@Param('recipient', { schema: nameSchema }) recipient: string): Promise<MailboxStatus> {
+  async mailbox(@Id('recipient') recipient: string): Promise<MailboxStatus> {
     return this.mailboxes.status(recipient);
   }
 
   @Get('devices')
   @ApiOperation({ summary: 'List the devices of a recipient', description: 'The slowest first.' })
-  @ApiResponse({ status: 200, standardSchema: devicesSchema, description: 'The devices.' })
+  @Answers(devicesSchema, 'The devices.')
   @Problems('invalid-id')
-  async devices(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
-  ): Promise<{ items: MailboxStatus['devices'] }> {
+  async devices(@Id('recipient') recipient: string): Promise<{ items: MailboxStatus['devices'] }> {
     return { items: await this.mailboxes.devices(recipient) };
   }
 
@@ -155,16 +135,15 @@ export class MailboxesController {
     description:
       'A mailbox begins with the device `main`, unless another one is added first. Messages are kept until all devices have acked them.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: addedDeviceSchema,
-    description: 'It was there already, and is unchanged; also for a repeated request.',
-  })
-  @ApiResponse({ status: 201, standardSchema: addedDeviceSchema, description: 'It is added.' })
+  @Creates(
+    addedDeviceSchema,
+    'It is added.',
+    'It was there already, and is unchanged; also for a repeated request.',
+  )
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-devices')
   async addDevice(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
-    @Param('device', { schema: nameSchema }) device: string,
+    @Id('recipient') recipient: string,
+    @Id('device') device: string,
     @Body({ schema: addDeviceBody }) body: z.infer<typeof addDeviceBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof addedDeviceSchema>> {
@@ -174,52 +153,38 @@ export class MailboxesController {
   }
 
   @Delete('devices/:device')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Take a device away',
     description: 'Messages that only it had not acked are freed.',
   })
-  @ApiResponse({ status: 204, description: 'It is removed.' })
+  @AnswersNothing('It is removed.')
   @Problems('invalid-id')
-  async removeDevice(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
-    @Param('device', { schema: nameSchema }) device: string,
-  ): Promise<void> {
+  async removeDevice(@Id('recipient') recipient: string, @Id('device') device: string): Promise<void> {
     await this.mailboxes.removeDevice(recipient, device);
   }
 
   @Get('blocked-senders')
   @ApiOperation({ summary: 'List whom a recipient has blocked' })
-  @ApiResponse({ status: 200, standardSchema: blockedSchema, description: 'The senders, sorted.' })
+  @Answers(blockedSchema, 'The senders, sorted.')
   @Problems('invalid-id')
-  async blockedSenders(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
-  ): Promise<z.infer<typeof blockedSchema>> {
+  async blockedSenders(@Id('recipient') recipient: string): Promise<z.infer<typeof blockedSchema>> {
     const senders = await this.mailboxes.blocked(recipient);
     return { items: senders.map((sender) => ({ sender })) };
   }
 
   @Put('blocked-senders/:sender')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Block a sender', description: 'Stored messages stay.' })
-  @ApiResponse({ status: 204, description: 'They are blocked.' })
+  @AnswersNothing('They are blocked.')
   @Problems('invalid-id', 'too-many-blocked')
-  async blockSender(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
-    @Param('sender', { schema: nameSchema }) sender: string,
-  ): Promise<void> {
+  async blockSender(@Id('recipient') recipient: string, @Id('sender') sender: string): Promise<void> {
     await this.mailboxes.block(recipient, sender);
   }
 
   @Delete('blocked-senders/:sender')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Unblock a sender' })
-  @ApiResponse({ status: 204, description: 'They are not blocked any more.' })
+  @AnswersNothing('They are not blocked any more.')
   @Problems('invalid-id')
-  async unblockSender(
-    @Param('recipient', { schema: nameSchema }) recipient: string,
-    @Param('sender', { schema: nameSchema }) sender: string,
-  ): Promise<void> {
+  async unblockSender(@Id('recipient') recipient: string, @Id('sender') sender: string): Promise<void> {
     await this.mailboxes.unblock(recipient, sender);
   }
 }

@@ -1,15 +1,17 @@
 /** The state of a member across all chats. */
-import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, Put, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Chats } from '@mortise/messaging';
 import type { ChatOverview, Pulled } from '@mortise/messaging';
 import { InjectChats } from '@mortise/messaging/nestjs';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers, AnswersNothing } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
+import { Id } from '../http/id.decorator.js';
 import { OpenWaits } from '../http/open-waits.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import {
   chatsQuery,
@@ -19,11 +21,9 @@ import {
   pendingSchema,
   presenceBody,
 } from './chat-schemas.js';
-import { nameSchema } from './schemas.js';
 
 /** Of messages in one answer. */
 const MAX_PENDING_BYTES = 16 * 1_048_576;
-const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
 
 @ApiTags('members')
 @Controller('v1/members/:member')
@@ -40,14 +40,10 @@ export class MembersController {
     description:
       'Moves no cursor: messages come again until they are acked. Beyond 16 MiB the remainder comes with the next request.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: pendingSchema,
-    description: 'The chats with unread messages; none when none came in time.',
-  })
+  @Answers(pendingSchema, 'The chats with unread messages; none when none came in time.')
   @Problems('invalid-id', 'invalid-query', 'too-many-waits', 'shutting-down')
   async pending(
-    @Param('member', { schema: nameSchema }) member: string,
+    @Id('member') member: string,
     @Query({ schema: pendingQuery }) query: z.infer<typeof pendingQuery>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ items: Pulled[] }> {
@@ -59,53 +55,47 @@ export class MembersController {
 
   @Get('chats')
   @ApiOperation({ summary: 'List the chats of a member', description: 'With what is unread in each.' })
-  @ApiResponse({ status: 200, standardSchema: chatsSchema, description: 'The chats.' })
+  @Answers(chatsSchema, 'The chats.')
   @Problems('invalid-id', 'invalid-query')
   async chatsOf(
-    @Param('member', { schema: nameSchema }) member: string,
+    @Id('member') member: string,
     @Query({ schema: chatsQuery }) query: z.infer<typeof chatsQuery>,
   ): Promise<{ items: ChatOverview[] }> {
     return { items: await this.chats.chatsOf(member, query) };
   }
 
   @Put('mutes/:chatId')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Mute a chat',
     description: '`pending` and events leave it out, unless asked for it.',
   })
-  @ApiResponse({ status: 204, description: 'It is muted.' })
+  @AnswersNothing('It is muted.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'not-a-member')
   async muteChat(
-    @Param('member', { schema: nameSchema }) member: string,
-    @Param('chatId', { schema: nameSchema }) chatId: string,
+    @Id('member') member: string,
+    @Id('chatId') chatId: string,
     @Body({ schema: muteBody }) { untilMs }: z.infer<typeof muteBody>,
   ): Promise<void> {
     await this.chats.mute(chatId, member, untilMs === undefined ? {} : { untilMs });
   }
 
   @Delete('mutes/:chatId')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'End the muting of a chat' })
-  @ApiResponse({ status: 204, description: 'It is not muted any more.' })
+  @AnswersNothing('It is not muted any more.')
   @Problems('invalid-id')
-  async unmuteChat(
-    @Param('member', { schema: nameSchema }) member: string,
-    @Param('chatId', { schema: nameSchema }) chatId: string,
-  ): Promise<void> {
+  async unmuteChat(@Id('member') member: string, @Id('chatId') chatId: string): Promise<void> {
     await this.chats.unmute(chatId, member);
   }
 
   @Put('presence')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Tell of the presence of a member',
     description: 'Notifies those who follow one of its chats now. Nothing is stored.',
   })
-  @ApiResponse({ status: 204, description: 'The followers are notified.' })
+  @AnswersNothing('The followers are notified.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
   async tellPresence(
-    @Param('member', { schema: nameSchema }) member: string,
+    @Id('member') member: string,
     @Body({ schema: presenceBody }) { status }: z.infer<typeof presenceBody>,
   ): Promise<void> {
     await this.chats.presence(member, status);

@@ -2,21 +2,12 @@
 import { MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
+import { idSchema } from '../http/id-schema.js';
 import { digits } from '../http/digits.js';
-import { isDotSegment } from '../http/dot-segment.js';
 import { limit } from '../http/page.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
 
-const NAME = /^[A-Za-z0-9._~@:-]{1,128}$/;
-const CHARACTERS = 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -';
-
-/** The name of a recipient, sender, device, member or chat in a request. */
-export const nameSchema = z
-  .string()
-  .regex(NAME, CHARACTERS)
-  .refine((text) => !isDotSegment(text), 'must not be . or ..');
-
-/** Such a name in an answer: programs that use the package may have chosen any name. */
+/** A name in an answer: programs that use the package may have chosen any name. */
 export const name = z.string();
 
 export const count = z.int().min(0);
@@ -43,7 +34,7 @@ export const body = z
   .meta({ description: 'any JSON, up to 65,536 bytes; whole numbers above 2^53 are rounded' });
 
 /** The sender's id of a message, so that sending it again does nothing. */
-export const senderId = nameSchema
+export const senderId = idSchema
   .optional()
   .meta({ description: 'sent twice under one id by one sender, a message is stored once' });
 

@@ -1,14 +1,16 @@
 /** Lets an HTTP client work as a worker. */
-import { Body, Controller, HttpCode, HttpStatus, Param, Post, Res } from '@nestjs/common';
+import { Body, Controller, Post, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
-import { Waits } from '../http/deadline.interceptor.js';
+import { Answers, AnswersNothing } from '../http/answers.js';
 import type { BodyConfig } from '../http/body-config.js';
+import { Waits } from '../http/deadline.interceptor.js';
+import { Id } from '../http/id.decorator.js';
 import { OpenWaits } from '../http/open-waits.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { waitOf } from '../http/wait-of.js';
 import {
   claimBody,
@@ -21,9 +23,8 @@ import {
   progressBody,
 } from './claim-schemas.js';
 import { OpenQueues } from './open-queues.js';
-import { queueNameSchema, taskIdSchema } from './schemas.js';
+import { TaskId } from './task-id.decorator.js';
 
-const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
 const LEASE_PROBLEMS = [
   'invalid-id',
   ...BODY_PROBLEMS,
@@ -48,7 +49,6 @@ export class ClaimsController {
   ) {}
 
   @Post('claims')
-  @HttpCode(HttpStatus.OK)
   @Waits(waitOf)
   @ApiOperation({
     summary: 'Take tasks, or wait for them',
@@ -58,14 +58,10 @@ export class ClaimsController {
       'that closes the connection waits no longer, and gets no task. After a lost answer, the tasks run again when their ' +
       'leases end; a repeated request gets other tasks.',
   })
-  @ApiResponse({
-    status: 200,
-    standardSchema: claimsSchema,
-    description: 'The tasks; none when none came in time.',
-  })
+  @Answers(claimsSchema, 'The tasks; none when none came in time.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-waits', 'shutting-down')
   async claimTasks(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Id('queue') queueName: string,
     @Body({ schema: claimBody }) body: z.infer<typeof claimBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof claimsSchema>> {
@@ -80,13 +76,12 @@ export class ClaimsController {
   }
 
   @Post('tasks/:id/heartbeat')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Move the end of a lease', description: 'To `leaseMs` from now.' })
-  @ApiResponse({ status: 204, description: 'The lease lasts until then.' })
+  @AnswersNothing('The lease lasts until then.')
   @Problems(...LEASE_PROBLEMS)
   async heartbeat(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
+    @Id('queue') queueName: string,
+    @TaskId() id: string,
     @Body({ schema: heartbeatBody }) { lease, leaseMs }: z.infer<typeof heartbeatBody>,
   ): Promise<void> {
     await (await this.queues.knownClaims(queueName)).heartbeat(id, lease, leaseMs);
@@ -94,32 +89,30 @@ export class ClaimsController {
 
   @Post('tasks/:id/complete')
   @RouteConfig(RESULT)
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Complete a task',
     description: REPEATED,
   })
-  @ApiResponse({ status: 204, description: 'It has succeeded.' })
+  @AnswersNothing('It has succeeded.')
   @Problems(...LEASE_PROBLEMS)
   async completeTask(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
+    @Id('queue') queueName: string,
+    @TaskId() id: string,
     @Body({ schema: completeBody }) { lease, result }: z.infer<typeof completeBody>,
   ): Promise<void> {
     await (await this.queues.knownClaims(queueName)).complete(id, lease, result);
   }
 
   @Post('tasks/:id/fail')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Fail an attempt',
     description: `The task runs again after its backoff; it is dead when it has no attempts left. ${REPEATED}`,
   })
-  @ApiResponse({ status: 204, description: 'It waits for its next attempt, or is dead.' })
+  @AnswersNothing('It waits for its next attempt, or is dead.')
   @Problems(...LEASE_PROBLEMS)
   async failTask(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
+    @Id('queue') queueName: string,
+    @TaskId() id: string,
     @Body({ schema: failBody }) { lease, error, isRetried, delayMs }: z.infer<typeof failBody>,
   ): Promise<void> {
     const options = { error, retry: isRetried, ...(delayMs !== undefined && { delayMs }) };
@@ -127,42 +120,39 @@ export class ClaimsController {
   }
 
   @Post('tasks/:id/give-back')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Leave a task to another worker',
     description: `The attempt does not count. ${REPEATED}`,
   })
-  @ApiResponse({ status: 204, description: 'Another one gets it.' })
+  @AnswersNothing('Another one gets it.')
   @Problems(...LEASE_PROBLEMS)
   async giveTaskBack(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
+    @Id('queue') queueName: string,
+    @TaskId() id: string,
     @Body({ schema: giveBackBody }) { lease, delayMs }: z.infer<typeof giveBackBody>,
   ): Promise<void> {
     await (await this.queues.knownClaims(queueName)).giveBack(id, lease, { delayMs });
   }
 
   @Post('tasks/:id/progress')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Report the progress of a task', description: 'Replaces the last progress.' })
-  @ApiResponse({ status: 204, description: 'It is kept.' })
+  @AnswersNothing('It is kept.')
   @Problems(...LEASE_PROBLEMS)
   async tellProgress(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
+    @Id('queue') queueName: string,
+    @TaskId() id: string,
     @Body({ schema: progressBody }) { lease, progress }: z.infer<typeof progressBody>,
   ): Promise<void> {
     await (await this.queues.knownClaims(queueName)).progress(id, lease, progress);
   }
 
   @Post('tasks/:id/log')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Log lines with a task', description: 'The last 100 of each task.' })
-  @ApiResponse({ status: 204, description: 'They are kept.' })
+  @AnswersNothing('They are kept.')
   @Problems(...LEASE_PROBLEMS)
   async logLine(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
+    @Id('queue') queueName: string,
+    @TaskId() id: string,
     @Body({ schema: logBody }) { lease, text }: z.infer<typeof logBody>,
   ): Promise<void> {
     await (await this.queues.knownClaims(queueName)).log(id, lease, text);

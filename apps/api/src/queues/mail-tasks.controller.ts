@@ -1,12 +1,13 @@
-import { Controller, Get, Param } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Controller, Get } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Queue } from '@mortise/queues';
 import { InjectQueue } from '@mortise/queues/nestjs';
 import type { z } from 'zod';
 
+import { Answers } from '../http/answers.js';
+import { Id } from '../http/id.decorator.js';
 import { Problems } from '../http/problems.decorator.js';
 import { MAIL_QUEUE } from '../market/index.js';
-import { idSchema } from '../market/schemas.js';
 import { Problem } from '../problems/problem.js';
 import { taskSummarySchema } from './schemas.js';
 
@@ -21,9 +22,9 @@ export class MailTasksController {
     summary: 'Read the state of a mail',
     description: 'Finished tasks are kept for a while only.',
   })
-  @ApiResponse({ status: 200, standardSchema: taskSummarySchema, description: 'Its task.' })
+  @Answers(taskSummarySchema, 'Its task.')
   @Problems('invalid-id', 'unknown-task')
-  async mailTask(@Param('id', { schema: idSchema }) id: string): Promise<z.infer<typeof taskSummarySchema>> {
+  async mailTask(@Id('id') id: string): Promise<z.infer<typeof taskSummarySchema>> {
     const task = await this.mails.get(id);
     if (!task) throw new Problem('unknown-task', `there is no task "${id}"`, { taskId: id });
     return taskSummarySchema.parse({ ...task, queue: this.mails.name });

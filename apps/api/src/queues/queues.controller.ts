@@ -1,13 +1,15 @@
-import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Put, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Get, Post, Put, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue, QueueLimits } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers, AnswersNothing } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
 import { IfMatch, TakesIfMatch } from '../http/entity-tags.js';
-import { Problems } from '../http/problems.decorator.js';
-import { MAX_WAIT_MS } from '../http/wait-of.js';
+import { Id } from '../http/id.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { ofMany } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from './open-queues.js';
 import {
@@ -15,7 +17,6 @@ import {
   cleanBody,
   drainBody,
   queueBody,
-  queueNameSchema,
   queueSchema,
   queuesSchema,
   retryAllBody,
@@ -26,11 +27,6 @@ import { requireMatch, tagOf } from './settings-tag.js';
 type Bulk = z.infer<typeof bulkSchema>;
 type Settings = z.infer<typeof settingsSchema>;
 
-const BODY_PROBLEMS = ['invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type'] as const;
-
-/** A call over many tasks has no deadline. */
-const ofMany = (): number => MAX_WAIT_MS;
-
 @ApiTags('queues')
 @Controller('v1/queues')
 export class QueuesController {
@@ -38,7 +34,7 @@ export class QueuesController {
 
   @Get()
   @ApiOperation({ summary: 'List the queues' })
-  @ApiResponse({ status: 200, standardSchema: queuesSchema, description: 'Their names.' })
+  @Answers(queuesSchema, 'Their names.')
   @Problems()
   async listQueues(): Promise<z.infer<typeof queuesSchema>> {
     const names = await this.queues.names();
@@ -51,10 +47,10 @@ export class QueuesController {
     description:
       'Settings, and the tasks in each state at one instant. The ETag is that of the settings alone.',
   })
-  @ApiResponse({ status: 200, standardSchema: queueSchema, description: 'The queue.' })
+  @Answers(queueSchema, 'The queue.')
   @Problems('invalid-id', 'unknown-queue')
   async queue(
-    @Param('queue', { schema: queueNameSchema }) name: string,
+    @Id('queue') name: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof queueSchema>> {
     return this.queues.use(name, async (queue) => {
@@ -85,7 +81,7 @@ export class QueuesController {
   @TakesIfMatch(
     'The ETag of the settings that were seen: others are left as they are. `*`: the queue has to be there.',
   )
-  @ApiResponse({ status: 200, standardSchema: settingsSchema, description: 'What holds now.' })
+  @Answers(settingsSchema, 'What holds now.')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,
@@ -95,7 +91,7 @@ export class QueuesController {
     'settings-changed',
   )
   async putQueue(
-    @Param('queue', { schema: queueNameSchema }) name: string,
+    @Id('queue') name: string,
     @Body({ schema: queueBody }) body: z.infer<typeof queueBody>,
     @IfMatch() ifMatch: readonly string[] | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -116,71 +112,66 @@ export class QueuesController {
   }
 
   @Post(':queue/pause')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Pause a queue',
     description: 'No worker fetches tasks until it is resumed; active tasks go on.',
   })
-  @ApiResponse({ status: 204, description: 'It is paused.' })
+  @AnswersNothing('It is paused.')
   @Problems('invalid-id', 'unknown-queue')
-  async pauseQueue(@Param('queue', { schema: queueNameSchema }) name: string): Promise<void> {
+  async pauseQueue(@Id('queue') name: string): Promise<void> {
     await this.queues.use(name, (queue) => queue.pause());
   }
 
   @Post(':queue/resume')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({ summary: 'Resume a queue' })
-  @ApiResponse({ status: 204, description: 'It is not paused.' })
+  @AnswersNothing('It is not paused.')
   @Problems('invalid-id', 'unknown-queue')
-  async resumeQueue(@Param('queue', { schema: queueNameSchema }) name: string): Promise<void> {
+  async resumeQueue(@Id('queue') name: string): Promise<void> {
     await this.queues.use(name, (queue) => queue.resume());
   }
 
   @Post(':queue/drain')
-  @HttpCode(HttpStatus.OK)
   @Waits(ofMany)
   @ApiOperation({
     summary: 'Remove ready tasks',
     description: 'All ready tasks; active ones go on. A repeated request finds none.',
   })
-  @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many were removed.' })
+  @Answers(bulkSchema, 'How many were removed.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async drainQueue(
-    @Param('queue', { schema: queueNameSchema }) name: string,
+    @Id('queue') name: string,
     @Body({ schema: drainBody }) { isAll }: z.infer<typeof drainBody>,
   ): Promise<Bulk> {
     return this.queues.use(name, async (queue) => ({ tasks: await queue.drain({ scheduled: isAll }) }));
   }
 
   @Post(':queue/clean')
-  @HttpCode(HttpStatus.OK)
   @Waits(ofMany)
   @ApiOperation({
     summary: 'Remove tasks that have ended',
     description:
       'The oldest first. There are more when as many as the limit were removed. A repeated request continues.',
   })
-  @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many were removed.' })
+  @Answers(bulkSchema, 'How many were removed.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async cleanQueue(
-    @Param('queue', { schema: queueNameSchema }) name: string,
+    @Id('queue') name: string,
     @Body({ schema: cleanBody }) { state, ...options }: z.infer<typeof cleanBody>,
   ): Promise<Bulk> {
     return this.queues.use(name, async (queue) => ({ tasks: await queue.clean(state, options) }));
   }
 
   @Post(':queue/retry')
-  @HttpCode(HttpStatus.OK)
   @Waits(ofMany)
   @ApiOperation({
     summary: 'Retry dead or cancelled tasks',
     description:
       'The latest first. There may be more when as many as the limit were retried. A repeated request continues.',
   })
-  @ApiResponse({ status: 200, standardSchema: bulkSchema, description: 'How many are due now.' })
+  @Answers(bulkSchema, 'How many are due now.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async retryTasks(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Id('queue') queueName: string,
     @Body({ schema: retryAllBody }) { state, name, limit }: z.infer<typeof retryAllBody>,
   ): Promise<Bulk> {
     const options = { state, limit, ...(name !== undefined && { name }) };

@@ -1,17 +1,19 @@
-import { Controller, Get, Param, Query, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { TaskNotFoundError } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
+import { Id } from '../http/id.decorator.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from './open-queues.js';
 import { resultQuery, resultSchema } from './schedule-schemas.js';
-import { queueNameSchema, taskIdSchema } from './schemas.js';
+import { TaskId } from './task-id.decorator.js';
 
 @ApiTags('tasks')
 @Controller('v1/queues/:queue/tasks/:id/result')
@@ -28,7 +30,7 @@ export class ResultsController {
     description:
       'The return value of its handler, or the result of its completion. A retry prolongs the wait.',
   })
-  @ApiResponse({ status: 200, standardSchema: resultSchema, description: 'It has succeeded.' })
+  @Answers(resultSchema, 'It has succeeded.')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -41,8 +43,8 @@ export class ResultsController {
     'shutting-down',
   )
   async readResult(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
+    @Id('queue') queueName: string,
+    @TaskId() id: string,
     @Query({ schema: resultQuery }) { waitMs }: z.infer<typeof resultQuery>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof resultSchema>> {

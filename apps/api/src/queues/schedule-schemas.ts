@@ -3,10 +3,9 @@ import { z } from 'zod';
 
 import { digits } from '../http/digits.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
-import { instant, name, payload, queueNameSchema, taskOptions } from './schemas.js';
+import { instant, name, payload, taskOptions } from './schemas.js';
 
 /** A key becomes part of the ids of its tasks. */
-export const scheduleKeySchema = queueNameSchema;
 
 const MAX_EVERY_MS = 10 * 365.25 * 86_400_000;
 

@@ -1,18 +1,17 @@
-import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Put } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Put } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { ScheduledTaskOptions, ScheduleRule } from '@mortise/queues';
 import type { z } from 'zod';
 
-import type { BodyConfig } from '../http/body-config.js';
-import { Problems } from '../http/problems.decorator.js';
+import { Answers, AnswersNothing } from '../http/answers.js';
+import { LARGE_BODY } from '../http/body-config.js';
+import { Id } from '../http/id.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
 import { refuseMisuse } from './misuse.js';
 import { OpenQueues } from './open-queues.js';
-import { scheduleBody, scheduledSchema, scheduleKeySchema, schedulesSchema } from './schedule-schemas.js';
-import { queueNameSchema } from './schemas.js';
-
-const LARGE: BodyConfig = { maxBodyBytes: 1_048_576 };
+import { scheduleBody, scheduledSchema, schedulesSchema } from './schedule-schemas.js';
 
 @ApiTags('schedules')
 @Controller('v1/queues/:queue/schedules')
@@ -21,11 +20,9 @@ export class SchedulesController {
 
   @Get()
   @ApiOperation({ summary: 'List the schedules of a queue', description: 'Without payloads.' })
-  @ApiResponse({ status: 200, standardSchema: schedulesSchema, description: 'All of them, up to 10,000.' })
+  @Answers(schedulesSchema, 'All of them, up to 10,000.')
   @Problems('invalid-id', 'unknown-queue')
-  async listSchedules(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-  ): Promise<z.infer<typeof schedulesSchema>> {
+  async listSchedules(@Id('queue') queueName: string): Promise<z.infer<typeof schedulesSchema>> {
     const schedules = await this.queues.use(queueName, (queue) => queue.schedules());
     const items = schedules.map((schedule) => {
       const { rule, payload: _, options: __, ...others } = schedule;
@@ -35,7 +32,7 @@ export class SchedulesController {
   }
 
   @Put(':key')
-  @RouteConfig(LARGE)
+  @RouteConfig(LARGE_BODY)
   @ApiOperation({
     summary: 'Enqueue a task at each instant that a rule names',
     description:
@@ -43,21 +40,18 @@ export class SchedulesController {
       'key is replaced. Storing the same schedule again changes nothing, so every program may do it at its start. The ' +
       'id of a task is `<key>@<instant>`.',
   })
-  @ApiResponse({ status: 200, standardSchema: scheduledSchema, description: 'It is stored.' })
+  @Answers(scheduledSchema, 'It is stored.')
   @Problems(
     'invalid-id',
-    'invalid-body',
-    'malformed-json',
+    ...BODY_PROBLEMS,
     'invalid-payload',
     'invalid-schedule',
     'payload-too-large',
-    'body-too-large',
-    'unsupported-media-type',
     'too-many-schedules',
   )
   async putSchedule(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('key', { schema: scheduleKeySchema }) key: string,
+    @Id('queue') queueName: string,
+    @Id('key') key: string,
     @Body({ schema: scheduleBody }) body: z.infer<typeof scheduleBody>,
   ): Promise<z.infer<typeof scheduledSchema>> {
     const { name, payload, cron, timezone, everyMs, startAt, until, maxRuns, missed, overlap, ...given } =
@@ -79,17 +73,13 @@ export class SchedulesController {
   }
 
   @Delete(':key')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'End a schedule',
     description: 'Its tasks stay. A repeated request gets `unknown-schedule`.',
   })
-  @ApiResponse({ status: 204, description: 'No schedule has this key.' })
+  @AnswersNothing('No schedule has this key.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-schedule')
-  async endSchedule(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('key', { schema: scheduleKeySchema }) key: string,
-  ): Promise<void> {
+  async endSchedule(@Id('queue') queueName: string, @Id('key') key: string): Promise<void> {
     const wasThere = await this.queues.use(queueName, (queue) => queue.unschedule(key));
     if (!wasThere)
       throw new Problem('unknown-schedule', `there is no schedule "${key}"`, { queue: queueName, key });

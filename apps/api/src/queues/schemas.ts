@@ -3,10 +3,9 @@ import { MAX_NAME_BYTES } from '@mortise/redis';
 import { TASK_STATES } from '@mortise/queues';
 import { z } from 'zod';
 
-import { isDotSegment } from '../http/dot-segment.js';
+import { idSchema } from '../http/id-schema.js';
 import { limit, nextCursor } from '../http/page.js';
 
-const NAME = /^[A-Za-z0-9._~@:-]{1,128}$/;
 const YEAR_MS = 365 * 86_400_000;
 const MAX_DELAY_MS = 10 * YEAR_MS;
 const MAX_BATCH = 1_000;
@@ -14,11 +13,7 @@ const MAX_HEADERS_BYTES = 16_384;
 /** A cursor contains an id of up to 1,024 bytes, encoded twice. */
 const MAX_CURSOR_LENGTH = 8_192;
 
-export const queueNameSchema = z
-  .string()
-  .regex(NAME, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
-  .refine((text) => !isDotSegment(text), 'must not be . or ..');
-const queueName = queueNameSchema.meta({ examples: ['mail'] });
+const queueName = idSchema.meta({ examples: ['mail'] });
 
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= MAX_NAME_BYTES;
 
@@ -197,12 +192,7 @@ const newTask = z
   .strictObject({
     name,
     payload,
-    id: z
-      .string()
-      .regex(NAME, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
-      .refine((text) => !isDotSegment(text), 'must not be . or ..')
-      .optional()
-      .meta({ description: 'enqueued twice under one id, a task is stored once' }),
+    id: idSchema.optional().meta({ description: 'enqueued twice under one id, a task is stored once' }),
     delayMs: delayMs.optional(),
     runAt: instant.refine((at) => at <= Date.now() + MAX_DELAY_MS, 'must be within ten years').optional(),
     ...taskOptions,

@@ -1,13 +1,16 @@
-import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { EnqueueOptions, Queue } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
-import type { BodyConfig } from '../http/body-config.js';
+import { Answers, AnswersNothing, Creates } from '../http/answers.js';
+import { LARGE_BODY } from '../http/body-config.js';
+import { Id } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { senderIdOf } from '../http/sender-id.js';
 import { problemOf } from '../problems/problem-of.js';
 import { Problem } from '../problems/problem.js';
 import { refuseMisuse } from './misuse.js';
@@ -17,18 +20,15 @@ import {
   batchSchema,
   cancelBody,
   enqueuedSchema,
-  queueNameSchema,
   taskBody,
-  taskIdSchema,
   taskSchema,
   tasksPage,
   tasksQuery,
 } from './schemas.js';
+import { TaskId } from './task-id.decorator.js';
 
 type Enqueued = z.infer<typeof enqueuedSchema>;
 type NewTask = z.infer<typeof taskBody>;
-
-const LARGE: BodyConfig = { maxBodyBytes: 1_048_576 };
 
 @ApiTags('tasks')
 @Controller('v1/queues/:queue')
@@ -36,38 +36,30 @@ export class TasksController {
   constructor(private readonly queues: OpenQueues) {}
 
   @Post('tasks')
-  @RouteConfig(LARGE)
+  @RouteConfig(LARGE_BODY)
   @ApiOperation({
     summary: 'Enqueue a task',
     description: 'The first task creates the queue. A payload has up to 262,144 bytes, a body 1 MiB.',
   })
   @TakesIdempotencyKey('Becomes the id of the task: the same request again stores nothing.')
-  @ApiResponse({ status: 200, standardSchema: enqueuedSchema, description: 'It was there before.' })
-  @ApiResponse({ status: 201, standardSchema: enqueuedSchema, description: 'It is stored.' })
+  @Creates(enqueuedSchema, 'It is stored.', 'It was there before.')
   @Problems(
     'invalid-id',
-    'invalid-body',
+    ...BODY_PROBLEMS,
     'invalid-idempotency-key',
     'invalid-payload',
     'run-at-past',
-    'malformed-json',
     'task-conflict',
-    'body-too-large',
     'payload-too-large',
-    'unsupported-media-type',
     'queue-full',
   )
   async enqueueTask(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Id('queue') queueName: string,
     @Body({ schema: taskBody }) body: NewTask,
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Enqueued> {
-    if (key !== undefined && body.id !== undefined && key !== body.id) {
-      const errors = [{ pointer: '/id', message: 'is not the Idempotency-Key' }];
-      throw new Problem('invalid-body', undefined, { errors });
-    }
-    const task = { ...body, id: body.id ?? key };
+    const task = { ...body, ...senderIdOf(body.id, key) };
     const { id, isDuplicate } = await this.queues.found(queueName, (queue) => enqueue(queue, task));
     reply.status(isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
     reply.header('location', `/v1/queues/${queueName}/tasks/${encodeURIComponent(id)}`);
@@ -75,17 +67,16 @@ export class TasksController {
   }
 
   @Post('task-batches')
-  @HttpCode(HttpStatus.OK)
-  @RouteConfig(LARGE)
+  @RouteConfig(LARGE_BODY)
   @ApiOperation({
     summary: 'Enqueue up to 1,000 tasks',
     description:
       'In order, each on its own: the answer has an outcome for each. Give ids to make the batch repeatable.',
   })
-  @ApiResponse({ status: 200, standardSchema: batchSchema, description: 'The outcome of each task.' })
-  @Problems('invalid-id', 'invalid-body', 'malformed-json', 'body-too-large', 'unsupported-media-type')
+  @Answers(batchSchema, 'The outcome of each task.')
+  @Problems('invalid-id', ...BODY_PROBLEMS)
   async enqueueTasks(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Id('queue') queueName: string,
     @Body({ schema: batchBody }) { tasks }: z.infer<typeof batchBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof batchSchema>> {
@@ -110,10 +101,10 @@ export class TasksController {
       'Ready tasks in the order of their fetch, finished ones latest first. Without payloads. A page visits 1,000 ' +
       'tasks at most, so it may be empty for a rare name: go on until `nextCursor` is null.',
   })
-  @ApiResponse({ status: 200, standardSchema: tasksPage, description: 'A page of tasks.' })
+  @Answers(tasksPage, 'A page of tasks.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-queue')
   async listTasks(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
+    @Id('queue') queueName: string,
     @Query({ schema: tasksQuery }) { state, name, cursor, limit }: z.infer<typeof tasksQuery>,
   ): Promise<z.infer<typeof tasksPage>> {
     const options = {
@@ -129,12 +120,9 @@ export class TasksController {
 
   @Get('tasks/:id')
   @ApiOperation({ summary: 'Read a task', description: 'Finished tasks are kept for a while only.' })
-  @ApiResponse({ status: 200, standardSchema: taskSchema, description: 'The task.' })
+  @Answers(taskSchema, 'The task.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task')
-  async readTask(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
-  ): Promise<z.infer<typeof taskSchema>> {
+  async readTask(@Id('queue') queueName: string, @TaskId() id: string): Promise<z.infer<typeof taskSchema>> {
     return this.queues.use(queueName, async (queue) => {
       const task = await queue.get(id);
       if (!task) throw unknownTask(queueName, id);
@@ -144,77 +132,55 @@ export class TasksController {
   }
 
   @Delete('tasks/:id')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Remove a task',
     description:
       'Removes the task and all its data. An active task is cancelled first. A repeated request gets `unknown-task`.',
   })
-  @ApiResponse({ status: 204, description: 'It is gone.' })
+  @AnswersNothing('It is gone.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'task-active')
-  async removeTask(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
-  ): Promise<void> {
+  async removeTask(@Id('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await this.queues.use(queueName, async (queue) => {
       if (!(await queue.remove(id))) throw unknownTask(queueName, id);
     });
   }
 
   @Post('tasks/:id/retry')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Retry a task',
     description:
       'A dead or cancelled task gets all its attempts again; a retrying task runs now. A repeated request gets ' +
       '`wrong-state`, with the state.',
   })
-  @ApiResponse({ status: 204, description: 'It is due now.' })
+  @AnswersNothing('It is due now.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
-  async retryTask(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
-  ): Promise<void> {
+  async retryTask(@Id('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await this.#act(queueName, id, (queue) => queue.retry(id));
   }
 
   @Post('tasks/:id/promote')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Make a task due now',
     description: 'A scheduled or retrying task. A repeated request gets `wrong-state`, with the state.',
   })
-  @ApiResponse({ status: 204, description: 'It is due now.' })
+  @AnswersNothing('It is due now.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
-  async promoteTask(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
-  ): Promise<void> {
+  async promoteTask(@Id('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await this.#act(queueName, id, (queue) => queue.promote(id));
   }
 
   @Post('tasks/:id/cancel')
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Cancel a task',
     description:
       'A waiting task never runs. The worker of an active task is notified, and its completion is refused. A repeated ' +
       'request gets `wrong-state`, with the state.',
   })
-  @ApiResponse({ status: 204, description: 'It is cancelled.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'malformed-json',
-    'unknown-queue',
-    'unknown-task',
-    'wrong-state',
-    'body-too-large',
-    'unsupported-media-type',
-  )
+  @AnswersNothing('It is cancelled.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-queue', 'unknown-task', 'wrong-state')
   async cancelTask(
-    @Param('queue', { schema: queueNameSchema }) queueName: string,
-    @Param('id', { schema: taskIdSchema }) id: string,
+    @Id('queue') queueName: string,
+    @TaskId() id: string,
     @Body({ schema: cancelBody }) { reason }: z.infer<typeof cancelBody>,
   ): Promise<void> {
     await this.#act(queueName, id, (queue) => queue.cancel(id, { reason }));

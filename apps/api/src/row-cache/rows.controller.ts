@@ -4,8 +4,9 @@ import type { RowState } from '@mortise/cache/rows';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
+import { Answers, AnswersNothing } from '../http/answers.js';
 import { IfNoneMatch, isKnown, TakesIfNoneMatch } from '../http/entity-tags.js';
-import { Problems } from '../http/problems.decorator.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
 import { RowCaches } from './row-caches.js';
 import { rowIdSchema, scheduleBody, scheduledRowSchema, tableNameSchema } from './schemas.js';
@@ -66,16 +67,8 @@ export class RowsController {
     description:
       'Loads it at once and from then on each `refreshMs`. A row that is scheduled so already is left as it is. Repeating it is safe.',
   })
-  @ApiResponse({ status: 200, standardSchema: scheduledRowSchema, description: 'It is scheduled.' })
-  @Problems(
-    'invalid-id',
-    'invalid-body',
-    'malformed-json',
-    'body-too-large',
-    'unsupported-media-type',
-    'unknown-table',
-    'not-scheduled',
-  )
+  @Answers(scheduledRowSchema, 'It is scheduled.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-table', 'not-scheduled')
   async scheduleRow(
     @Param('table', { schema: tableNameSchema }) table: string,
     @Param('row', { schema: rowIdSchema }) id: string,
@@ -104,12 +97,11 @@ export class RowsController {
   }
 
   @Delete()
-  @HttpCode(HttpStatus.NO_CONTENT)
   @ApiOperation({
     summary: 'Take a row out of cache and schedule',
     description: 'A load that is under way does not bring it back. Repeating it is safe.',
   })
-  @ApiResponse({ status: 204, description: 'It is removed.' })
+  @AnswersNothing('It is removed.')
   @Problems('invalid-id', 'unknown-table')
   async unscheduleRow(
     @Param('table', { schema: tableNameSchema }) table: string,

@@ -1,19 +1,13 @@
 /** Requests and responses of the routes of cached rows. */
 import { z } from 'zod';
 
-import { isDotSegment } from '../http/dot-segment.js';
+import { idSchema } from '../http/id-schema.js';
 
-const ID = /^[A-Za-z0-9._~@:-]{1,128}$/;
 const MIN_REFRESH_MS = 100;
 const MAX_REFRESH_MS = 3_650 * 86_400_000;
 
-const segment = z
-  .string()
-  .regex(ID, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : -')
-  .refine((text) => !isDotSegment(text), 'must not be . or ..');
-
-export const tableNameSchema = segment.meta({ examples: ['stock'] });
-export const rowIdSchema = segment.meta({ examples: ['42'] });
+export const tableNameSchema = idSchema.meta({ examples: ['stock'] });
+export const rowIdSchema = idSchema.meta({ examples: ['42'] });
 
 export const scheduleBody = z
   .strictObject({

@@ -1,7 +1,8 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 
+import { Answers } from '../http/answers.js';
 import { Problems } from '../http/problems.decorator.js';
 import { RowCaches } from './row-caches.js';
 import { cachedTableSchema, cachedTablesSchema, tableNameSchema } from './schemas.js';
@@ -16,7 +17,7 @@ export class TablesController {
     summary: 'List the tables whose rows are cached',
     description: 'Those of the settings, in numbers.',
   })
-  @ApiResponse({ status: 200, standardSchema: cachedTablesSchema, description: 'The tables.' })
+  @Answers(cachedTablesSchema, 'The tables.')
   @Problems()
   async listCachedTables(): Promise<z.infer<typeof cachedTablesSchema>> {
     return { items: await this.tables.stats() };
@@ -24,7 +25,7 @@ export class TablesController {
 
   @Get(':table')
   @ApiOperation({ summary: 'Look at a table', description: 'Counts of its schedule; changes nothing.' })
-  @ApiResponse({ status: 200, standardSchema: cachedTableSchema, description: 'The table.' })
+  @Answers(cachedTableSchema, 'The table.')
   @Problems('invalid-id', 'unknown-table')
   async cachedTable(
     @Param('table', { schema: tableNameSchema }) table: string,

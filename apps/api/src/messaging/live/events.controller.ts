@@ -1,32 +1,21 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 
-import {
-  Controller,
-  Get,
-  Headers,
-  HttpCode,
-  HttpStatus,
-  Inject,
-  Param,
-  Query,
-  Req,
-  Res,
-} from '@nestjs/common';
+import { Controller, Get, Headers, HttpCode, HttpStatus, Inject, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 
+import { eventsQuery } from '../chat-schemas.js';
 import type { Config } from '../../config.js';
+import { Id } from '../../http/id.decorator.js';
 import { Problems } from '../../http/problems.decorator.js';
 import { CONFIG, LOG } from '../../tokens.js';
-import { eventsQuery } from '../chat-schemas.js';
-import { nameSchema } from '../schemas.js';
 import { EventStream } from './event-stream.js';
 import { Follows } from './follows.js';
+import { forwardEvents } from './forward-events.js';
 import { LiveStreams } from './live-streams.js';
 import { Origins } from './origins.js';
-import { forwardEvents } from './forward-events.js';
 
 @ApiTags('members')
 @Controller('v1/members/:member/events')
@@ -69,7 +58,7 @@ export class EventsController {
     'shutting-down',
   )
   async followMember(
-    @Param('member', { schema: nameSchema }) member: string,
+    @Id('member') member: string,
     @Query({ schema: eventsQuery }) { after, includeMuted }: z.infer<typeof eventsQuery>,
     @Headers('last-event-id') lastEventId: string | undefined,
     @Req() request: FastifyRequest,
