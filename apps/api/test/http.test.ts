@@ -1,202 +1,20 @@
-/** The routes as a client sees them, over a listening server. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { freshPrefix } from '@mortise/test-kit';
+/** The server: answers of all routes, their document, bodies of JSON, waits, and bytes that are not HTTP. */
+import { EventEmitter, once } from 'node:events';
+import { connect } from 'node:net';
+import { PassThrough } from 'node:stream';
 
-import type { Answer, Api } from './fixture/api.js';
+import { describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
+import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
+
+import { MAX_DEPTH, parseJsonBody } from '../src/http/json-body.js';
+import { MAX_WAITS, OpenWaits } from '../src/http/open-waits.js';
+import { RouteMethods } from '../src/http/route-methods.js';
 import { openShop, startApi } from './fixture/api.js';
-import { until } from './fixture/redis.js';
 
-let api: Api;
-
-beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: freshPrefix() });
-  await openShop(api);
-});
-afterAll(() => api.app.close());
-
-function post(path: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
-  const json = { 'content-type': 'application/json', ...headers };
-  return fetch(api.url + path, { method: 'POST', headers: json, body: JSON.stringify(body) });
-}
-
-async function read(path: string): Promise<unknown> {
-  return (await fetch(api.url + path)).json();
-}
-
-function put(path: string, body?: object): Promise<Answer> {
-  return api.send({ method: 'PUT', path, ...(body && { body }) });
-}
-
-describe('a sale', () => {
-  let receipt: { id: string; taskId: string };
-
-  test('is made by one request, which names the task of the mail', async () => {
-    const response = await post(
-      '/v1/market/listings/offer/purchases',
-      { buyerId: 'bill', expectedPrice: 97 },
-      {
-        'idempotency-key': '"cart-1"',
-      },
-    );
-    expect(response.status).toBe(201);
-    receipt = (await response.json()) as typeof receipt;
-    expect(receipt).toEqual({
-      id: receipt.taskId,
-      taskId: expect.stringMatching(/^[0-9a-f-]{36}$/),
-      listingId: 'offer',
-      itemId: 'sword',
-      sellerId: 'frank',
-      buyerId: 'bill',
-      price: 97,
-      soldAt: expect.any(Number),
-    });
-    expect(response.headers.get('location')).toBe(`/v1/market/sales/${receipt.id}`);
-  });
-
-  test('is read again under its location', async () => {
-    const response = await fetch(`${api.url}/v1/market/sales/${receipt.id}`);
-    expect([response.status, await response.json()]).toEqual([200, receipt]);
-  });
-
-  test('repeated under the same Idempotency-Key, quoted or not, is the same sale', async () => {
-    const order = { buyerId: 'bill', expectedPrice: 97 };
-    const response = await post('/v1/market/listings/offer/purchases', order, {
-      'idempotency-key': 'cart-1',
-    });
-    expect([response.status, await response.json()]).toEqual([200, receipt]);
-    const other = await post(
-      '/v1/market/listings/offer/purchases',
-      { ...order, expectedPrice: 96 },
-      { 'idempotency-key': 'cart-1' },
-    );
-    expect([other.status, await other.json()]).toMatchObject([
-      422,
-      { type: 'https://mortise.dev/problems/request-reused' },
-    ]);
-  });
-
-  test('moved coins and item', async () => {
-    expect(await read('/v1/market/players/frank')).toMatchObject({ funds: 140 });
-    expect(await read('/v1/market/players/bill')).toEqual({
-      id: 'bill',
-      name: 'Bill',
-      email: 'bill@example.com',
-      funds: 28,
-    });
-    const items = { items: [{ id: 'sword', ownerId: 'bill' }], nextCursor: null };
-    expect(await read('/v1/market/players/bill/items')).toEqual(items);
-    expect(await read('/v1/market/listings')).toEqual({ items: [], nextCursor: null });
-  });
-
-  test('has its mail in the queue, at priority medium', async () => {
-    const task = await (await fetch(`${api.url}/v1/tasks/${receipt.taskId}`)).json();
-    expect(task).toEqual({
-      id: receipt.taskId,
-      queue: 'mail',
-      name: 'mail.sold',
-      state: 'ready',
-      priority: 'medium',
-      headers: {},
-      attempt: 0,
-      attempts: 20,
-      enqueuedAt: expect.any(Number),
-    });
-    const others = { scheduled: 0, active: 0, retrying: 0, succeeded: 0, dead: 0, cancelled: 0, waiting: 0 };
-    const queue = await (await fetch(`${api.url}/v1/queues/mail`)).json();
-    expect(queue).toMatchObject({ name: 'mail', counts: { ready: 1, ...others } });
-  });
-});
-
-describe('a sale by lock', () => {
-  const order = { buyerId: 'frank', expectedPrice: 5, strategy: 'lock' };
-  const path = '/v1/market/listings/by-lock/purchases';
-
-  test('waits for the listing, and is a sale as any other', async () => {
-    const offer = { sellerId: 'bill', itemId: 'sword', price: 5 };
-    await post('/v1/market/listings', offer, { 'idempotency-key': 'by-lock' });
-    const lock = '/v1/locks/market:listing:by-lock';
-    const held = await post(`${lock}/acquire`, { leaseMs: 60_000 });
-    const { holder } = (await held.json()) as { holder: string };
-    const refused = await post(path, order);
-    expect([refused.status, await refused.json()]).toMatchObject([
-      409,
-      { type: 'https://mortise.dev/problems/lock-timeout', lockName: 'market:listing:by-lock', waitMs: 800 },
-    ]);
-
-    const waiting = post(path, order, { 'idempotency-key': 'cart-2' });
-    await until('the queue', async () => (await api.send({ path: lock })).json.queueLength === 1);
-    await post(`${lock}/release`, { holder });
-    const sold = await waiting;
-    const receipt = (await sold.json()) as { taskId: string };
-    expect([sold.status, receipt]).toMatchObject([201, { itemId: 'sword', buyerId: 'frank', price: 5 }]);
-    expect((await api.send({ path: `/v1/tasks/${receipt.taskId}` })).json.state).toBe('ready');
-    const { strategy: _, ...withoutLock } = order;
-    const repeated = await post(path, withoutLock, { 'idempotency-key': 'cart-2' });
-    expect([repeated.status, await repeated.json()]).toEqual([200, receipt]);
-  });
-});
-
-describe('listings', () => {
-  test('are made, paged through and withdrawn', async () => {
-    for (const n of [1, 2, 3]) {
-      await api.send({ method: 'PUT', path: `/v1/market/players/frank/items/gem-${n}` });
-      const offer = { sellerId: 'frank', itemId: `gem-${n}`, price: 10 - n };
-      const response = await post('/v1/market/listings', offer, { 'idempotency-key': `gem-${n}` });
-      expect(response.status).toBe(201);
-      expect(response.headers.get('location')).toBe(`/v1/market/listings/gem-${n}`);
-      expect(await response.json()).toEqual({ id: `gem-${n}`, ...offer, listedAt: expect.any(Number) });
-      expect((await post('/v1/market/listings', offer, { 'idempotency-key': `gem-${n}` })).status).toBe(200);
-    }
-    const first = (await api.send({ path: '/v1/market/listings?sort=price&limit=2' })).json;
-    expect(first.items.map(({ id }: { id: string }) => id)).toEqual(['gem-3', 'gem-2']);
-    const second = (
-      await api.send({ path: `/v1/market/listings?sort=price&limit=2&cursor=${first.nextCursor}` })
-    ).json;
-    expect(second).toMatchObject({ items: [{ id: 'gem-1' }], nextCursor: null });
-
-    const path = '/v1/market/listings/gem-1';
-    expect((await api.send({ path })).json).toMatchObject({ id: 'gem-1', price: 9 });
-    const foreign = await api.send({ method: 'DELETE', path: `${path}?sellerId=bill` });
-    expect([foreign.status, foreign.json.type]).toEqual([403, 'https://mortise.dev/problems/not-seller']);
-    expect(await api.send({ method: 'DELETE', path: `${path}?sellerId=frank` })).toMatchObject({
-      status: 204,
-      text: '',
-    });
-    expect((await api.send({ path })).status).toBe(404);
-  });
-});
-
-describe('players', () => {
-  test('are created with funds, and changed without', async () => {
-    const ann = { name: 'Ann ☃ 😀', email: 'ann@example.com', funds: 5 };
-    expect(await put('/v1/market/players/ann', ann)).toMatchObject({
-      status: 201,
-      json: { id: 'ann', ...ann },
-    });
-    const changed = { name: 'Anna', email: 'anna@example.com' };
-    expect(await put('/v1/market/players/ann', { ...changed, funds: 99 })).toMatchObject({
-      status: 200,
-      json: { id: 'ann', ...changed, funds: 5 },
-    });
-  });
-
-  test('get an item by a request of type JSON that has no body', async () => {
-    const headers = { 'content-type': 'application/json' };
-    const sent = { method: 'PUT', path: '/v1/market/players/bill/items/rope', headers };
-    expect(await api.send(sent)).toMatchObject({ status: 201, json: { id: 'rope', ownerId: 'bill' } });
-  });
-
-  test('get an item once', async () => {
-    expect(await put('/v1/market/players/bill/items/lamp')).toMatchObject({
-      status: 201,
-      json: { id: 'lamp', ownerId: 'bill' },
-    });
-    expect(await put('/v1/market/players/bill/items/lamp')).toMatchObject({
-      status: 200,
-      json: { id: 'lamp', ownerId: 'bill' },
-    });
-  });
-});
+const api = await startApi({ CACHE_TABLES: 'stock' });
+await openShop(api);
 
 describe('every answer', () => {
   test('has a request id, the given one if it is harmless', async () => {
@@ -222,4 +40,396 @@ describe('every answer', () => {
     const { status, text } = await api.send({ method: 'HEAD', path: '/health/ready' });
     expect([status, text]).toEqual([200, '']);
   });
+});
+
+const GARBAGE = 'GARBAGE\r\n\r\n';
+const TUNNEL = 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n';
+const BROKEN_BODY =
+  'POST /v1/market/listings HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+function purchase(body: object): string {
+  const json = JSON.stringify(body);
+  const head =
+    'POST /v1/market/listings/offer/purchases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json';
+  return `${head}\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
+}
+
+/** Sends bytes in one packet, and gives status and body of each answer, in order, when the server has closed. */
+function exchange(bytes: string, { isEnded = false } = {}): Promise<[number, unknown][]> {
+  const { hostname, port } = new URL(api.url);
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect(Number(port), hostname)
+      .on('data', (chunk) => (text += chunk.toString()))
+      .on('close', () => {
+        const answers = text.split('HTTP/1.1 ').slice(1);
+        resolve(
+          answers.map((answer) => [Number(answer.slice(0, 3)), JSON.parse(answer.split('\r\n\r\n')[1]!)]),
+        );
+      })
+      .on('error', reject);
+    if (isEnded) socket.end(bytes);
+    else socket.write(bytes);
+  });
+}
+
+const problem = (slug: string): unknown =>
+  expect.objectContaining({ type: `https://mortise.dev/problems/${slug}` });
+
+describe('garbage', () => {
+  test('after a purchase: the receipt comes first', async () => {
+    const answers = await exchange(purchase({ buyerId: 'bill', expectedPrice: 97 }) + GARBAGE);
+    expect(answers).toEqual([
+      [201, expect.objectContaining({ listingId: 'offer', buyerId: 'bill', price: 97 })],
+      [400, problem('malformed-request')],
+    ]);
+  });
+
+  test('after several requests: each has its answer, in order', async () => {
+    const requests = ['/v1/market/players/frank', '/v1/market/players/nobody', '/health/live'].map(get);
+    expect(await exchange(requests.join('') + GARBAGE)).toEqual([
+      [200, expect.objectContaining({ id: 'frank' })],
+      [404, problem('unknown-player')],
+      [200, { status: 'live' }],
+      [400, problem('malformed-request')],
+    ]);
+  });
+
+  test('in many packets has one answer', async () => {
+    const { hostname, port } = new URL(api.url);
+    const text = await new Promise<string>((resolve) => {
+      let received = '';
+      const socket = connect({ port: Number(port), host: hostname, noDelay: true })
+        .on('data', (chunk) => (received += chunk.toString()))
+        .on('error', () => undefined)
+        .on('close', () => resolve(received));
+      socket.write(get('/v1/market/players/frank') + GARBAGE, () =>
+        socket.write(GARBAGE, () => socket.write(GARBAGE)),
+      );
+    });
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+  });
+
+  test('instead of a body is refused at once, after the answers before it', async () => {
+    const refusal = [400, problem('malformed-request')];
+    expect(await exchange(BROKEN_BODY)).toEqual([refusal]);
+    const frank = get('/v1/market/players/frank');
+    expect(await exchange(frank + BROKEN_BODY)).toEqual([[200, expect.anything()], refusal]);
+  });
+});
+
+test('a tunnel after a request is refused after its answer', async () => {
+  expect(await exchange(get('/v1/market/players/frank') + TUNNEL)).toEqual([
+    [200, expect.objectContaining({ id: 'frank' })],
+    [405, expect.objectContaining({ allowed: [] })],
+  ]);
+});
+
+test('a client that ends its side after its request gets the answer', async () => {
+  expect(await exchange(get('/v1/market/players/frank'), { isEnded: true })).toEqual([
+    [200, expect.objectContaining({ id: 'frank' })],
+  ]);
+});
+
+const parse = (text: string): unknown => parseJsonBody(Buffer.from(text));
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+const object = (depth: number): string => `${'{"a":'.repeat(depth)}0${'}'.repeat(depth)}`;
+
+describe('parseJsonBody', () => {
+  test.each(['null', '0', '"☃😀"', '[]', '{}', '{"a":[{"b":null}],"proto":1}', ' {"a":1} '])(
+    'reads %j',
+    (text) => {
+      expect(parse(text)).toEqual(JSON.parse(text));
+    },
+  );
+
+  test.each([
+    '{"__proto__":1}',
+    '{"a":{"__proto__":{}}}',
+    '[{"__pr\\u006fto__":1}]',
+    '{"constructor":{"prototype":{}}}',
+    '{"a":[{"constructor":1}]}',
+    '{"prototype":1}',
+    '"\\ud800"',
+    '["a\\udc00"]',
+    '{"\\ud800":1}',
+    '{"a":["\\udfff\\ud800"]}',
+  ])('refuses %j', (text) => {
+    expect(() => parse(text)).toThrow(expect.objectContaining({ slug: 'invalid-body' }));
+  });
+
+  test('bears depth 64 and refuses 65 and 30,000, of lists and objects', () => {
+    expect(parse(nested(MAX_DEPTH))).toBeInstanceOf(Array);
+    expect(parse(object(MAX_DEPTH))).toBeInstanceOf(Object);
+    for (const text of [nested(65), nested(30_000), object(65), object(30_000)]) {
+      expect(() => parse(text)).toThrow('the body is nested more than 64 levels');
+    }
+  });
+
+  test.each(['', ' ', '{', 'NaN', "{'a':1}", '[1,]', '{"a":1}x', '\u0000', '"\u0000"'])(
+    '%j is no JSON',
+    (text) => {
+      expect(() => parse(text)).toThrow(
+        expect.objectContaining({ slug: 'malformed-json', detail: undefined }),
+      );
+    },
+  );
+
+  test.each(['22ff22', '22eda08022', '22c022'])('the bytes %s are not UTF-8', (bytes) => {
+    expect(() => parseJsonBody(Buffer.from(bytes, 'hex'))).toThrow(
+      expect.objectContaining({ slug: 'malformed-json' }),
+    );
+  });
+
+  // A walk that is not linear takes seconds. CPU time, and the least of a few: others may keep the machine busy.
+  test('of 64 KiB takes a few ms of CPU time, however it is nested', () => {
+    const worst = [nested(32_768), `[${'{},'.repeat(21_000)}0]`, `{${'"a":1,'.repeat(10_000)}"b":1}`];
+    for (const text of worst) {
+      const runs = Array.from({ length: 5 }, () => {
+        const before = process.cpuUsage();
+        try {
+          parse(text);
+        } catch {
+          // Refused or not: the time counts.
+        }
+        const { user, system } = process.cpuUsage(before);
+        return (user + system) / 1_000;
+      });
+      expect(Math.min(...runs)).toBeLessThan(200);
+    }
+  });
+});
+
+describe('OpenWaits', () => {
+  /** As much of a reply as a wait looks at. */
+  function connection(): { reply: FastifyReply; socket: PassThrough; raw: EventEmitter } {
+    const socket = new PassThrough();
+    const raw = new EventEmitter();
+    return { reply: { raw, request: { raw: { socket } } } as unknown as FastifyReply, socket, raw };
+  }
+
+  const untilAborted = async (signal: AbortSignal): Promise<void> => {
+    if (!signal.aborted) await once(signal, 'abort');
+    signal.throwIfAborted();
+  };
+
+  test('there are so many waits at most, until one ends; who does not wait is let in', async () => {
+    const waits = new OpenWaits();
+    const open = Array.from({ length: MAX_WAITS }, connection);
+    const ended = open.map(({ reply }) =>
+      waits.run(reply, 1, untilAborted).catch(({ slug }) => slug as string),
+    );
+    const { reply } = connection();
+    const full = { slug: 'too-many-waits', fields: { limit: MAX_WAITS } };
+    await expect(waits.run(reply, 1, async () => 'done')).rejects.toMatchObject(full);
+    expect(await waits.run(reply, 0, async () => 'done')).toBe('done');
+    open[0]!.raw.emit('close');
+    expect(await ended[0]).toBe('lock-timeout');
+    expect(await waits.run(reply, 1, async () => 'done')).toBe('done');
+
+    waits.onModuleDestroy();
+    expect(new Set(await Promise.all(ended.slice(1)))).toEqual(new Set(['shutting-down']));
+    await expect(waits.run(reply, 0, async () => 'done')).rejects.toMatchObject({ slug: 'shutting-down' });
+  });
+
+  test('a client that was gone before is not waited for', async () => {
+    const { reply, socket } = connection();
+    socket.end();
+    socket.resume();
+    await once(socket, 'end');
+    await expect(new OpenWaits().run(reply, 1, untilAborted)).rejects.toMatchObject({ slug: 'lock-timeout' });
+  });
+
+  test('a wait leaves no listener behind', async () => {
+    const { reply, socket, raw } = connection();
+    const listeners = (): number => socket.listenerCount('end') + raw.listenerCount('close');
+    const before = listeners();
+    await new OpenWaits().run(reply, 1, async () => {
+      expect(listeners()).toBe(before + 2);
+    });
+    expect(listeners()).toBe(before);
+  });
+});
+
+type Json = Record<string, unknown>;
+interface Content {
+  schema?: Json;
+  examples?: Record<string, { value: Json }>;
+}
+interface Operation {
+  operationId: string;
+  parameters?: { name: string; in: string }[];
+  requestBody?: { content: Record<string, { schema: Json }> };
+  responses: Record<string, { content?: Record<string, Content> }>;
+}
+
+const document: {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Json> };
+} = (await api.send({ path: '/openapi.json' })).json;
+const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]): [string, Operation] => [
+    `${method.toUpperCase()} ${path}`,
+    operation,
+  ]),
+);
+
+/** Every value in the document, with the key that it stands under. */
+function* walk(value: unknown, key = ''): Generator<[string, unknown]> {
+  yield [key, value];
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, inner] of Object.entries(value)) yield* walk(inner, name);
+}
+
+describe('the OpenAPI document', () => {
+  test('has every route that the server has, and no other', () => {
+    const page = /^(?:\/docs|\/openapi\.json|\/(?:v1)?$)/;
+    const routes = api.app
+      .get(RouteMethods)
+      .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
+      .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
+    expect(routes.length).toBe(110);
+    expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
+  });
+
+  test('keeps to the shape of OpenAPI 3.1', () => {
+    const schema = z.record(z.string(), z.unknown());
+    const content = z.record(
+      z.string().regex(/^(?:application\/|text\/event-stream$)/),
+      z.strictObject({
+        schema,
+        examples: z.record(z.string(), z.strictObject({ value: schema })).optional(),
+      }),
+    );
+    const operation = z.strictObject({
+      operationId: z.string().regex(/^[a-zA-Z]+$/),
+      summary: z.string().min(5),
+      description: z.string().optional(),
+      tags: z.array(z.string()).length(1),
+      parameters: z.array(
+        z.strictObject({
+          name: z.string(),
+          in: z.enum(['path', 'query', 'header']),
+          required: z.boolean(),
+          description: z.string().optional(),
+          example: z.string().optional(),
+          schema,
+        }),
+      ),
+      requestBody: z.strictObject({ required: z.literal(true), content }).optional(),
+      responses: z.record(
+        z.string().regex(/^(?:101|[2-5]\d\d)$/),
+        z.strictObject({
+          description: z.string().min(3),
+          content: content.optional(),
+          headers: z
+            .record(z.string(), z.strictObject({ schema, description: z.string().min(3).optional() }))
+            .optional(),
+        }),
+      ),
+    });
+    const openapi = z.strictObject({
+      openapi: z.literal('3.1.0'),
+      info: z.looseObject({
+        title: z.string(),
+        version: z.string(),
+        license: z.looseObject({ name: z.string() }),
+      }),
+      paths: z.record(
+        z.string().startsWith('/'),
+        z.partialRecord(z.enum(['get', 'put', 'post', 'patch', 'delete']), operation),
+      ),
+      components: z.strictObject({ schemas: z.record(z.string().regex(/^[\w.-]+$/), schema) }),
+      tags: z.array(z.unknown()),
+      servers: z.array(z.unknown()),
+    });
+    expect(openapi.safeParse(document).error).toBeUndefined();
+  });
+
+  test('refers to schemas that it has, and speaks the dialect of 3.1', () => {
+    const refs = new Set<string>();
+    for (const [key, value] of walk(document)) {
+      if (key === '$ref') refs.add(String(value).replace('#/components/schemas/', ''));
+      expect(['nullable', '$schema', '$defs']).not.toContain(key);
+      // OpenAPI 3.0 has booleans here, JSON Schema numbers.
+      expect([key, key.startsWith('exclusiveM') && typeof value !== 'number']).toEqual([key, false]);
+    }
+    expect([...refs].toSorted()).toEqual(Object.keys(document.components.schemas).toSorted());
+  });
+
+  test('names each operation once, and each part of each path', () => {
+    expect(new Set(operations.map(([, { operationId }]) => operationId)).size).toBe(operations.length);
+    for (const [route, { parameters = [] }] of operations) {
+      const inPath = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
+      expect([route, inPath]).toEqual([route, Array.from(route.matchAll(/\{(\w+)\}/g), ([, name]) => name)]);
+    }
+  });
+
+  test('documents a success and the problems of every operation', () => {
+    for (const [route, { responses }] of operations) {
+      const statuses = Object.keys(responses);
+      expect([route, statuses.some((status) => /^(?:2|101$)/.test(status))]).toEqual([route, true]);
+      const usual = route.endsWith('/live') ? [] : ['500', '503'];
+      expect([route, statuses]).toEqual([route, expect.arrayContaining(usual)]);
+      for (const [status, { content = {} }] of Object.entries(responses)) {
+        if (status < '400') continue;
+        const { schema, examples = {} } = content['application/problem+json']!;
+        expect(schema).toEqual({ $ref: '#/components/schemas/Problem' });
+        for (const { value } of Object.values(examples)) expect(value['status']).toBe(Number(status));
+      }
+    }
+  });
+
+  test('has an example of each body, which the route understands', async () => {
+    const bodies = operations.filter(([, { requestBody }]) => requestBody?.content['application/json']);
+    expect(
+      bodies
+        .map(([, { operationId }]) => operationId)
+        .toSorted()
+        .join(' '),
+    ).toBe(
+      'ackFile ackMessages acquireLock acquirePermits addDevice boostName cancelTask claimTasks ' +
+        'cleanQueue completeTask createChat drainQueue editMessage enqueueTask enqueueTasks failTask ' +
+        'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage purchase putName ' +
+        'putNames putPlayer putQueue putSchedule releaseLock releasePermits renewLock renewPermits ' +
+        'resetPassword retryTasks scheduleRow sendMessage setPermits setRole tellPresence tellProgress ' +
+        'tellTyping',
+    );
+    for (const [route, { requestBody }] of bodies) {
+      const { $ref } = requestBody!.content['application/json']!.schema as { $ref: string };
+      const { example } = document.components.schemas[$ref.split('/').at(-1)!] as { example: Json };
+      const [method, path] = route
+        .replaceAll('{messageId}', '1')
+        .replaceAll('/files/{id}', '/files/logs:1')
+        .replaceAll(/\{\w+\}/g, 'some-id')
+        .replace(/\/address-books\/.*/, '$&?by=some-id')
+        .split(' ') as [string, string];
+      // On a busy machine Redis may be slow to answer.
+      const answer = await until('an answer', async () => {
+        const given = await api.send({ method, path, body: example });
+        return given.status !== 503 && given;
+      });
+      expect([
+        route,
+        [200, 201, 202, 204, 403, 404, 409].includes(answer.status),
+        answer.json ?? answer.status,
+      ]).toEqual([route, true, expect.anything()]);
+    }
+  });
+});
+
+test.each(['/', '/v1'])('%s leads to /docs', async (path) => {
+  const { status, headers } = await api.send({ path });
+  expect([status, headers.location]).toEqual([302, '/docs']);
+});
+
+test('/docs is a page that shows the document', async () => {
+  const page = await api.send({ path: '/docs' });
+  expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html']);
+  expect(page.text).toContain('swagger-ui');
+  const script = await api.send({ path: '/docs/swagger-ui-init.js' });
+  expect(script.text).toContain('/v1/market/listings/{id}/purchases');
+  expect((await api.send({ path: '/docs/swagger-ui.css' })).status).toBe(200);
 });

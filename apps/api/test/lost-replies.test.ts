@@ -1,106 +1,155 @@
 /**
- * The outcome of a call whose connection ends between a command and its reply, when the client sends the command again: it
- * is the same as without the loss, and the market is in the same state.
+ * Every write route, whose client repeats the request because its answer was lost. The repeated request is answered as the
+ * first one, or as the description of the route says, and the state is that of one request.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { TcpProxy } from '@mortise/redis-server';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { startProxy } from '@mortise/redis-server';
-import { connect, freshPrefix } from '@mortise/test-kit';
-import { Redis } from 'ioredis';
+import { until } from '@mortise/test-kit';
 
-import type { Strategy } from '../src/market/index.js';
-import { Market, STRATEGIES } from '../src/market/index.js';
+import type { Answer, Api, Sent } from './fixture/api.js';
+import { startApi } from './fixture/api.js';
 import { REDIS_URL } from './fixture/redis.js';
-import { openShop } from './fixture/shop.js';
+import type { Write } from './fixture/writes.js';
+import { WRITES } from './fixture/writes.js';
 
-const redis = connect();
-let proxy: TcpProxy;
-let resending: Redis;
-
-beforeAll(async () => {
-  proxy = await startProxy({ port: Number(new URL(REDIS_URL).port) });
-});
-afterEach(() => resending.disconnect());
+const api = await startApi({ CACHE_TABLES: 'stock' });
+const proxy = await startProxy({ port: Number(new URL(REDIS_URL).port) });
 afterAll(() => proxy.stop());
+/** Its connections to Redis can lose replies. */
+const disturbed = await startApi({
+  MORTISE_PREFIX: api.prefix,
+  CACHE_TABLES: 'stock',
+  REDIS_URL: proxy.url,
+});
 
-/** A market whose client sends again what has no reply, and knows every script. */
-async function openResending(prefix: string): Promise<Market> {
-  resending = new Redis(proxy.url, { retryStrategy: () => 1, maxRetriesPerRequest: null });
-  const options = { lockWaitMs: 10_000, lockLeaseMs: 60_000 };
-  const warm = new Market(resending, { prefix: freshPrefix(), ...options });
-  for (const strategy of STRATEGIES) {
-    for (const id of ['frank', 'bill'])
-      await warm.putPlayer(id, { name: id, email: 'a@example.com', funds: 9 });
-    for (const id of ['a', 'b']) {
-      await warm.giveItem('frank', strategy + id);
-      await warm.list({ id: strategy + id, sellerId: 'frank', itemId: strategy + id, price: 1, strategy });
-    }
-    await warm.purchase({ listingId: `${strategy}a`, buyerId: 'bill', expectedPrice: 1, strategy });
-    await warm.withdraw(`${strategy}b`, 'frank', { strategy });
-  }
-  return new Market(resending, { prefix, ...options });
+interface Shown {
+  readonly status?: number | undefined;
+  readonly json?: Readonly<Record<string, unknown>> | undefined;
+  readonly problem?: unknown;
 }
 
-/** Each write of the market, and which of its commands lose their reply. */
-const WRITES: Record<string, (market: Market, strategy: Strategy) => Promise<unknown>> = {
-  purchase: async (market, strategy) => {
-    const { value, isRepeated } = await market.purchase({
-      listingId: 'offer',
-      buyerId: 'bill',
-      expectedPrice: 97,
-      strategy,
-    });
-    return { price: value.price, isRepeated };
-  },
-  withdraw: (market, strategy) => market.withdraw('offer', 'frank', { strategy }),
-  list: async (market, strategy) => {
-    const { value, isRepeated } = await market.list({
-      sellerId: 'frank',
-      itemId: 'shield',
-      price: 3,
-      strategy,
-    });
-    return { price: value.price, isRepeated };
-  },
-};
+let runs = 0;
 
-const COMMANDS: Record<Strategy, number[]> = { script: [1], lock: [1, 2, 3, 4] };
+/** The entities of one run: the text `ID` in a request stands for a new id, `FILE` for the last created file. */
+class Run {
+  readonly #id = `run${(runs += 1)}`;
+  readonly #write: Write;
+  readonly #method: string;
+  readonly #before: Answer[] = [];
 
-describe.each(STRATEGIES)('by %s', (strategy) => {
-  describe.each(Object.keys(WRITES))('%s', (name) => {
-    test.each(COMMANDS[strategy])('answers as without the loss when reply %i is lost', async (nth) => {
-      const act = WRITES[name]!;
-      const stateOf = async (market: Market): Promise<object> => ({
-        frank: [await market.player('frank'), (await market.itemsOf('frank')).items],
-        bill: [await market.player('bill'), (await market.itemsOf('bill')).items],
-        // Two of one millisecond come in the order of their ids, which are random.
-        listings: new Map((await market.listings()).items.map(({ itemId, price }) => [itemId, price])),
-        sales: (await market.outbox()).map(({ listingId, price }) => [listingId, price]),
-      });
-      const undisturbed = await openShop(redis, { lockWaitMs: 10_000 });
-      const expected = await act(undisturbed.market, strategy);
+  constructor(route: string) {
+    this.#write = WRITES[route]!;
+    this.#method = route.split(' ')[0]!;
+  }
 
-      const { market, prefix } = await openShop(redis);
-      const disturbed = await openResending(prefix);
-      const lost = proxy.loseReply(nth);
-      const answer = act(disturbed, strategy);
-      await lost;
-      expect(await answer).toEqual(expected);
-      expect(await stateOf(market)).toEqual(await stateOf(undisturbed.market));
-    });
-  });
+  async prepare(): Promise<void> {
+    for (const sent of this.#write.before ?? []) {
+      const answer = await api.send(this.#named(sent));
+      expect([sent.path, answer.status, answer.text]).toEqual([sent.path, expect.any(Number), answer.text]);
+      expect(answer.status).toBeLessThan(300);
+      this.#before.push(answer);
+    }
+  }
 
-  test('a withdrawal that is sent again takes back no later listing of the same id', async () => {
-    const { market, prefix } = await openShop(redis, { lockWaitMs: 10_000 });
-    const disturbed = await openResending(prefix);
-    const later = { id: 'offer', sellerId: 'frank', itemId: 'sword', price: 50 };
-    const lost = proxy.loseReply(strategy === 'lock' ? 3 : 1);
-    const answer = disturbed.withdraw('offer', 'frank', { strategy });
-    await lost;
-    proxy.refuse();
-    await market.list(later);
-    await proxy.restore();
-    await answer;
-    expect(await market.listing('offer')).toMatchObject({ price: 50 });
+  async act(by: Api): Promise<Answer> {
+    const { path, body, headers = {} } = this.#write;
+    return by.send(this.#named({ method: this.#method, path, headers, body: body as never }));
+  }
+
+  async state(): Promise<unknown[]> {
+    const found: unknown[] = [];
+    for (const path of this.#write.reads ?? []) {
+      const { status, json } = await api.send(this.#named({ path }));
+      found.push([path, status, this.comparable(json)]);
+    }
+    return found;
+  }
+
+  /** Without ids, instants and remaining times, which differ between runs. */
+  comparable(value: unknown): unknown {
+    const text = JSON.stringify(value, (name, inner: unknown) =>
+      /(?:At|Ms|Until|holder|lease|[tT]oken|^version|epoch|^taskId|^saleId|^chatId|^fileId|requestId)$/.test(
+        name,
+      )
+        ? typeof inner
+        : inner,
+    );
+    return (
+      text &&
+      (JSON.parse(
+        text
+          .replaceAll(this.#id, 'ID')
+          .replaceAll(/(?<=ID:)[\w-]{12}(?=:)/g, 'FILE')
+          .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'UUID'),
+      ) as unknown)
+    );
+  }
+
+  #named({ path, headers = {}, body, ...sent }: Sent): Sent {
+    const given = typeof body === 'function' ? (body as (before: Answer[]) => object)(this.#before) : body;
+    const file = this.#before.findLast(({ json }) => json?.id)?.json.id as string;
+    const named = (text: string): string => text.replaceAll('ID', this.#id).replaceAll('FILE', file);
+    return {
+      ...sent,
+      path: `/v1${named(path)}`,
+      headers: JSON.parse(named(JSON.stringify(headers))) as Record<string, string>,
+      ...(given !== undefined && {
+        body: Buffer.isBuffer(given) ? given : (JSON.parse(named(JSON.stringify(given))) as object),
+      }),
+    };
+  }
+}
+
+test('the table has every write route, and the document describes repeated requests that are answered otherwise', async () => {
+  const { json } = await api.send({ path: '/openapi.json' });
+  const operations = Object.entries<Record<string, unknown>>(json.paths).flatMap(([path, item]) =>
+    Object.entries(item)
+      .filter(([method]) => method !== 'get')
+      .map(
+        ([method, operation]) => [`${method.toUpperCase()} ${path.replace('/v1', '')}`, operation] as const,
+      ),
+  );
+  expect(Object.keys(WRITES).toSorted()).toEqual(operations.map(([route]) => route).toSorted());
+  const silent = operations.filter(
+    ([route, operation]) =>
+      WRITES[route]!.repeated && !/repeat|again|already/i.test(JSON.stringify(operation)),
+  );
+  expect(silent.map(([route]) => route)).toEqual([]);
+});
+
+describe.each(Object.keys(WRITES))('%s', (route) => {
+  const { repeated, leavesLease } = WRITES[route]!;
+  const shown = (run: Run, { status, json }: Answer): Shown => {
+    const compared = run.comparable(json) as Shown['json'];
+    return status < 400 ? { status, json: compared } : { problem: compared!['type'] };
+  };
+  const shownAgain = ({ status, json }: Shown): Shown =>
+    repeated?.problem === undefined
+      ? { status: repeated?.status ?? status, json: json && { ...json, ...repeated?.json } }
+      : { problem: `https://mortise.dev/problems/${repeated.problem}` };
+
+  test('answers a repeated request', async () => {
+    const [once, twice] = [new Run(route), new Run(route)];
+    await Promise.all([once.prepare(), twice.prepare()]);
+    const expected = shown(once, await once.act(api));
+    expect(expected.status).toBeLessThan(300);
+    const state = await once.state();
+    await twice.act(api);
+    expect(shown(twice, await twice.act(api))).toEqual(shownAgain(expected));
+    expect(await twice.state()).toEqual(state);
+
+    // One reply of Redis after the other is lost, until none is left.
+    for (let nth = 1; nth < (leavesLease ? 1 : 12); nth += 1) {
+      const run = new Run(route);
+      await run.prepare();
+      let isLost = false;
+      void proxy.loseReply(nth).then(() => (isLost = true));
+      await run.act(disturbed);
+      if (!isLost) break;
+      void proxy.loseReply(Infinity);
+      await until('readiness', async () => (await disturbed.send({ path: '/health/ready' })).status === 200);
+      expect([expected, shownAgain(expected)]).toContainEqual(shown(run, await run.act(disturbed)));
+      expect(await run.state()).toEqual(state);
+    }
   });
 });

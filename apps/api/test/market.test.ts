@@ -1,8 +1,16 @@
-import { describe, expect, test } from '@jest/globals';
-import { connect, freshPrefix } from '@mortise/test-kit';
+/** The market of Redis: its methods, their commands and keys, and the outcome when a reply is lost. */
+import { readFileSync } from 'node:fs';
 
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { keySlot } from '@mortise/redis';
+import { startProxy } from '@mortise/redis-server';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
+
+import type { Strategy } from '../src/market/index.js';
 import { Market, MAX_COINS, STRATEGIES } from '../src/market/index.js';
-import { dump } from './fixture/redis.js';
+import { dump, keysOf, REDIS_URL } from './fixture/redis.js';
+import { sentBy } from './fixture/sent-by.js';
 import { bill, frank, openShop } from './fixture/shop.js';
 
 const redis = connect();
@@ -116,7 +124,7 @@ describe('itemsOf', () => {
 
 describe.each(STRATEGIES)('list by %s', (strategy) => {
   test('moves the item from the inventory into the listing', async () => {
-    const { market } = await openShop(redis, { lockWaitMs: 10_000 });
+    const { market } = await openShop(redis);
     await market.withdraw('offer', 'frank');
     const { value } = await market.list({
       id: 'offer',
@@ -228,13 +236,8 @@ describe('listings', () => {
     const market = await openBazaar();
     const { nextCursor } = await market.listings({ sort: 'price', limit: 2 });
     const invalid = { code: 'ERR_INVALID_CURSOR' };
-    for (const cursor of [
-      nextCursor!,
-      '',
-      'x',
-      `${nextCursor!}=`,
-      Buffer.from('newest a\nb').toString('base64url'),
-    ]) {
+    const strange = Buffer.from('newest a\nb').toString('base64url');
+    for (const cursor of [nextCursor!, '', 'x', `${nextCursor!}=`, strange]) {
       await expect(market.listings({ sort: 'newest', cursor })).rejects.toMatchObject(invalid);
     }
     for (const limit of [0, 201, 1.5, NaN, -1]) {
@@ -245,7 +248,7 @@ describe('listings', () => {
 
 describe.each(STRATEGIES)('withdraw by %s', (strategy) => {
   test('gives the item back; the seller may repeat it, and to everybody else the listing is unknown', async () => {
-    const { market, prefix, refusalOf } = await openShop(redis, { lockWaitMs: 10_000 });
+    const { market, prefix, refusalOf } = await openShop(redis);
     await market.withdraw('offer', 'frank', { strategy });
     expect(await market.listing('offer')).toBeNull();
     expect((await market.itemsOf('frank')).items).toEqual(['shield', 'sword']);
@@ -260,7 +263,7 @@ describe.each(STRATEGIES)('withdraw by %s', (strategy) => {
   });
 
   test('is for the seller alone, and for what is not sold', async () => {
-    const { market, refusalOf } = await openShop(redis, { lockWaitMs: 10_000 });
+    const { market, refusalOf } = await openShop(redis);
     const notSeller = { code: 'ERR_NOT_SELLER', listingId: 'offer', playerId: 'bill' };
     expect(await refusalOf(() => market.withdraw('offer', 'bill', { strategy }))).toMatchObject(notSeller);
     await market.purchase({ listingId: 'offer', buyerId: 'bill', expectedPrice: 97 });
@@ -271,7 +274,7 @@ describe.each(STRATEGIES)('withdraw by %s', (strategy) => {
 });
 
 describe('ids', () => {
-  const hostile = [
+  const texts = [
     '',
     ' ',
     'a b',
@@ -286,12 +289,9 @@ describe('ids', () => {
     '.',
     '..',
     'x'.repeat(129),
-    5,
-    null,
-    {},
   ];
 
-  test.each(hostile)('%j is no id of anything', async (value) => {
+  test.each([...texts, 5, null, {}])('%j is no id of anything', async (value) => {
     const { market, refusalOf } = await openShop(redis);
     const id = value as string;
     const calls: [string, () => Promise<unknown>][] = [
@@ -331,12 +331,226 @@ describe('ids', () => {
 
 describe('options', () => {
   test.each([0, -1, 1.5, NaN, Infinity, '3'])('limits of %p are refused', (limit) => {
-    for (const option of ['maxPlayers', 'maxItems', 'maxSales']) {
-      expect(() => new Market(redis, { [option]: limit })).toThrow(new RegExp(`^${option} must be`));
-    }
-    for (const option of ['lockLeaseMs', 'lockWaitMs']) {
+    for (const option of ['maxPlayers', 'maxItems', 'maxSales', 'lockLeaseMs', 'lockWaitMs']) {
       expect(() => new Market(redis, { [option]: limit })).toThrow(new RegExp(`^${option} must be`));
     }
     expect(() => new Market({} as never)).toThrow(/^redis must be/);
+  });
+});
+
+test('each method sends one command, and all purchases of a tick are one', async () => {
+  const prefix = freshPrefix();
+  const market = new Market(redis, { prefix });
+  const profile = { name: 'Frank', email: 'frank@example.com', funds: 100 };
+  const offer = (itemId: string) => market.list({ id: itemId, sellerId: 'frank', itemId, price: 1 });
+  const buy = (listingId: string) => market.purchase({ listingId, buyerId: 'bill', expectedPrice: 1 });
+  const saleIds: string[] = [];
+  const steps = {
+    putPlayer: () => market.putPlayer('frank', profile),
+    player: () => market.player('frank'),
+    giveItem: () => market.giveItem('frank', 'a'),
+    more: () =>
+      Promise.all([
+        market.putPlayer('bill', profile),
+        ...['b', 'c', 'd', 'e', 'f'].map((id) => market.giveItem('frank', id)),
+      ]),
+    itemsOf: () => market.itemsOf('frank'),
+    list: () => offer('a'),
+    'list, five at once': () => Promise.all(['b', 'c', 'd', 'e', 'f'].map(offer)),
+    listing: () => market.listing('a'),
+    listings: () => market.listings({ sort: 'price' }),
+    withdraw: () => market.withdraw('d', 'frank'),
+    purchase: async () => saleIds.push((await buy('a')).value.id),
+    'purchase, two at once': async () => {
+      const sales = await Promise.all(['b', 'c'].map(buy));
+      saleIds.push(...sales.map(({ value }) => value.id));
+    },
+    'purchase by lock': () =>
+      market.purchase({ listingId: 'e', buyerId: 'bill', expectedPrice: 1, strategy: 'lock' }),
+    'purchase by lock, refused': async () => {
+      const poor = market.purchase({ listingId: 'f', buyerId: 'bill', expectedPrice: 99, strategy: 'lock' });
+      expect(await poor.catch((error: { code: string }) => error.code)).toBe('ERR_PRICE_CHANGED');
+    },
+    'withdraw by lock': () => market.withdraw('f', 'frank', { strategy: 'lock' }),
+    'list by lock': () => market.list({ sellerId: 'frank', itemId: 'f', price: 1, strategy: 'lock' }),
+    sale: () => market.sale(saleIds[0]!),
+    outbox: () => market.outbox(),
+    'markMailed, two calls at once': () =>
+      Promise.all(saleIds.slice(0, 2).map((id) => market.markMailed([id]))),
+    'markMailed of nothing': () => market.markMailed([]),
+  };
+  // Other tests may or may not have loaded the scripts: a first run of each has it known to the server.
+  const warm = new Market(redis, { prefix: freshPrefix() });
+  await warm.putPlayer('frank', profile);
+  await warm.player('frank');
+  await warm.giveItem('frank', 'a');
+  await warm.list({ id: 'a', sellerId: 'frank', itemId: 'a', price: 1 });
+  await warm.listings();
+  await warm.withdraw('a', 'frank');
+  await warm.purchase({ listingId: 'a', buyerId: 'x', expectedPrice: 1 }).catch(() => undefined);
+  await warm.outbox();
+  await warm.giveItem('frank', 'b');
+  await warm.putPlayer('bill', profile);
+  const byLock = { strategy: 'lock' } as const;
+  await warm.list({ id: 'b', sellerId: 'frank', itemId: 'b', price: 1, ...byLock });
+  await warm.withdraw('b', 'frank', byLock);
+  await warm.list({ id: 'b', sellerId: 'frank', itemId: 'b', price: 1 });
+  await warm.purchase({ listingId: 'b', buyerId: 'bill', expectedPrice: 1, ...byLock });
+
+  expect(await sentBy(redis, prefix, steps)).toEqual({
+    putPlayer: ['evalsha'],
+    player: ['evalsha_ro'],
+    giveItem: ['evalsha'],
+    more: Array(6).fill('evalsha'),
+    itemsOf: ['zrange'],
+    list: ['evalsha'],
+    'list, five at once': ['evalsha'],
+    listing: ['hget'],
+    listings: ['evalsha_ro'],
+    withdraw: ['evalsha'],
+    purchase: ['evalsha'],
+    'purchase, two at once': ['evalsha'],
+    'purchase by lock': ['evalsha', 'evalsha_ro', 'evalsha', 'evalsha'],
+    'purchase by lock, refused': ['evalsha', 'evalsha_ro', 'evalsha'],
+    'withdraw by lock': ['evalsha', 'evalsha_ro', 'evalsha', 'evalsha'],
+    'list by lock': ['evalsha', 'evalsha_ro', 'evalsha', 'evalsha'],
+    sale: ['hget'],
+    outbox: ['evalsha_ro'],
+    'markMailed, two calls at once': ['zrem'],
+    'markMailed of nothing': [],
+  });
+});
+
+/** The table at the head of keys.ts: part -> type. */
+function promised(): Map<string, string> {
+  const source = readFileSync(new URL('../src/market/keys.ts', import.meta.url), 'utf8');
+  const rows = source.matchAll(/^ \* \| `(\w+)(?::<listingId>)?` \| (HASH|ZSET|LIST|STRING)/gm);
+  return new Map(Array.from(rows, ([, part, type]) => [part!, type!.toLowerCase()]));
+}
+
+test('a market leaves the keys of the table and no other, in one slot', async () => {
+  const prefix = freshPrefix();
+  const market = new Market(redis, { prefix });
+  const profile = { name: 'Frank', email: 'frank@example.com', funds: 100 };
+  for (const id of ['frank', 'bill']) await market.putPlayer(id, profile);
+  for (const id of ['sword', 'shield', 'ring']) await market.giveItem('frank', id);
+  for (const id of ['sword', 'shield']) await market.list({ id, sellerId: 'frank', itemId: id, price: 7 });
+  const sword = { listingId: 'sword', buyerId: 'bill', expectedPrice: 7, requestKey: 'r' };
+  await market.purchase({ ...sword, strategy: 'lock' });
+  await market.withdraw('shield', 'frank');
+  await market.list({ id: 'shield', sellerId: 'frank', itemId: 'shield', price: 7 });
+  await market.giveItem('frank', 'bow');
+  await market.giveItem('frank', 'axe');
+  const bow = await market.list({
+    id: 'bow',
+    sellerId: 'frank',
+    itemId: 'bow',
+    price: 7,
+    expiresInMs: 1_000,
+  });
+  await market.list({ id: 'axe', sellerId: 'frank', itemId: 'axe', price: 7, opensAt: Date.now() + 60_000 });
+  const ref = { listingId: 'bow', listedAt: bow.value.listedAt };
+  await until('the bow to expire', async () => (await market.timed.expire(ref)).status === 'done');
+
+  const table = promised();
+  const stem = `${prefix}:market:{main}:`;
+  const keys = await keysOf(redis, `${prefix}:market`);
+  const partOf = (key: string): string => key.slice(stem.length).replace(/:(sword|shield)$/, '');
+  expect(keys.map(partOf).toSorted()).toEqual([...table.keys()].toSorted());
+  expect(table.size).toBe(17);
+  for (const key of keys) {
+    const expires = (await redis.pttl(key)) > 0;
+    const is = [await redis.type(key), expires];
+    expect([key, ...is]).toEqual([key, table.get(partOf(key)), ['fence', 'withdrawn'].includes(partOf(key))]);
+  }
+  expect(new Set(keys.map(keySlot)).size).toBe(1);
+
+  // A sold or withdrawn item leaves only the receipt.
+  await market.withdraw('shield', 'frank');
+  await market.withdraw('axe', 'frank');
+  await market.timed.markExpiryMailed(ref);
+  await market.timed.markTimed((await market.timed.timers()).map(({ place }) => place));
+  const gone = ['listed', 'listings', 'newest', 'prices', 'timers', 'expired'].map((part) => stem + part);
+  expect(await redis.exists(...gone)).toBe(0);
+});
+
+const proxy = await startProxy({ port: Number(new URL(REDIS_URL).port) });
+afterAll(() => proxy.stop());
+let resending: Redis;
+
+/** A market whose client sends again what has no reply, and knows every script. */
+async function openResending(prefix: string): Promise<Market> {
+  resending = new Redis(proxy.url, { retryStrategy: () => 1, maxRetriesPerRequest: null });
+  const options = { lockWaitMs: 10_000, lockLeaseMs: 60_000 };
+  const warm = new Market(resending, { prefix: freshPrefix(), ...options });
+  for (const strategy of STRATEGIES) {
+    for (const id of ['frank', 'bill'])
+      await warm.putPlayer(id, { name: id, email: 'a@example.com', funds: 9 });
+    for (const id of ['a', 'b']) {
+      await warm.giveItem('frank', strategy + id);
+      await warm.list({ id: strategy + id, sellerId: 'frank', itemId: strategy + id, price: 1, strategy });
+    }
+    await warm.purchase({ listingId: `${strategy}a`, buyerId: 'bill', expectedPrice: 1, strategy });
+    await warm.withdraw(`${strategy}b`, 'frank', { strategy });
+  }
+  return new Market(resending, { prefix, ...options });
+}
+
+const WRITES: Record<string, (market: Market, strategy: Strategy) => Promise<unknown>> = {
+  purchase: async (market, strategy) => {
+    const order = { listingId: 'offer', buyerId: 'bill', expectedPrice: 97, strategy };
+    const { value, isRepeated } = await market.purchase(order);
+    return { price: value.price, isRepeated };
+  },
+  withdraw: (market, strategy) => market.withdraw('offer', 'frank', { strategy }),
+  list: async (market, strategy) => {
+    const shield = { sellerId: 'frank', itemId: 'shield', price: 3, strategy };
+    const { value, isRepeated } = await market.list(shield);
+    return { price: value.price, isRepeated };
+  },
+};
+
+/** Which of the commands lose their reply. */
+const COMMANDS: Record<Strategy, number[]> = { script: [1], lock: [1, 2, 3, 4] };
+
+/** The connection ends between a command and its reply, and the client sends the command again. */
+describe.each(STRATEGIES)('a lost reply by %s', (strategy) => {
+  afterEach(() => resending.disconnect());
+
+  describe.each(Object.keys(WRITES))('%s', (name) => {
+    test.each(COMMANDS[strategy])('answers as without the loss when reply %i is lost', async (nth) => {
+      const act = WRITES[name]!;
+      const stateOf = async (market: Market): Promise<object> => ({
+        frank: [await market.player('frank'), (await market.itemsOf('frank')).items],
+        bill: [await market.player('bill'), (await market.itemsOf('bill')).items],
+        // Two of one millisecond come in the order of their ids, which are random.
+        listings: new Map((await market.listings()).items.map(({ itemId, price }) => [itemId, price])),
+        sales: (await market.outbox()).map(({ listingId, price }) => [listingId, price]),
+      });
+      const undisturbed = await openShop(redis);
+      const expected = await act(undisturbed.market, strategy);
+
+      const { market, prefix } = await openShop(redis);
+      const disturbed = await openResending(prefix);
+      const lost = proxy.loseReply(nth);
+      const answer = act(disturbed, strategy);
+      await lost;
+      expect(await answer).toEqual(expected);
+      expect(await stateOf(market)).toEqual(await stateOf(undisturbed.market));
+    });
+  });
+
+  test('a withdrawal that is sent again takes back no later listing of the same id', async () => {
+    const { market, prefix } = await openShop(redis);
+    const disturbed = await openResending(prefix);
+    const later = { id: 'offer', sellerId: 'frank', itemId: 'sword', price: 50 };
+    const lost = proxy.loseReply(strategy === 'lock' ? 3 : 1);
+    const answer = disturbed.withdraw('offer', 'frank', { strategy });
+    await lost;
+    proxy.refuse();
+    await market.list(later);
+    await proxy.restore();
+    await answer;
+    expect(await market.listing('offer')).toMatchObject({ price: 50 });
   });
 });

@@ -7,13 +7,14 @@ import { connect as connectTo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 import { DEFAULT_TIMEOUTS } from './fixture/api.js';
+import type { Downloading } from './fixture/files.js';
 import { digestOf, MIB, numbered, RemoteChannel } from './fixture/files.js';
 import type { Program } from './fixture/program.js';
 import { boot, run, runExample } from './fixture/program.js';
-import { keysOf, REDIS_URL, until } from './fixture/redis.js';
+import { keysOf, REDIS_URL } from './fixture/redis.js';
 import { EventReader, SocketClient } from './fixture/streams.js';
 
 const redis = connect();
@@ -52,7 +53,6 @@ describe('the program', () => {
     const envs: Record<string, string>[] = [
       {},
       { ...DEFAULT_TIMEOUTS, REQUEST_DEADLINE_MS: '4000' },
-      DEFAULT_TIMEOUTS,
       { ...DEFAULT_TIMEOUTS, REDIS_URL: 'redis://127.0.0.1:1' },
       { SHUTDOWN_DELAY_MS: '3000' },
       {},
@@ -111,7 +111,7 @@ describe('the program', () => {
     expect(JSON.stringify(lines).toLowerCase()).not.toContain('canary');
   });
 
-  test('on SIGTERM answers what has begun, closes what is idle, and ends', async () => {
+  test('on SIGTERM answers what has begun, closes what is idle, and does not wait for what never arrives whole', async () => {
     const { url, end } = programs[1]!;
     const agent = new Agent({ keepAlive: true });
     await Promise.all(
@@ -160,19 +160,8 @@ describe('the program', () => {
     agent.destroy();
   });
 
-  test('does not wait for a request that never arrives whole', async () => {
-    const { url, end } = programs[2]!;
-    const stuck = begin(url, new Agent({ keepAlive: true }), 'x'.repeat(100));
-    stuck.write('{');
-    await once(stuck, 'socket');
-    await fetch(`${url}/health/ready`);
-    const { code, ms } = await end('SIGTERM');
-    expect(code).toBe(0);
-    expect(ms).toBeLessThan(KEEP_ALIVE_MS);
-  });
-
   test('ends as fast on SIGINT, and while Redis is away', async () => {
-    const { url, end } = programs[3]!;
+    const { url, end } = programs[2]!;
     expect((await fetch(`${url}/health/ready`)).status).toBe(503);
     const { code, ms } = await end('SIGINT');
     expect(code).toBe(0);
@@ -180,7 +169,7 @@ describe('the program', () => {
   });
 
   test('says that it is not ready for SHUTDOWN_DELAY_MS, serves meanwhile, then ends who waits for a lock', async () => {
-    const { url, end } = programs[4]!;
+    const { url, end } = programs[3]!;
     const take = (waitMs: number): Promise<Response> =>
       fetch(`${url}/v1/locks/busy/acquire`, {
         method: 'POST',
@@ -210,16 +199,18 @@ describe('the program', () => {
   });
 
   test('ends on SIGTERM, and answers until then, when the reader of its log has gone', async () => {
-    const { child, url, end } = programs[5]!;
-    await fillLog(programs[5]!);
+    const { child, url, end } = programs[4]!;
+    await fillLog(programs[4]!);
     child.stdout!.destroy();
     await fetch(`${url}/v1/locks/free`);
     expect((await end('SIGTERM')).code).toBe(0);
   });
 });
 
-test('SIGTERM ends 200 streams of each kind, also those that nobody reads, and the program', async () => {
-  const { url, send, end } = await boot();
+test('SIGTERM ends 200 streams of each kind, also those that nobody reads, transfers with 503, and the program', async () => {
+  const prefix = freshPrefix();
+  const program = await boot({ MORTISE_PREFIX: prefix });
+  const { url, send, end } = program;
   const create = async (chatId: string, member: string): Promise<boolean> => {
     const body = { sender: 'frank', members: [member], chatId };
     return (await send({ method: 'POST', path: '/v1/chats', body })).status < 300;
@@ -249,9 +240,24 @@ test('SIGTERM ends 200 streams of each kind, also those that nobody reads, and t
   for (let n = 0; n < 150; n += 50)
     await Promise.all(Array.from({ length: 50 }, () => post('attic', 'x'.repeat(60_000))));
 
+  const logs = new RemoteChannel(program, 'logs');
+  await logs.join('ann');
+  const uploading = logs.begin('kept.log', { 'idempotency-key': 'kept' });
+  await uploading.write(numbered(MIB));
+  await logs.bytes(1, MIB / 2);
+  const download = await logs.open(1, 'ann');
+  await download.reached(MIB / 2);
+
   const { code, ms } = await end('SIGTERM');
   expect(code).toBe(0);
   expect(ms).toBeLessThan(END_MS);
+  expect((await download.ended()).end).toBe('broken');
+  expect(await uploading.answer).toMatchObject({
+    status: 503,
+    json: { type: 'https://mortise.dev/problems/shutting-down' },
+  });
+  // With a key it is kept for whoever goes on with it.
+  expect((await keysOf(redis, prefix)).some((key) => key.includes(':chunk:'))).toBe(true);
   await until('the ends of the streams', async () => readers.every(({ isEnded }) => isEnded));
   const closed = await Promise.all(sockets.map((client) => client.close()));
   expect(new Set(closed.map(({ code: how, reason }) => `${how} ${reason}`))).toEqual(
@@ -264,100 +270,73 @@ test('SIGTERM ends 200 streams of each kind, also those that nobody reads, and t
   deafReader.close();
 }, 200_000);
 
-/** The API with a channel of files, ready. */
-async function bootLogs(
-  prefix: string,
-  env: Record<string, string> = {},
-): Promise<Program & { logs: RemoteChannel }> {
-  const program = await boot({ MORTISE_PREFIX: prefix, ...env });
-  const { send } = program;
-  await until('readiness', async () => (await send({ path: '/health/ready' })).status === 200);
-  return { ...program, logs: new RemoteChannel(program, 'logs') };
-}
-
-test('an upload and a download go on at another process when the API is killed', async () => {
+describe('another process, when the API is killed', () => {
   const prefix = freshPrefix();
-  const first = await bootLogs(prefix);
-  await first.logs.join('ann');
   const body = numbered(6 * MIB);
   const headers = { 'idempotency-key': 'day-1', 'content-digest': digestOf(body) };
-  const uploading = first.logs.begin('day-1.log', headers);
-  await uploading.write(body.subarray(0, 4 * MIB));
-  await first.logs.bytes(1, 3 * MIB);
-  const download = await first.logs.open(1, 'ann');
-  await download.reached(2 * MIB);
-  await first.end('SIGKILL');
-  expect((await download.ended()).end).toBe('broken');
-  await expect(uploading.answer).rejects.toMatchObject({ code: 'ECONNRESET' });
+  let logs: RemoteChannel;
+  let lost: RemoteChannel;
+  let download: Downloading;
+  let lostDownload: Downloading;
 
-  const { logs, end } = await bootLogs(prefix);
-  const got = download.content;
-  const range = { range: `bytes=${got.length}-` };
-  // It is still there, although nobody writes it at present.
-  const part = await (await logs.open(1, 'ann', { range: `bytes=${3 * MIB - 1}-` })).ended();
-  expect(part.response.statusCode).toBe(206);
-  const again = await logs.upload(body, 'day-1.log', headers);
-  expect([again.status, again.json]).toMatchObject([201, { number: 1, bytes: 6 * MIB }]);
-  expect(again.json.resumedAt).toBeGreaterThanOrEqual(3 * MIB);
-  const rest = await (await logs.open(1, 'ann', range)).ended();
-  expect(Buffer.concat([got, rest.content]).equals(body)).toBe(true);
-  expect(rest.response.headers['repr-digest']).toBe(digestOf(body));
-  await logs.done(1, 'ann');
-  expect((await keysOf(redis, prefix)).filter((key) => key.includes('%%'))).toEqual([]);
-  await end('SIGKILL');
-}, 120_000);
+  beforeAll(async () => {
+    const env = {
+      MORTISE_PREFIX: prefix,
+      FILE_RESUME_MS: '3000',
+      FILE_BUDGET_BYTES: String(8 * MIB),
+      FILE_WINDOW_BYTES: String(8 * MIB),
+    };
+    const [first, second] = await Promise.all([boot(env), boot(env)]);
+    for (const { send } of [first, second])
+      await until('readiness', async () => (await send({ path: '/health/ready' })).status === 200);
+    [logs, lost] = [new RemoteChannel(first, 'logs'), new RemoteChannel(first, 'lost')];
+    for (const channel of [logs, lost]) await channel.join('ann');
+    const uploading = logs.begin('day-1.log', headers);
+    await uploading.write(body.subarray(0, 4 * MIB));
+    await logs.bytes(1, 3 * MIB);
+    download = await logs.open(1, 'ann');
+    await download.reached(2 * MIB);
+    const losing = lost.begin('day-1.log');
+    await losing.write(numbered(MIB));
+    await lost.bytes(1, MIB / 2);
+    lostDownload = await lost.open(1, 'ann');
+    await lostDownload.reached(MIB / 2);
+    await first.end('SIGKILL');
+    expect((await download.ended()).end).toBe('broken');
+    await expect(uploading.answer).rejects.toMatchObject({ code: 'ECONNRESET' });
+    [logs, lost] = [new RemoteChannel(second, 'logs'), new RemoteChannel(second, 'lost')];
+  }, BOOT_DEADLINE_MS);
 
-test('an upload that is lost with its process is reported to receivers, and its room is free again', async () => {
-  const prefix = freshPrefix();
-  const env = {
-    FILE_RESUME_MS: '200',
-    FILE_BUDGET_BYTES: String(4 * MIB),
-    FILE_WINDOW_BYTES: String(4 * MIB),
-  };
-  const first = await bootLogs(prefix, env);
-  await first.logs.join('ann');
-  const uploading = first.logs.begin('day-1.log');
-  await uploading.write(numbered(MIB));
-  await first.logs.bytes(1, MIB / 2);
-  const download = await first.logs.open(1, 'ann');
-  await download.reached(MIB / 2);
-  await first.end('SIGKILL');
+  test('goes on with an upload that has a key, and with its download', async () => {
+    const got = download.content;
+    const range = { range: `bytes=${got.length}-` };
+    // It is still there, although nobody writes it at present.
+    const part = await (await logs.open(1, 'ann', { range: `bytes=${3 * MIB - 1}-` })).ended();
+    expect(part.response.statusCode).toBe(206);
+    const again = await logs.upload(body, 'day-1.log', headers);
+    expect([again.status, again.json]).toMatchObject([201, { number: 1, bytes: 6 * MIB }]);
+    expect(again.json.resumedAt).toBeGreaterThanOrEqual(3 * MIB);
+    const rest = await (await logs.open(1, 'ann', range)).ended();
+    expect(Buffer.concat([got, rest.content]).equals(body)).toBe(true);
+    expect(rest.response.headers['repr-digest']).toBe(digestOf(body));
+    await logs.done(1, 'ann');
+    expect((await keysOf(redis, prefix)).filter((key) => key.includes('{logs%%'))).toEqual([]);
+  }, 120_000);
 
-  const second = await bootLogs(prefix, env);
-  const range = { range: `bytes=${(await download.ended()).bytes}-` };
-  const lost = await until('it to be given up', async () => {
-    const answer = await second.logs.api.send({ path: second.logs.pathOf(1, 'ann'), headers: range });
-    return answer.status === 409 && answer;
-  });
-  expect(lost.json).toMatchObject({
-    type: 'https://mortise.dev/problems/file-aborted',
-    reason: 'The upload was lost',
-  });
-  await second.logs.done(1, 'ann');
-  expect((await second.logs.upload('next')).status).toBe(201);
-  await second.end('SIGKILL');
-}, 120_000);
-
-test('SIGTERM ends uploads and downloads that are under way, with 503, and the program', async () => {
-  const prefix = freshPrefix();
-  const program = await bootLogs(prefix, { REQUEST_DEADLINE_MS: '2000' });
-  const { logs } = program;
-  await logs.join('ann');
-  const uploading = logs.begin('kept.log', { 'idempotency-key': 'kept' });
-  await uploading.write(numbered(MIB));
-  await logs.bytes(1, MIB / 2);
-  const download = await logs.open(1, 'ann');
-  await download.reached(MIB / 2);
-  const { code } = await program.end('SIGTERM');
-  expect(code).toBe(0);
-  expect((await download.ended()).end).toBe('broken');
-  expect(await uploading.answer).toMatchObject({
-    status: 503,
-    json: { type: 'https://mortise.dev/problems/shutting-down' },
-  });
-  // With a key it is kept for whoever goes on with it.
-  expect((await keysOf(redis, prefix)).some((key) => key.includes(':chunk:'))).toBe(true);
-}, 120_000);
+  test('reports an upload without a key to its receivers, and has room again', async () => {
+    const range = { range: `bytes=${(await lostDownload.ended()).bytes}-` };
+    const aborted = await until('it to be given up', async () => {
+      const answer = await lost.api.send({ path: lost.pathOf(1, 'ann'), headers: range });
+      return answer.status === 409 && answer;
+    });
+    expect(aborted.json).toMatchObject({
+      type: 'https://mortise.dev/problems/file-aborted',
+      reason: 'The upload was lost',
+    });
+    await lost.done(1, 'ann');
+    expect((await lost.upload('next')).status).toBe(201);
+  }, 120_000);
+});
 
 test.each([
   ['two clients of the Fake Garage lose nothing and see nothing twice when the API is killed', 'fake-garage'],

@@ -1,25 +1,9 @@
 /** Schedules and results over HTTP. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Queue } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { describe, expect, test } from '@jest/globals';
 
-import { resultSchema, scheduledSchema, schedulesSchema } from '../src/queues/schedule-schemas.js';
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
+import { resultSchema, scheduledSchema, schedulesSchema } from '../../src/queues/schedule-schemas.js';
+import { ask, queueOf, slugOf } from './api.js';
 
-const redis = connect();
-const prefix = freshPrefix();
-let api: Api;
-
-beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: prefix });
-});
-afterAll(() => api.app.close());
-
-const ask = (method: string, path: string, body?: object): Promise<Answer> =>
-  api.send({ method, path: `/v1/queues${path}`, ...(body && { body }) });
-const slugOf = ({ status, json }: Answer): [number, string] => [status, json.type.split('/').at(-1)];
-const queueOf = (name: string): Queue => new Queue(redis, name, { prefix });
 const HOURLY = { cron: '0 * * * *', name: 'report', payload: { day: 1 } };
 
 describe('a schedule', () => {

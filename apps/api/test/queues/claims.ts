@@ -1,33 +1,17 @@
 /** Programs that talk HTTP as workers. */
 import { connect as connectTo } from 'node:net';
 
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Queue } from '@mortise/queues';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
 
-import { claimsSchema } from '../src/queues/claim-schemas.js';
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { until } from './fixture/redis.js';
+import { claimsSchema } from '../../src/queues/claim-schemas.js';
+import type { Answer, Api } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { api, ask, post, prefix, queueOf, redis, slugOf } from './api.js';
 
-const redis = connect();
-const prefix = freshPrefix();
-let api: Api;
 /** A second process, as it were. */
-let other: Api;
-
-beforeAll(async () => {
-  [api, other] = await Promise.all([
-    startApi({ MORTISE_PREFIX: prefix }),
-    startApi({ MORTISE_PREFIX: prefix }),
-  ]);
-});
-afterAll(() => Promise.all([api.app.close(), other.app.close()]));
-
-const queueOf = (name: string): Queue => new Queue(redis, name, { prefix });
-const post = (path: string, body: object, at = api): Promise<Answer> =>
-  at.send({ method: 'POST', path: `/v1/queues${path}`, body });
-const slugOf = ({ status, json }: Answer): [number, string] => [status, json.type.split('/').at(-1)];
+const other = await startApi({ MORTISE_PREFIX: prefix });
+const postTo = (at: Api, path: string, body: object): Promise<Answer> => ask('POST', path, body, {}, at);
 const idle = (name: string): Promise<number> => redis.zcard(`${prefix}:queues:{${name}}:idle`);
 
 test('a task is claimed, prolonged, reported on and completed, at any process', async () => {
@@ -55,12 +39,12 @@ test('a task is claimed, prolonged, reported on and completed, at any process', 
     ['progress', { lease, progress: { done: 1 } }],
     ['log', { lease, text: 'half\nof it' }],
   ];
-  for (const [verb, body] of sent) expect((await post(`${path}/${verb}`, body, other)).status).toBe(204);
+  for (const [verb, body] of sent) expect((await postTo(other, `${path}/${verb}`, body)).status).toBe(204);
   const seen = await queue.get(id);
   expect(seen).toMatchObject({ state: 'active', progress: { done: 1 } });
   expect(seen!.logs!.map(({ text }) => text)).toEqual(['half', 'of it']);
   expect(seen!.leaseUntil).toBeGreaterThan(task!.leaseUntil + 20_000);
-  expect((await post(`${path}/complete`, { lease, result: { sent: 1 } }, other)).status).toBe(204);
+  expect((await postTo(other, `${path}/complete`, { lease, result: { sent: 1 } })).status).toBe(204);
   expect(await queue.get(id)).toMatchObject({ state: 'succeeded', result: { sent: 1 } });
   for (const [verb, body] of [
     ...sent,
@@ -101,14 +85,17 @@ test('a cancelled task is reported as cancelled', async () => {
 test('a task whose worker died runs again after its lease', async () => {
   await queueOf('left').enqueue('t', 1, { id: 'a' });
   await post('/left/claims', { leaseMs: 1_000 });
-  const { json } = await post('/left/claims', { waitMs: 20_000 }, other);
+  const { json } = await postTo(other, '/left/claims', { waitMs: 20_000 });
   expect(json.items).toMatchObject([{ id: 'a', attempt: 2 }]);
 });
 
 describe('a wait', () => {
   test('ends with nothing, or with what comes', async () => {
     expect((await post('/wait/claims', { waitMs: 30 })).json).toEqual({ items: [] });
-    const waits = [post('/wait/claims', { waitMs: 30_000 }), post('/wait/claims', { waitMs: 30_000 }, other)];
+    const waits = [
+      post('/wait/claims', { waitMs: 30_000 }),
+      postTo(other, '/wait/claims', { waitMs: 30_000 }),
+    ];
     await until('both to wait', async () => (await idle('wait')) === 2);
     await queueOf('wait').enqueueMany(['a', 'b'].map((payload) => ({ name: 't', payload })));
     const found = (await Promise.all(waits)).flatMap(({ json }) => json.items);
@@ -143,9 +130,9 @@ describe('a wait', () => {
 
   test('ends when the server does, and stands nowhere then', async () => {
     const ending = await startApi({ MORTISE_PREFIX: prefix });
-    const waiting = post('/ending/claims', { waitMs: 30_000 }, ending);
+    const waiting = postTo(ending, '/ending/claims', { waitMs: 30_000 });
     await until('it to wait', async () => (await idle('ending')) === 1);
-    const closed = ending.app.close();
+    const closed = ending.close();
     expect(slugOf(await waiting)).toEqual([503, 'shutting-down']);
     await closed;
     expect(await idle('ending')).toBe(0);

@@ -1,15 +1,96 @@
-/** Address books of guilds over HTTP. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { freshPrefix } from '@mortise/test-kit';
+/** Recent contacts and address books of guilds over HTTP. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { connect } from '@mortise/test-kit';
 
-import type { Answer, Api } from './fixture/api.js';
+import type { Answer } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
+import { dump } from './fixture/redis.js';
+import { sentBy } from './fixture/sent-by.js';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: freshPrefix() });
+const api = await startApi();
+
+describe('recent contacts', () => {
+  const askFor = (method: string, user: string, contact: string): Promise<Answer> =>
+    api.send({ method, path: `/v1/contacts/${user}/${encodeURIComponent(contact)}` });
+  async function touch(user: string, ...contacts: string[]): Promise<void> {
+    for (const contact of contacts)
+      expect([contact, (await askFor('PUT', user, contact)).status]).toEqual([contact, 204]);
+  }
+  async function contactsOf(user: string, query: Record<string, string> = {}): Promise<string[]> {
+    const text = new URLSearchParams(query).toString();
+    const { status, json } = await api.send({ path: `/v1/contacts/${user}${text === '' ? '' : `?${text}`}` });
+    expect(status).toBe(200);
+    return json.items.map(({ contact }: { contact: string }) => contact);
+  }
+
+  test('the last touched come first, and what is taken out is gone', async () => {
+    await touch('anna', 'Jean', 'Łukasz', 'José', 'Jill', 'Jean');
+    expect(await contactsOf('anna')).toEqual(['Jean', 'Jill', 'José', 'Łukasz']);
+    expect(await contactsOf('anna', { limit: '2' })).toEqual(['Jean', 'Jill']);
+    expect((await askFor('DELETE', 'anna', 'Jill')).status).toBe(204);
+    expect((await askFor('DELETE', 'anna', 'Jill')).status).toBe(204);
+    expect(await contactsOf('anna')).toEqual(['Jean', 'José', 'Łukasz']);
+    expect(await contactsOf('nobody')).toEqual([]);
+  });
+
+  test('a contact is completed whatever its case, accents and width', async () => {
+    await touch('bill', 'ΟΔΟΣ', 'Straße', '존경', 'José', 'ＪＯＡＮ', '김민준', 'Женя', '😀 smiles');
+    const found: [string, string[]][] = [
+      ['jo', ['ＪＯＡＮ', 'José']],
+      ['JOSE', ['José']],
+      ['strass', ['Straße']],
+      ['조', ['존경']],
+      ['жен', ['Женя']],
+      ['οδος', ['ΟΔΟΣ']],
+      ['😀', ['😀 smiles']],
+      ['x', []],
+    ];
+    for (const [prefix, contacts] of found) {
+      expect([prefix, await contactsOf('bill', { prefix })]).toEqual([prefix, contacts]);
+    }
+  });
+
+  test('a typed prefix may be any text: characters that no name can have are ignored', async () => {
+    await touch('carl', 'Jill', 'Joan');
+    const all = ['Joan', 'Jill'];
+    for (const prefix of ['', '   ', '\u0301\u0301', '\0', '\u3000\t\n', '\u202e']) {
+      expect([prefix, await contactsOf('carl', { prefix })]).toEqual([prefix, all]);
+    }
+    expect(await contactsOf('carl', { prefix: ' \0JO\u0301' })).toEqual(['Joan']);
+    expect(await contactsOf('carl', { prefix: 'x'.repeat(10_000) })).toEqual([]);
+    expect(await contactsOf('carl', { prefix: `jo${'\u0301'.repeat(1_600)}` })).toEqual(['Joan']);
+    // Halves of surrogate pairs are no UTF-8: what stands in their place is found in no name.
+    for (const half of ['%ED%A0%80', '%ED%B0%80', 'J%ED%A0%BD']) {
+      const { status, json } = await api.send({ path: `/v1/contacts/carl?prefix=${half}` });
+      expect([half, status, json.items]).toEqual([half, 200, []]);
+    }
+  });
+
+  test('a contact is any text of up to 1,024 bytes, compared byte by byte', async () => {
+    const odd = ['a/b', '100%', 'a b', '{x}', '"', "<b>'", 'Jack', 'jack', 'é'.repeat(512), '?#&=', '\\'];
+    await touch('dora', ...odd);
+    expect(await contactsOf('dora')).toEqual(odd.toReversed());
+  });
+
+  test('a contact with an id is found by what stands behind it', async () => {
+    await touch('fred', 'lukasz-7|Łukasz Nowak', '|bar', 'bar|', 'a|b|c');
+    expect(await contactsOf('fred', { prefix: 'luk' })).toEqual(['lukasz-7|Łukasz Nowak']);
+    expect(await contactsOf('fred', { prefix: 'lukasz-' })).toEqual([]);
+    expect(await contactsOf('fred', { prefix: 'bar' })).toEqual(['bar|', '|bar']);
+    expect(await contactsOf('fred', { prefix: 'b|' })).toEqual(['a|b|c']);
+    expect((await askFor('DELETE', 'fred', 'lukasz-7|Łukasz Nowak')).status).toBe(204);
+    expect(await contactsOf('fred', { prefix: 'luk' })).toEqual([]);
+  });
+
+  test('100 of them are kept', async () => {
+    for (let from = 0; from < 120; from += 40) {
+      const some = Array.from({ length: 40 }, (_, n) => `c-${from + n}`);
+      await Promise.all(some.map((contact) => askFor('PUT', 'emma', contact)));
+    }
+    expect((await contactsOf('emma')).length).toBe(100);
+    expect((await contactsOf('emma', { limit: '100', prefix: 'C-1' })).length).toBe(20);
+  });
 });
-afterAll(() => api.app.close());
 
 const ask = (method: string, path: string, body?: object): Promise<Answer> =>
   api.send({ method, path: `/v1/address-books/${path}`, ...(body && { body }) });
@@ -323,7 +404,7 @@ test('nobody but members reads or changes anything of a guild', async () => {
 });
 
 test('a book that is full takes changes, and no more names', async () => {
-  const small = await startApi({ MORTISE_PREFIX: freshPrefix(), BOOK_MAX_NAMES: '3' });
+  const small = await startApi({ BOOK_MAX_NAMES: '3' });
   const send = (names: object[]): Promise<Answer> =>
     small.send({ method: 'POST', path: '/v1/address-books/elves/name-batches?by=frank', body: { names } });
   const four = ['frank', 'a', 'b', 'c'].map((name) => ({ name }));
@@ -333,5 +414,85 @@ test('a book that is full takes changes, and no more names', async () => {
   expect(full.json).toMatchObject({ guild: 'elves', size: 3, maxNames: 3 });
   expect(verdict(full)).toEqual([409, 'too-many-names']);
   expect((await send([{ name: 'b', score: 5 }])).json).toEqual({ added: 0, changed: 1 });
-  await small.app.close();
+});
+
+describe('the routes', () => {
+  const redis = connect();
+
+  const sent = async (method: string, path: string, body?: object): Promise<Answer> => {
+    const answer = await api.send({ method, path: `/v1/${path}`, ...(body && { body }) });
+    expect([path, answer.status < 300]).toEqual([path, true]);
+    return answer;
+  };
+
+  const reads = (n: number): Record<string, () => Promise<unknown>> => ({
+    contacts: () => sent('GET', `contacts/ann-${n}?prefix=j`),
+    addressBook: () => sent('GET', `address-books/elves-${n}?by=frank`),
+    readName: () => sent('GET', `address-books/elves-${n}/names/john?by=frank`),
+    completions: () => sent('GET', `address-books/elves-${n}/completions?by=frank&prefix=jo`),
+    'completions, two words': () => sent('GET', `address-books/elves-${n}/completions?by=frank&prefix=jo+sm`),
+    'completions, by the alphabet': () =>
+      sent('GET', `address-books/elves-${n}/completions?by=frank&order=alphabetical`),
+    'completions, with an error': () =>
+      sent('GET', `address-books/elves-${n}/completions?by=frank&prefix=jhon&fuzzy=true`),
+    mentions: () => sent('GET', `address-books/elves-${n}/mentions?by=frank&prefix=jo`),
+  });
+
+  const writes = (n: number): Record<string, () => Promise<unknown>> => ({
+    touch: () => sent('PUT', `contacts/ann-${n}/jill`),
+    remove: () => sent('DELETE', `contacts/ann-${n}/jack`),
+    found: () => sent('PUT', `address-books/elves-${n}/names/frank?by=frank`, {}),
+    putName: () =>
+      sent('PUT', `address-books/elves-${n}/names/john?by=frank`, { display: 'John Smith', score: 1 }),
+    putNames: () =>
+      sent('POST', `address-books/elves-${n}/name-batches?by=frank`, {
+        names: [{ name: 'a' }, { name: 'b' }],
+      }),
+    boost: () => sent('POST', `address-books/elves-${n}/names/john/boost?by=frank`, {}),
+    removeName: () => sent('DELETE', `address-books/elves-${n}/names/a?by=frank`),
+  });
+
+  test('the commands of the routes', async () => {
+    // A first run of each has the scripts known to the server.
+    for (const steps of [writes(1), reads(1)]) await sentBy(redis, api.prefix, steps);
+    expect(await sentBy(redis, api.prefix, writes(2))).toEqual({
+      touch: ['evalsha'],
+      remove: ['evalsha'],
+      // The member and the size of the book; both again under the lock; the name.
+      found: ['evalsha_ro', 'hget', 'evalsha', 'evalsha_ro', 'hget', 'evalsha', 'evalsha'],
+      // The member and the size of the book, at once; then the name.
+      putName: ['evalsha_ro', 'hget', 'evalsha'],
+      putNames: ['evalsha_ro', 'hget', 'evalsha'],
+      boost: ['evalsha_ro', 'evalsha'],
+      removeName: ['evalsha_ro', 'evalsha'],
+    });
+    const before = await dump(redis, api.prefix);
+    expect(await sentBy(redis, api.prefix, reads(2))).toEqual({
+      contacts: ['evalsha_ro'],
+      // The member and the completion, at once.
+      addressBook: ['evalsha_ro', 'hget'],
+      readName: ['evalsha_ro', 'evalsha_ro'],
+      completions: ['evalsha_ro', 'evalsha_ro'],
+      'completions, two words': ['evalsha_ro', 'evalsha_ro'],
+      'completions, by the alphabet': ['evalsha_ro', 'evalsha_ro'],
+      'completions, with an error': ['evalsha_ro', 'evalsha_ro', 'evalsha_ro'],
+      mentions: ['evalsha_ro', 'evalsha_ro', 'evalsha_ro'],
+    });
+    expect(await dump(redis, api.prefix)).toEqual(before);
+  });
+
+  test('a removed contact or name leaves nothing', async () => {
+    await sent('PUT', 'contacts/leaving/jill');
+    await sent('PUT', 'address-books/leaving/names/frank?by=frank', {});
+    const batch = {
+      names: Array.from({ length: 300 }, (_, n) => ({ name: `n-${n}`, display: `Name ${n}` })),
+    };
+    await sent('POST', 'address-books/leaving/name-batches?by=frank', batch);
+    await sent('DELETE', 'contacts/leaving/jill');
+    await Promise.all(
+      batch.names.map(({ name }) => sent('DELETE', `address-books/leaving/names/${name}?by=frank`)),
+    );
+    await sent('DELETE', 'address-books/leaving/names/frank?by=frank');
+    expect(Object.keys(await dump(redis, api.prefix)).filter((key) => key.includes('leaving'))).toEqual([]);
+  });
 });

@@ -1,16 +1,9 @@
 /** Mailboxes over HTTP. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { freshPrefix } from '@mortise/test-kit';
+import { describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
 
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { until } from './fixture/redis.js';
-
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: freshPrefix() });
-});
-afterAll(() => api.app.close());
+import type { Answer } from '../fixture/api.js';
+import { api } from './api.js';
 
 const get = (path: string): Promise<Answer> => api.send({ path: `/v1/mailboxes/${path}` });
 const ask = (method: string, path: string, body?: object): Promise<Answer> =>

@@ -1,16 +1,9 @@
 /** Chats and members over HTTP. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { expect, test } from '@jest/globals';
+import { connect, until } from '@mortise/test-kit';
 
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { until } from './fixture/redis.js';
-
-let api: Api;
-beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: freshPrefix() });
-});
-afterAll(() => api.app.close());
+import type { Answer } from '../fixture/api.js';
+import { api } from './api.js';
 
 const ask = (method: string, path: string, body?: object): Promise<Answer> =>
   api.send({ method, path: `/v1/${path}`, ...(body && { body }) });

@@ -1,15 +1,14 @@
 /** Clients that take their events slowly, and clients that take none: over SSE and WebSocket. */
 import type { Socket } from 'node:net';
 
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { freshPrefix } from '@mortise/test-kit';
+import { describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
 
-import { LiveStreams } from '../src/messaging/live/live-streams.js';
-import type { Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { until } from './fixture/redis.js';
-import { EventReader, SocketClient } from './fixture/streams.js';
-import { startUplink } from './fixture/uplink.js';
+import { LiveStreams } from '../../src/messaging/live/live-streams.js';
+import type { Api } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { EventReader, SocketClient } from '../fixture/streams.js';
+import { startUplink } from '../fixture/uplink.js';
 
 type Kind = 'sse' | 'ws';
 
@@ -23,20 +22,9 @@ interface Client {
   close(): void;
 }
 
-const prefix = freshPrefix();
-const opened: Api[] = [];
-let api: Api;
-
-async function start(env: Record<string, string> = {}): Promise<Api> {
-  const started = await startApi({ MORTISE_PREFIX: prefix, ...env });
-  opened.push(started);
-  return started;
-}
-
-beforeAll(async () => {
-  api = await start();
-});
-afterAll(() => Promise.all(opened.map(({ app }) => app.close())));
+const api = await startApi();
+const start = (env: Record<string, string> = {}): Promise<Api> =>
+  startApi({ MORTISE_PREFIX: api.prefix, ...env });
 
 async function open(kind: Kind, url: string, member: string): Promise<Client> {
   if (kind === 'ws') {

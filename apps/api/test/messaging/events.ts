@@ -1,32 +1,16 @@
 /** Server-sent events of a member: catch-up, push, and resumption behind any event. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { freshPrefix } from '@mortise/test-kit';
+import { expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
 
-import { LiveStreams } from '../src/messaging/live/live-streams.js';
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { until } from './fixture/redis.js';
-import type { Sse } from './fixture/streams.js';
-import { EventReader } from './fixture/streams.js';
+import { LiveStreams } from '../../src/messaging/live/live-streams.js';
+import type { Answer, Api } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import type { Sse } from '../fixture/streams.js';
+import { EventReader } from '../fixture/streams.js';
 
-const prefix = freshPrefix();
-let api: Api;
-const opened: Api[] = [];
-const readers: EventReader[] = [];
-
-async function start(env: Record<string, string> = {}): Promise<Api> {
-  const started = await startApi({ MORTISE_PREFIX: prefix, ...env });
-  opened.push(started);
-  return started;
-}
-
-beforeAll(async () => {
-  api = await start();
-});
-afterAll(async () => {
-  for (const reader of readers) reader.close();
-  await Promise.all(opened.map(({ app }) => app.close()));
-});
+const api = await startApi();
+const start = (env: Record<string, string> = {}): Promise<Api> =>
+  startApi({ MORTISE_PREFIX: api.prefix, ...env });
 
 const ask = (method: string, path: string, body?: object): Promise<Answer> =>
   api.send({ method, path: `/v1/${path}`, ...(body && { body }) });
@@ -35,21 +19,21 @@ const create = (chatId: string, ...members: string[]): Promise<Answer> =>
 const post = (chatId: string, body: unknown, sender = 'frank'): Promise<Answer> =>
   ask('POST', `chats/${chatId}/messages`, { sender, body });
 
-async function follow(
+interface Following {
+  readonly after?: string;
+  readonly query?: string;
+  readonly at?: Api;
+  readonly origin?: string;
+}
+
+function follow(
   member: string,
-  {
-    after,
-    query = '',
-    at = api,
-    ...headers
-  }: { after?: string; query?: string; at?: Api; origin?: string } = {},
+  { after, query = '', at = api, ...headers }: Following = {},
 ): Promise<EventReader> {
-  const reader = await EventReader.open(at.url, `/v1/members/${member}/events${query}`, {
+  return EventReader.open(at.url, `/v1/members/${member}/events${query}`, {
     ...headers,
     ...(after !== undefined && { 'last-event-id': after }),
   });
-  readers.push(reader);
-  return reader;
 }
 
 const problemOf = async (reader: EventReader): Promise<unknown[]> => {
@@ -193,6 +177,7 @@ test('shows that the connection lives', async () => {
   const reader = await follow('bill', { at: lively });
   await until('signs of life', async () => reader.beats >= 3);
   expect(reader.isEnded).toBe(false);
+  reader.close();
 });
 
 test('lets pages of the same host, or of the list, open a stream, and no other', async () => {

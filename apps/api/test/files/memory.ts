@@ -2,31 +2,27 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { expect, test } from '@jest/globals';
+import { connect, until } from '@mortise/test-kit';
 
-import type { Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { Downloading, MIB, numbered, RemoteChannel } from './fixture/files.js';
-import { keysOf, until } from './fixture/redis.js';
+import { startApi } from '../fixture/api.js';
+import { Downloading, MIB, numbered, RemoteChannel } from '../fixture/files.js';
+import { keysOf } from '../fixture/redis.js';
 
 const FILE_BYTES = 50 * MIB;
 const WINDOW_BYTES = 8 * MIB;
 const redis = connect();
-const prefix = freshPrefix();
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
-let api: Api;
-
-beforeAll(async () => {
+const api = await startApi({
+  FILE_WINDOW_BYTES: String(WINDOW_BYTES),
   // On a busy machine the slow reader may stand still for longer than anybody would be waited for.
-  const timeouts = { FILE_TIMEOUT_MS: '300000', STREAM_TIMEOUT_MS: '60000' };
-  api = await startApi({ MORTISE_PREFIX: prefix, FILE_WINDOW_BYTES: String(WINDOW_BYTES), ...timeouts });
+  FILE_TIMEOUT_MS: '300000',
+  STREAM_TIMEOUT_MS: '60000',
 });
-afterAll(() => api.app.close());
 
 async function storedBytes(): Promise<number> {
-  const chunks = (await keysOf(redis, prefix)).filter((key) => key.includes(':chunk:'));
+  const chunks = (await keysOf(redis, api.prefix)).filter((key) => key.includes(':chunk:'));
   const sizes = await Promise.all(chunks.map((key) => redis.memory('USAGE', key)));
   return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
 }

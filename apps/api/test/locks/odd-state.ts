@@ -2,21 +2,11 @@
  * Other programs may write any value to the keys of locks and semaphores: the API shows the readable ones, and reports no
  * defect of its own.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { connect, freshPrefix } from '@mortise/test-kit';
+import { describe, expect, test } from '@jest/globals';
 
-import { locksPage, lockSchema, semaphoreSchema, semaphoresPage } from '../src/locks/schemas.js';
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-
-const redis = connect();
-const prefix = freshPrefix();
-let api: Api;
-
-beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: prefix });
-});
-afterAll(() => api.app.close());
+import { locksPage, lockSchema, semaphoreSchema, semaphoresPage } from '../../src/locks/schemas.js';
+import type { Answer } from '../fixture/api.js';
+import { api, prefix, redis } from './leases.js';
 
 const HOLDER = 'q0-3zLcXb9dTt2Vw.1k.1000';
 const PERMIT_HOLDER = `${HOLDER}.2`;

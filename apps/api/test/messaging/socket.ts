@@ -3,30 +3,19 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { freshPrefix } from '@mortise/test-kit';
+import { describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
 
-import { LiveStreams } from '../src/messaging/live/live-streams.js';
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { until } from './fixture/redis.js';
-import { SocketClient } from './fixture/streams.js';
+import { LiveStreams } from '../../src/messaging/live/live-streams.js';
+import type { Answer, Api } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { SocketClient } from '../fixture/streams.js';
 
-const prefix = freshPrefix();
 const PROBLEMS = 'https://mortise.dev/problems/';
-let api: Api;
-const opened: Api[] = [];
 
-async function start(env: Record<string, string> = {}): Promise<Api> {
-  const started = await startApi({ MORTISE_PREFIX: prefix, ...env });
-  opened.push(started);
-  return started;
-}
-
-beforeAll(async () => {
-  api = await start();
-});
-afterAll(() => Promise.all(opened.map(({ app }) => app.close())));
+const api = await startApi();
+const start = (env: Record<string, string> = {}): Promise<Api> =>
+  startApi({ MORTISE_PREFIX: api.prefix, ...env });
 
 const ask = (method: string, path: string, body?: object): Promise<Answer> =>
   api.send({ method, path: `/v1/${path}`, ...(body && { body }) });

@@ -1,32 +1,17 @@
 /** Which commands the hot routes send: an added round trip shows here. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { connect, freshPrefix, transcript } from '@mortise/test-kit';
+import { expect, test } from '@jest/globals';
+import { connect } from '@mortise/test-kit';
 
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { EventReader, SocketClient } from './fixture/streams.js';
+import type { Answer } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { sentBy } from '../fixture/sent-by.js';
+import { EventReader, SocketClient } from '../fixture/streams.js';
 
 const redis = connect();
-const prefix = freshPrefix();
-let api: Api;
-
-beforeAll(async () => {
-  api = await startApi({ MORTISE_PREFIX: prefix });
-});
-afterAll(() => api.app.close());
+const api = await startApi();
 
 const ask = (method: string, path: string, body?: object): Promise<Answer> =>
   api.send({ method, path: `/v1/${path}`, ...(body && { body }) });
-
-/** Runs the steps, and tells for each what the API sent, without what scripts did inside. */
-async function sentBy(steps: Record<string, () => Promise<unknown>>): Promise<Record<string, string[]>> {
-  const found: Record<string, string[]> = {};
-  for (const [name, act] of Object.entries(steps)) {
-    const lines = await transcript(redis, { prefix }, act);
-    found[name] = lines.flatMap((line) => (line.startsWith(' ') ? [] : line.split(' ', 1)));
-  }
-  return found;
-}
 
 test('the commands of the routes and frames', async () => {
   const readers: EventReader[] = [];
@@ -62,10 +47,10 @@ test('the commands of the routes and frames', async () => {
     'socket: ack': () => socket.ask({ ack: { chatId: `chat-${n}`, upToId: 2 } }),
   });
   // A first run of each has the scripts known to the server, and connections opened.
-  await sentBy(steps(1));
+  await sentBy(redis, api.prefix, steps(1));
   for (const reader of readers.splice(0)) reader.close();
   socket.socket.terminate();
-  const found = await sentBy(steps(2));
+  const found = await sentBy(redis, api.prefix, steps(2));
   expect(found).toEqual({
     send: ['evalsha'],
     receive: ['evalsha'],
