@@ -1,6 +1,5 @@
 /** The share of a file in the budget of its channel, and the memory of Redis, whatever the size of the file. */
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { FileReceiver, FileSender } from '@mortise/messaging/files';
@@ -9,7 +8,7 @@ import type { Redis } from 'ioredis';
 import { Channel, freshDirectory, lines, readNext, sendPart } from './fixture.js';
 
 const redis = connect();
-const directory = freshDirectory();
+const { pathOf } = freshDirectory();
 
 async function reserved(channel: Channel): Promise<number> {
   return Number(await redis.hget(channel.key('file-channel'), 'reserved'));
@@ -37,8 +36,7 @@ test('a file of known size reserves no more than its size', async () => {
   // Chunks of 4,096 bytes less 64, headers included.
   const stored = bytes + 3 * 16;
   const seen: number[] = [];
-  const path = join(directory, 'known.log');
-  writeFileSync(path, Buffer.alloc(bytes, 'x'));
+  const path = pathOf('known.log', 'x'.repeat(bytes));
   const look = {
     name: 'known.log',
     onProgress: () => void reserved(channel).then((each) => seen.push(each)),
@@ -58,8 +56,7 @@ test('a file of known size reserves no more than its size', async () => {
 
 test('a file that has grown since its beginning gets the room that it needs', async () => {
   const channel = new Channel(redis);
-  const path = join(directory, 'grown.log');
-  writeFileSync(path, lines(10));
+  const path = pathOf('grown.log', lines(10));
   await sendPart(channel.sender(), path, { id: 'grown' });
   writeFileSync(path, lines(3_000));
   const sending = channel.sender().send(path, { id: 'grown' });

@@ -17,12 +17,13 @@ import {
   pushed,
   readAll,
   readNext,
+  sendPart,
   snapshot,
   textOf,
 } from './fixture.js';
 
 const redis = connect();
-const directory = freshDirectory();
+const { directory, pathOf } = freshDirectory();
 
 /** Three chunks, and more than three windows. */
 const TEXT = lines(500);
@@ -31,12 +32,6 @@ const LONG_TEXT = lines(3_000);
 const WINDOW_BYTES = 12_000;
 /** Nobody loses a lease that a test doesn't take. */
 const LONG_MS = 60_000;
-
-function pathOf(name: string, text: string): string {
-  const path = join(directory, name);
-  writeFileSync(path, text);
-  return path;
-}
 
 /** The keys of a channel, or of its files as well. */
 function keysOf(channel: Channel, what: 'channel' | 'all'): string {
@@ -252,16 +247,8 @@ test('a sender that waits for room fails after Redis has lost more than its wind
 
 /** The function brings a channel back to when a file had its first chunk only, whose writer was gone. */
 async function opened(channel: Channel, options: { name: string; id: string }): Promise<() => Promise<void>> {
-  const ending = new AbortController();
-  const begun = new Promise<void>((resolve) => {
-    const source = pushed(TEXT.slice(0, 5_000));
-    channel
-      .sender({ lingerMs: 0 })
-      .send(source, { ...options, signal: ending.signal, onProgress: () => ending.abort() })
-      .catch(() => resolve());
-  });
-  await begun;
-  return snapshot(redis, `${channel.prefix}:*`);
+  await sendPart(channel.sender({ lingerMs: 0 }), pushed(TEXT.slice(0, 5_000)), options);
+  return snapshot(redis, keysOf(channel, 'all'));
 }
 
 /** All files until the end of the channel; what is refused comes again. */
@@ -314,7 +301,7 @@ test('the end of a path is lost: a sender that waits for room for the next file 
 test('a file of a directory is lost during the next one: it is sent again, and neither waits for the other', async () => {
   const channel = new Channel(redis);
   await channel.sender().send(Readable.from(['0']), { name: 'zero' });
-  const forget = await snapshot(redis, `${channel.prefix}:*`);
+  const forget = await snapshot(redis, keysOf(channel, 'all'));
   const logs = join(directory, 'logs');
   mkdirSync(logs);
   for (const name of ['one', 'two']) writeFileSync(join(logs, name), LONG_TEXT);
@@ -336,7 +323,7 @@ test('a file of a directory is lost during the next one: it is sent again, and n
 test('a file is lost before the end of the channel: a path is sent again first, the sender of a stream gets an error', async () => {
   const channel = new Channel(redis);
   await channel.sender().send(Readable.from(['0']), { name: 'zero' });
-  const forget = await snapshot(redis, `${channel.prefix}:*`);
+  const forget = await snapshot(redis, keysOf(channel, 'all'));
   const sender = channel.sender();
   await sender.send(pathOf('last', TEXT));
   const stream = { name: 'stream', id: 'stream' };

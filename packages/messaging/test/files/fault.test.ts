@@ -3,8 +3,6 @@
  * sends the file.
  */
 import { createHash } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import type { SentFile } from '@mortise/messaging/files';
@@ -27,7 +25,7 @@ import {
 const redis = connect();
 // Its own connection, so that only its commands wait.
 const other = connect();
-const directory = freshDirectory();
+const { pathOf } = freshDirectory();
 
 /** Dies at each step, before and after its execution, until it lives through; returns the number of steps. */
 async function atEveryStep(
@@ -61,9 +59,8 @@ function dying(death: Death, isDead: AbortController): RedisClient {
 }
 
 test('a sender dies at any step: the next one continues, with nothing lost, doubled or left', async () => {
-  const path = join(directory, 'sender.log');
   const text = lines(400);
-  writeFileSync(path, text);
+  const path = pathOf('sender.log', text);
   const steps = await atEveryStep(async (client, isDead) => {
     const channel = new Channel(redis);
     const reading = readAll(channel.receiver());
@@ -123,8 +120,7 @@ test('D15: a receiver dies at any step: the next one continues after the last ac
 });
 
 test('a sender dies at any step of send or abort: abort by another sender gives receivers an error and leaves nothing', async () => {
-  const path = join(directory, 'aborted.log');
-  writeFileSync(path, lines(300));
+  const path = pathOf('aborted.log', lines(300));
   const steps = await atEveryStep(async (client, isDead) => {
     const channel = new Channel(redis);
     const stop = new AbortController();
@@ -203,8 +199,7 @@ test('connections are cut and scripts flushed while chunks travel: nothing is lo
 describe('leases', () => {
   test('a second sender of a file waits for the first, and neither overwrites the other', async () => {
     const channel = new Channel(redis);
-    const path = join(directory, 'two.log');
-    writeFileSync(path, lines(2_000));
+    const path = pathOf('two.log', lines(2_000));
     const sending = Promise.all(
       Array.from({ length: 3 }, () => channel.sender({ leaseMs: 5_000 }).send(path, { id: 'two' })),
     );

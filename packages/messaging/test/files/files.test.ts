@@ -27,13 +27,7 @@ import { connect, until } from '@mortise/test-kit';
 import { Channel, first, freshDirectory, lines, openLines, pushed, readAll, textOf } from './fixture.js';
 
 const redis = connect();
-const directory = freshDirectory();
-
-function pathOf(name: string, text: string): string {
-  const path = join(directory, name);
-  writeFileSync(path, text);
-  return path;
-}
+const { directory, pathOf } = freshDirectory();
 
 function sha256Of(text: string): string {
   return createHash('sha256').update(text).digest('hex');

@@ -1,6 +1,6 @@
 /** A sender, receivers and their keys, for the tests of files. */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -158,9 +158,17 @@ export async function snapshot(redis: Redis, pattern: string): Promise<() => Pro
   };
 }
 
-/** A new directory, removed after the tests of the file. */
-export function freshDirectory(): string {
-  const path = mkdtempSync(join(tmpdir(), 'mortise-files-'));
-  afterAll(() => rmSync(path, { recursive: true }));
-  return path;
+/** A new directory, removed after the tests of the file, and a function that writes a file in it. */
+export function freshDirectory(): {
+  readonly directory: string;
+  readonly pathOf: (name: string, text: string) => string;
+} {
+  const directory = mkdtempSync(join(tmpdir(), 'mortise-files-'));
+  afterAll(() => rmSync(directory, { recursive: true }));
+  const pathOf = (name: string, text: string): string => {
+    const path = join(directory, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  return { directory, pathOf };
 }

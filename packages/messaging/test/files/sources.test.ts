@@ -20,12 +20,13 @@ import {
   lines,
   openLines,
   readAll,
+  readNext,
   sendPart,
   textOf,
 } from './fixture.js';
 
 const redis = connect();
-const directory = freshDirectory();
+const { directory, pathOf } = freshDirectory();
 
 async function* breaksOff(): AsyncGenerator<Buffer> {
   yield Buffer.from('one\n');
@@ -46,36 +47,29 @@ async function outcomes(channel: Channel): Promise<string[]> {
 describe('sources that change', () => {
   test('a sender follows its opened log through a rename, until the caller ends it', async () => {
     const channel = new Channel(redis);
-    const path = join(directory, 'rotated.log');
-    writeFileSync(path, 'one\n');
+    const path = pathOf('rotated.log', 'one\n');
     const sender = channel.sender({ lingerMs: 5 });
     const follow = new AbortController();
     const sending = sender.send(path, { id: 'day 1', follow: follow.signal });
-    const files = channel.receiver().files();
-    const { value: file } = await files.next();
-    const reading = file!.lines()[Symbol.asyncIterator]();
-    expect(await reading.next()).toMatchObject({ value: 'one' });
+    const { nextLine, end } = await openLines(channel.receiver());
+    expect(await nextLine()).toBe('one');
     // The writer of the log still has it open, and writes its last line after the rename.
     renameSync(path, `${path}.1`);
     writeFileSync(path, 'three\n');
     appendFileSync(`${path}.1`, 'two\n');
-    expect(await reading.next()).toMatchObject({ value: 'two' });
+    expect(await nextLine()).toBe('two');
     follow.abort();
-    expect(await reading.next()).toMatchObject({ done: true });
+    expect(await nextLine()).toBeUndefined();
     expect(await sending).toMatchObject({ bytes: 8, isDuplicate: false });
-    await file!.done();
+    await end();
     expect(await sender.send(path, { id: 'day 2' })).toMatchObject({ number: 2, bytes: 6 });
     expect(await sender.send(`${path}.1`, { id: 'day 1' })).toMatchObject({ number: 1, isDuplicate: true });
-    const { value: next } = await files.next();
-    expect(await textOf(next!)).toBe('three\n');
-    await next!.done();
-    await files.return();
+    expect(await readNext(channel.receiver())).toBe('three\n');
   });
 
   test('a path without an id is a new file each time', async () => {
     const channel = new Channel(redis);
-    const path = join(directory, 'twice.log');
-    writeFileSync(path, 'text');
+    const path = pathOf('twice.log', 'text');
     const sent = [await channel.sender().send(path), await channel.sender().send(path)];
     expect(sent.map(({ number, isDuplicate }) => [number, isDuplicate])).toEqual([
       [1, false],
@@ -103,8 +97,7 @@ describe('sources that change', () => {
 
   test('a log that is truncated while it is followed ends at its last sent byte', async () => {
     const channel = new Channel(redis);
-    const path = join(directory, 'copytruncated.log');
-    writeFileSync(path, 'one\ntwo\n');
+    const path = pathOf('copytruncated.log', 'one\ntwo\n');
     const sender = channel.sender({ lingerMs: 5 });
     const follow = new AbortController();
     const sending = sender.send(path, { follow: follow.signal });
@@ -123,8 +116,7 @@ describe('sources that change', () => {
 
   test('a file that is truncated while it is sent is aborted, and receivers get an error', async () => {
     const channel = new Channel(redis);
-    const path = join(directory, 'truncated.log');
-    writeFileSync(path, 'x'.repeat(2_000_000));
+    const path = pathOf('truncated.log', 'x'.repeat(2_000_000));
     const sending = channel.sender().send(path, {
       onProgress: () => writeFileSync(path, 'x'),
     });
@@ -171,8 +163,7 @@ describe('an aborted file is sent again', () => {
 
   test('as a path, when its receivers were away', async () => {
     const channel = new Channel(redis);
-    const path = join(directory, 'away.log');
-    writeFileSync(path, lines(2_000));
+    const path = pathOf('away.log', lines(2_000));
     const sender = channel.sender({ deadReceivers: 'fail', graceMs: 0 });
     await expect(sender.send(path, { id: 'a' })).rejects.toMatchObject({ code: 'ERR_RECEIVER_DEAD' });
     const files = channel.receiver('r1', redis, 10_000).files();
