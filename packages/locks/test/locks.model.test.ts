@@ -12,6 +12,9 @@ import { mutexSides, readWriteSides, SidesModel } from './fixture/sides-model.js
 const redis = connect();
 const clients = [connect(), connect(), connect()];
 
+/** Without shrinking, which would wait for each grant that does not come. */
+const SETTINGS = { numRuns: MODEL_RUNS, endOnFailure: true };
+
 const client = fc.nat(clients.length - 1);
 const holder = fc.nat(9);
 const waiter = fc.nat(9);
@@ -98,18 +101,21 @@ async function* played<Step>(
 test.each(SIDES)(
   '%s behaves like those who are in and an array of those who wait, whoever asks',
   async (_, make, step, maxLength, kept) => {
-    const property = fc.asyncProperty(fc.array(step, { maxLength }), async (steps) => {
+    const property = fc.asyncProperty(fc.array(step, { maxLength, size: 'max' }), async (steps) => {
       const all = played((prefix) => new SidesModel(make, clients, prefix), steps, kept);
       for await (const { seen, expected } of all) expect(seen).toEqual(expected);
     });
-    await fc.assert(property, { numRuns: MODEL_RUNS });
+    await fc.assert(property, SETTINGS);
   },
 );
 
 test('a Semaphore behaves like holders, a queue and a limit, whoever asks', async () => {
-  const property = fc.asyncProperty(fc.array(semaphoreStep, { maxLength: 25 }), async (steps) => {
-    const all = played((prefix) => new SemaphoreModel(redis, clients, prefix), steps, 'permits-state');
-    for await (const { seen, expected } of all) expect(seen).toEqual(expected);
-  });
-  await fc.assert(property, { numRuns: MODEL_RUNS });
+  const property = fc.asyncProperty(
+    fc.array(semaphoreStep, { maxLength: 25, size: 'max' }),
+    async (steps) => {
+      const all = played((prefix) => new SemaphoreModel(redis, clients, prefix), steps, 'permits-state');
+      for await (const { seen, expected } of all) expect(seen).toEqual(expected);
+    },
+  );
+  await fc.assert(property, SETTINGS);
 });
