@@ -18,24 +18,10 @@
 import { KeySpace } from '@mortise/redis';
 
 /** The keys of a channel, in one slot. */
-export interface FileChannelKeys {
-  readonly head: string;
-  readonly files: string;
-  readonly listed: string;
-  readonly done: string;
-  readonly receivers: string;
-  readonly sent: string;
-  readonly events: string;
-}
+export type FileChannelKeys = ReturnType<FilesKeys['channel']>;
 
 /** The keys of a file, in one slot. */
-export interface FileKeys {
-  readonly file: string;
-  readonly cursors: string;
-  readonly events: string;
-  /** The key of the chunk `index` of the writer with that token. */
-  chunk(token: number, index: number): string;
-}
+export type FileKeys = ReturnType<FilesKeys['file']>;
 
 export class FilesKeys {
   readonly #space: KeySpace;
@@ -44,7 +30,7 @@ export class FilesKeys {
     this.#space = new KeySpace('messaging', prefix);
   }
 
-  channel(channel: string): FileChannelKeys {
+  channel(channel: string) {
     const entity = this.#space.entity(channel, 'channel');
     return {
       head: entity.key('file-channel'),
@@ -61,13 +47,14 @@ export class FilesKeys {
    * Two files never share keys, since the `fileId` is random. A number may be reused: after the channel was forgotten, or a
    * failover has lost a file's entry.
    */
-  file(channel: string, number: number, fileId: string): FileKeys {
+  file(channel: string, number: number, fileId: string) {
     const entity = this.#space.entity(channel, 'channel', number);
     return {
       file: entity.key('file', fileId),
       cursors: entity.key('file-cursors', fileId),
       events: entity.key('file-events', fileId),
-      chunk: (token, index) => entity.key('chunk', `${fileId}.${token}.${index}`),
+      /** The key of the chunk `index` of the writer with that token. */
+      chunk: (token: number, index: number): string => entity.key('chunk', `${fileId}.${token}.${index}`),
     };
   }
 }

@@ -32,18 +32,13 @@ import {
 import type { Path } from './path-source.js';
 import { PathSource } from './path-source.js';
 import { RunningSends } from './running-sends.js';
-import type { SentFile } from './sent-file.js';
+import type { SentFile, WantedFile } from './sent-file.js';
 import { SentFiles } from './sent-files.js';
 import { Completion } from '../completion.js';
 import type { StreamSource } from './stream-source.js';
 import { onFailure, piecesOf } from './stream-source.js';
 
-/** A file of this sender: its id, whether the caller gave it, and its name for receivers. */
-interface NamedFile {
-  readonly id: string;
-  readonly isNamed: boolean;
-  readonly name: string;
-}
+type NamedFile = Pick<WantedFile, 'id' | 'isNamed' | 'name'>;
 
 /** A path that was sent: the identity of the file, and how far it was sent. */
 interface SentPath {
