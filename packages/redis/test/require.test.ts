@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import type { RedisClient } from '../src/index.js';
 import {
   MAX_NAME_BYTES,
   requireArray,
@@ -18,6 +17,55 @@ import {
   requireText,
 } from '../src/index.js';
 
+const limit = (value: unknown): number => requireInteger('limit', value, { min: 1, max: 10 });
+const count = (value: unknown): number => requireInteger('count', value, { min: 0 });
+const jitter = (value: unknown): number => requireNumber('jitter', value, { min: 0, max: 0.5 });
+const score = (value: unknown): number => requireNumber('score', value);
+const waitMs = (value: unknown): number => requireDuration('waitMs', value, { min: 0, max: 10 });
+const name = (value: unknown): string => requireName('name', value);
+const id = (value: unknown): string => requireText('id', value);
+const order = (value: unknown): 'oldest' | 'latest' => requireOneOf('order', value, ['oldest', 'latest']);
+const OPTIONS = new Set(['leaseMs', 'fair']);
+const mutex = (value: object): object => requireOptions('Mutex', value, OPTIONS);
+
+const act = (): void => undefined;
+const { signal } = new AbortController();
+const names: readonly string[] = ['a', 'b'];
+
+test.each<[string, (value: never) => unknown, unknown[]]>([
+  ['a whole number from 1 to 10', limit, [1, 5, 10]],
+  ['a whole number without a maximum', count, [0, Number.MAX_SAFE_INTEGER]],
+  ['a number from 0 to 0.5', jitter, [0, 0.25, 0.5]],
+  ['a finite number', score, [-Number.MAX_VALUE]],
+  ['a duration', waitMs, [0, 0.5, 10]],
+  [
+    'an infinite duration, only where that is the maximum',
+    (value) => requireDuration('waitMs', value, { min: 0, max: Infinity }),
+    [Infinity],
+  ],
+  ['a name', name, ['a', 'x'.repeat(MAX_NAME_BYTES), '\0', '😀'.repeat(256), '\ud800', ' ']],
+  ['a text', id, ['a', '\0', '😀'.repeat(256)]],
+  ['a text with its own limits', (value) => requireText('line', value, { min: 0, max: 4 }), ['', '😀']],
+  ['an array', (value: string[]) => requireArray('names', value), [[], names]],
+  ['an array of two', (value: string[]) => requireArray('names', value, { min: 2, max: 2 }), [names]],
+  ['a word', order, ['oldest', 'latest']],
+  ['a boolean', (value) => requireBoolean('fair', value), [true, false]],
+  ['a function', (value) => requireFunction('load', value), [act]],
+  ['an object', (value) => requireObject('near', value), [new Date(5)]],
+  ['a signal, or none', requireSignal, [signal, undefined]],
+  ['options', mutex, [{ leaseMs: undefined }]],
+  [
+    'options without a prototype',
+    (value) => requireKnown('Mutex', value, OPTIONS),
+    [Object.create(null) as object],
+  ],
+])('%s is returned', (_, check, values) => {
+  for (const value of values) expect(check(value as never)).toBe(value);
+});
+
+type Refusal = [message: string, check: (value: never) => unknown, value: unknown];
+
+/** Values that are no numbers, as messages name them. */
 const NO_NUMBERS: [string, unknown][] = [
   ['undefined', undefined],
   ['null', null],
@@ -28,246 +76,95 @@ const NO_NUMBERS: [string, unknown][] = [
   ['object', new Date(5)],
 ];
 
-describe('requireInteger', () => {
-  test('returns whole numbers within the limits', () => {
-    expect([1, 5, 10].map((value) => requireInteger('limit', value, { min: 1, max: 10 }))).toEqual([
-      1, 5, 10,
-    ]);
-    expect(requireInteger('limit', Number.MAX_SAFE_INTEGER, { min: 0 })).toBe(Number.MAX_SAFE_INTEGER);
+const TYPE_ERRORS: Refusal[] = [
+  ...NO_NUMBERS.flatMap(([got, value]): Refusal[] => [
+    [`limit must be a number, got ${got}`, limit, value],
+    [`jitter must be a number, got ${got}`, jitter, value],
+    [`score must be a number, got ${got}`, score, value],
+    [`waitMs must be a number of milliseconds, got ${got}`, waitMs, value],
+  ]),
+  ['name must be a string, got number', name, 5],
+  ['name must be a string, got object', name, new String('a')],
+  ['id must be a string, got number', id, 5],
+  ...['\ud800', 'a\udc00', '\udc00\ud800'].map((text): Refusal => [
+    'id must be well-formed Unicode, got a lone surrogate',
+    id,
+    text,
+  ]),
+  ['names must be an array, got string', (value) => requireArray('names', value), 'ab'],
+  ['names must be an array, got number', (value) => requireArray('names', value), 5],
+  ['names must be an array, got object', (value) => requireArray('names', value), { length: 1 }],
+  ['fair must be true or false, got number', (value) => requireBoolean('fair', value), 1],
+  ['fair must be true or false, got undefined', (value) => requireBoolean('fair', value), undefined],
+  ['load must be a function, got object', (value) => requireFunction('load', value), {}],
+  ['near must be an object, got null', (value) => requireObject('near', value), null],
+  ['near must be an object, got an array', (value) => requireObject('near', value), []],
+  ['near must be an object, got function', (value) => requireObject('near', value), act],
+  ['signal must be an AbortSignal, got null', requireSignal, null],
+  ['signal must be an AbortSignal, got object', requireSignal, new EventTarget()],
+  ['redis must be a Redis or Cluster instance of ioredis 5.4 or later', requireClient, null],
+  ['options must be an object, got number', mutex, 5],
+  ['Mutex has no option "leasems"; there are leaseMs, fair', mutex, { leasems: 5 }],
+  ['Mutex has no option "lease"; there are leaseMs, fair', mutex, { lease: undefined }],
+  // An inherited one.
+  ['Mutex has no option "toString"; there are leaseMs, fair', mutex, Object.create({ toString: 5 })],
+  [
+    'size has no option "exact"; there are none',
+    (value) => requireKnown('size', value, new Set()),
+    { exact: true },
+  ],
+];
+
+const RANGE_ERRORS: Refusal[] = [
+  ...[0, 11, -1, 1.5, Number.NaN, Infinity, -Infinity, 2 ** 53].map((value): Refusal => [
+    `limit must be a whole number from 1 to 10, got ${value}`,
+    limit,
+    value,
+  ]),
+  ['count must be a whole number from 0 to 9007199254740991, got 9007199254740992', count, 2 ** 53],
+  ...[-0.1, 0.6, Number.NaN, Infinity].map((value): Refusal => [
+    `jitter must be from 0 to 0.5, got ${value}`,
+    jitter,
+    value,
+  ]),
+  ...[Number.NaN, Infinity, -Infinity].map((value): Refusal => [
+    `score must be a finite number, got ${value}`,
+    score,
+    value,
+  ]),
+  ['jitter must be from -Infinity to 1, got 5', (value) => requireNumber('jitter', value, { max: 1 }), 5],
+  ...[-1, 10.5, Number.NaN, Infinity, -Infinity].map((value): Refusal => [
+    `waitMs must be from 0 to 10 ms, got ${value}`,
+    waitMs,
+    value,
+  ]),
+  ['name must have 1 to 1024 bytes, got 0', name, ''],
+  ['name must have 1 to 1024 bytes, got 1025', name, `${'😀'.repeat(256)}a`],
+  // Three for a lone surrogate.
+  ['name must have 1 to 1024 bytes, got 1026', name, '\ud800'.repeat(342)],
+  ['id must have 1 to 1024 bytes, got 0', id, ''],
+  ['line must have 1 to 4 bytes, got 5', (value) => requireText('line', value, { max: 4 }), '😀a'],
+  ['names must have at least 1 items, got 0', (value: []) => requireArray('names', value, { min: 1 }), []],
+  [
+    'names must have 3 to 5 items, got 2',
+    (value: []) => requireArray('names', value, { min: 3, max: 5 }),
+    names,
+  ],
+  ['names must have 0 to 1 items, got 2', (value: []) => requireArray('names', value, { max: 1 }), names],
+  ['order must be one of oldest, latest, got "newest"', order, 'newest'],
+  ['order must be one of oldest, latest, got "toString"', order, 'toString'],
+  ['order must be one of oldest, latest, got undefined', order, undefined],
+  ['order must be one of oldest, latest, got number', order, 0],
+  ['order must be one of oldest, latest, got an array', order, ['oldest']],
+];
+
+describe.each([
+  { Misuse: TypeError, refusals: TYPE_ERRORS },
+  { Misuse: RangeError, refusals: RANGE_ERRORS },
+])('a $Misuse.name with a code', ({ Misuse, refusals }) => {
+  test.each(refusals)('%s', (message, check, value) => {
+    const refusal = (): unknown => check(value as never);
+    expect(refusal).toThrow(Misuse);
+    expect(refusal).toThrow(expect.objectContaining({ name: Misuse.name, code: 'ERR_INVALID_ARG', message }));
   });
-
-  test.each(NO_NUMBERS)('refuses %s', (name, value) => {
-    expect(() => requireInteger('limit', value, { min: 1, max: 10 })).toThrow(
-      new TypeError(`limit must be a number, got ${name}`),
-    );
-  });
-
-  test.each([[0], [11], [-1], [1.5], [Number.NaN], [Infinity], [-Infinity], [2 ** 53]])(
-    'refuses %d',
-    (value) => {
-      expect(() => requireInteger('limit', value, { min: 1, max: 10 })).toThrow(
-        new RangeError(`limit must be a whole number from 1 to 10, got ${value}`),
-      );
-    },
-  );
-
-  test('without a maximum the largest safe integer is the limit', () => {
-    expect(() => requireInteger('limit', 2 ** 53, { min: 0 })).toThrow(
-      new RangeError('limit must be a whole number from 0 to 9007199254740991, got 9007199254740992'),
-    );
-  });
-});
-
-describe('requireNumber', () => {
-  test('returns numbers within the limits, without limits every finite one', () => {
-    expect([0, 0.25, 0.5].map((value) => requireNumber('jitter', value, { min: 0, max: 0.5 }))).toEqual([
-      0, 0.25, 0.5,
-    ]);
-    expect(requireNumber('score', -Number.MAX_VALUE)).toBe(-Number.MAX_VALUE);
-  });
-
-  test.each(NO_NUMBERS)('refuses %s', (name, value) => {
-    expect(() => requireNumber('jitter', value)).toThrow(
-      new TypeError(`jitter must be a number, got ${name}`),
-    );
-  });
-
-  test.each([[-0.1], [0.6], [Number.NaN], [Infinity]])('refuses %d', (value) => {
-    expect(() => requireNumber('jitter', value, { min: 0, max: 0.5 })).toThrow(
-      new RangeError(`jitter must be from 0 to 0.5, got ${value}`),
-    );
-  });
-
-  test.each([[Number.NaN], [Infinity], [-Infinity]])('refuses %d without limits, too', (value) => {
-    expect(() => requireNumber('score', value)).toThrow(
-      new RangeError(`score must be a finite number, got ${value}`),
-    );
-  });
-});
-
-describe('requireDuration', () => {
-  test('returns numbers within the limits, Infinity only where it is the maximum', () => {
-    expect([0, 0.5, 10].map((value) => requireDuration('waitMs', value, { min: 0, max: 10 }))).toEqual([
-      0, 0.5, 10,
-    ]);
-    expect(requireDuration('waitMs', Infinity, { min: 0, max: Infinity })).toBe(Infinity);
-  });
-
-  test.each(NO_NUMBERS)('refuses %s', (name, value) => {
-    expect(() => requireDuration('waitMs', value, { min: 0, max: 10 })).toThrow(
-      new TypeError(`waitMs must be a number of milliseconds, got ${name}`),
-    );
-  });
-
-  test.each([[-1], [10.5], [Number.NaN], [Infinity], [-Infinity]])('refuses %d', (value) => {
-    expect(() => requireDuration('waitMs', value, { min: 0, max: 10 })).toThrow(
-      new RangeError(`waitMs must be from 0 to 10 ms, got ${value}`),
-    );
-  });
-});
-
-describe('requireName', () => {
-  test.each([['a'], ['x'.repeat(MAX_NAME_BYTES)], ['\0'], ['😀'.repeat(256)], ['\ud800'], [' ']])(
-    'returns %j as it is',
-    (name) => {
-      expect(requireName('name', name)).toBe(name);
-    },
-  );
-
-  test('counts the bytes of UTF-8, three for a lone surrogate', () => {
-    expect(() => requireName('name', `${'😀'.repeat(256)}a`)).toThrow(
-      new RangeError('name must have 1 to 1024 bytes, got 1025'),
-    );
-    expect(() => requireName('name', '\ud800'.repeat(342))).toThrow(
-      new RangeError('name must have 1 to 1024 bytes, got 1026'),
-    );
-  });
-
-  test('refuses values other than strings', () => {
-    expect(() => requireName('queue', new String('a'))).toThrow(
-      new TypeError('queue must be a string, got object'),
-    );
-  });
-});
-
-describe('requireText', () => {
-  test.each([['a'], ['\0'], ['😀'.repeat(256)]])('returns %j', (text) => {
-    expect(requireText('id', text)).toBe(text);
-  });
-
-  test.each([['\ud800'], ['a\udc00'], ['\udc00\ud800']])('refuses %j', (text) => {
-    expect(() => requireText('id', text)).toThrow(
-      new TypeError('id must be well-formed Unicode, got a lone surrogate'),
-    );
-  });
-
-  test('has its own limits, in bytes of UTF-8', () => {
-    expect(requireText('line', '', { min: 0, max: 4 })).toBe('');
-    expect(requireText('line', '😀', { max: 4 })).toBe('😀');
-    expect(() => requireText('line', '😀a', { max: 4 })).toThrow(
-      new RangeError('line must have 1 to 4 bytes, got 5'),
-    );
-    expect(() => requireText('id', '')).toThrow(new RangeError('id must have 1 to 1024 bytes, got 0'));
-    expect(() => requireText('id', 5)).toThrow(new TypeError('id must be a string, got number'));
-  });
-});
-
-describe('requireArray', () => {
-  test('returns an array within the limits', () => {
-    const names: readonly string[] = requireArray('names', ['a', 'b'], { min: 2, max: 2 });
-    expect(names).toEqual(['a', 'b']);
-    expect(requireArray('names', [])).toEqual([]);
-  });
-
-  test.each([
-    [() => requireArray('names', 'ab' as never), TypeError, 'names must be an array, got string'],
-    [() => requireArray('names', { length: 1 } as never), TypeError, 'names must be an array, got object'],
-    [() => requireArray('names', [], { min: 1 }), RangeError, 'names must have at least 1 items, got 0'],
-    [
-      () => requireArray('names', [1, 2], { min: 3, max: 5 }),
-      RangeError,
-      'names must have 3 to 5 items, got 2',
-    ],
-    [() => requireArray('names', [1, 2], { max: 1 }), RangeError, 'names must have 0 to 1 items, got 2'],
-  ])('refuses other values (%#)', (check, Misuse, message) => {
-    expect(check).toThrow(new Misuse(message));
-  });
-});
-
-describe('requireOneOf', () => {
-  test('returns the word, typed', () => {
-    const order: 'oldest' | 'latest' = requireOneOf('order', 'latest', ['oldest', 'latest']);
-    expect(order).toBe('latest');
-  });
-
-  test.each([
-    ['newest', '"newest"'],
-    ['toString', '"toString"'],
-    [undefined, 'undefined'],
-    [0, 'number'],
-    [['oldest'], 'an array'],
-  ])('refuses %j', (value, got) => {
-    expect(() => requireOneOf('order', value, ['oldest', 'latest'])).toThrow(
-      new RangeError(`order must be one of oldest, latest, got ${got}`),
-    );
-  });
-});
-
-describe('checks of types', () => {
-  const { signal } = new AbortController();
-  const act = (): void => undefined;
-  const date = new Date(5);
-
-  test.each([
-    ['requireBoolean', requireBoolean('fair', false), false],
-    ['requireFunction', requireFunction('load', act), act],
-    ['requireObject', requireObject('near', date), date],
-    ['requireSignal', requireSignal(signal), signal],
-    ['requireSignal without one', requireSignal(undefined), undefined],
-  ])('%s returns the value', (_, result, value) => {
-    expect(result).toBe(value);
-  });
-
-  test.each([
-    [() => requireBoolean('fair', 1), 'fair must be true or false, got number'],
-    [() => requireBoolean('fair', undefined), 'fair must be true or false, got undefined'],
-    [() => requireFunction('load', {}), 'load must be a function, got object'],
-    [() => requireObject('near', null as never), 'near must be an object, got null'],
-    [() => requireObject('near', [] as never), 'near must be an object, got an array'],
-    [() => requireObject('near', act), 'near must be an object, got function'],
-    [() => requireSignal(null as never), 'signal must be an AbortSignal, got null'],
-    [() => requireSignal(new EventTarget() as never), 'signal must be an AbortSignal, got object'],
-  ])('refuse other values (%#)', (check, message) => {
-    expect(check).toThrow(new TypeError(message));
-  });
-});
-
-describe('requireOptions', () => {
-  const known = new Set(['leaseMs', 'fair']);
-
-  test('returns known options, whatever their values', () => {
-    const options = { leaseMs: undefined };
-    expect(requireOptions('Mutex', options, known)).toBe(options);
-    expect(requireKnown('Mutex', Object.create(null), known)).toEqual({});
-  });
-
-  test.each([
-    [() => requireOptions('Mutex', 5 as never, known), 'options must be an object, got number'],
-    [
-      () => requireOptions('Mutex', { leasems: 5 }, known),
-      'Mutex has no option "leasems"; there are leaseMs, fair',
-    ],
-    [
-      () => requireOptions('Mutex', { lease: undefined }, known),
-      'Mutex has no option "lease"; there are leaseMs, fair',
-    ],
-    [
-      () => requireOptions('Mutex', Object.create({ toString: 5 }), known),
-      'Mutex has no option "toString"; there are leaseMs, fair',
-    ],
-    [() => requireKnown('size', { exact: true }, new Set()), 'size has no option "exact"; there are none'],
-  ])('refuses unknown ones with the list of known ones (%#)', (check, message) => {
-    expect(check).toThrow(new TypeError(message));
-  });
-});
-
-test.each([
-  ['TypeError', TypeError, () => requireBoolean('fair', 0)],
-  ['TypeError', TypeError, () => requireOptions('Mutex', { a: 1 }, new Set())],
-  ['TypeError', TypeError, () => requireInteger('limit', '5', { min: 1 })],
-  ['RangeError', RangeError, () => requireInteger('limit', 0, { min: 1 })],
-  ['TypeError', TypeError, () => requireDuration('waitMs', '5', { min: 1, max: 2 })],
-  ['RangeError', RangeError, () => requireDuration('waitMs', 5, { min: 1, max: 2 })],
-  ['TypeError', TypeError, () => requireName('name', 5)],
-  ['RangeError', RangeError, () => requireName('name', '')],
-  ['TypeError', TypeError, () => requireNumber('jitter', '5')],
-  ['RangeError', RangeError, () => requireNumber('jitter', 5, { max: 1 })],
-  ['TypeError', TypeError, () => requireText('id', '\ud800')],
-  ['TypeError', TypeError, () => requireArray('names', 5 as never)],
-  ['RangeError', RangeError, () => requireArray('names', [], { min: 1 })],
-  ['RangeError', RangeError, () => requireOneOf('order', 'newest', ['oldest'])],
-  ['TypeError', TypeError, () => requireClient(null as unknown as RedisClient)],
-])('a refusal is a %s with a code', (name, type, call) => {
-  expect(call).toThrow(type);
-  expect(call).toThrow(expect.objectContaining({ name, code: 'ERR_INVALID_ARG' }));
 });
