@@ -1,13 +1,13 @@
 import process from 'node:process';
 
-import { createApp } from './app.js';
 import { ConfigError, readConfig } from './config.js';
-import { shutDown } from './http/shutdown.js';
 import { createLog } from './log.js';
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config);
+  // The settings come first: the modules of the app take a second to load.
+  const [{ createApp }, { shutDown }] = await Promise.all([import('./app.js'), import('./http/shutdown.js')]);
   const app = await createApp(config, log);
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     log.info({ signal }, 'shutting down');
