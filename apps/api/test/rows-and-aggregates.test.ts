@@ -1,4 +1,4 @@
-/** What the API reads for others: rows of a database, which a refresher beside it loads, and counts of log lines by day. */
+/** Data that others write and the API reads: rows of a database, loaded by a refresher, and counts of log lines by day. */
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache/rows';
 import { connect, until } from '@mortise/test-kit';

@@ -37,7 +37,7 @@ export async function left({ channel }: RemoteChannel): Promise<string[]> {
   return [...new Set(own.map((key) => key.slice(key.indexOf('}:') + 2).split(':')[0]!))].toSorted();
 }
 
-/** What stays of a channel without files, and of one whose files were read. */
+/** The remaining keys of a channel without files, and of one whose files were read. */
 export const EMPTY = ['file-channel', 'file-receivers'];
 export const CHANNEL = [...EMPTY, 'files'];
 

@@ -19,7 +19,7 @@ const create = (chatId: string, ...members: string[]): Promise<Answer> =>
 const post = (chatId: string, body: unknown, sender = 'frank'): Promise<Answer> =>
   ask('POST', `chats/${chatId}/messages`, { sender, body });
 
-interface Following {
+interface FollowOptions {
   readonly after?: string;
   readonly query?: string;
   readonly at?: Api;
@@ -28,7 +28,7 @@ interface Following {
 
 function follow(
   member: string,
-  { after, query = '', at = api, ...headers }: Following = {},
+  { after, query = '', at = api, ...headers }: FollowOptions = {},
 ): Promise<EventReader> {
   return EventReader.open(at.url, `/v1/members/${member}/events${query}`, {
     ...headers,
