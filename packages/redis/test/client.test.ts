@@ -28,50 +28,35 @@ describe('requireClient', () => {
     expect(await client.callBuffer('echo', [Buffer.from([0, 255])])).toEqual(Buffer.from([0, 255]));
   });
 
-  test.each([
-    ['null', null],
-    ['undefined', undefined],
-    ['a string', 'redis://127.0.0.1'],
-    ['options', { host: '127.0.0.1', port: 6379 }],
+  const NO_CLIENT = 'redis must be a Redis or Cluster instance of ioredis 5.4 or later';
+  const KEY_PREFIX =
+    'the ioredis option keyPrefix ("app:") is not supported: use the option prefix of this package';
+  const RESP3 = "the ioredis option replyMapping: 'resp3' is not supported: use 'legacy'";
+  const NUMBERS = 'the ioredis option stringNumbers is not supported: scripts reply with numbers';
+  const keyPrefix = 'app:';
+  const replyMapping = 'resp3';
+  const stringNumbers = true;
+
+  test.each<[string, unknown, string]>([
+    ['null', null, NO_CLIENT],
+    ['undefined', undefined, NO_CLIENT],
+    ['a string', 'redis://127.0.0.1', NO_CLIENT],
+    ['options', { host: '127.0.0.1', port: 6379 }, NO_CLIENT],
+    ['a client without call, as of node-redis', { duplicate: () => {}, sendCommand: () => {} }, NO_CLIENT],
+    ['keyPrefix of Redis', new Redis({ ...LAZY, keyPrefix }), KEY_PREFIX],
+    ['keyPrefix of Redis 5', new Redis5({ ...LAZY, keyPrefix }), KEY_PREFIX],
+    ['keyPrefix of Cluster', new Cluster(NODES, { ...LAZY, keyPrefix }), KEY_PREFIX],
+    ['keyPrefix in redisOptions', new Cluster(NODES, { ...LAZY, redisOptions: { keyPrefix } }), KEY_PREFIX],
+    ['keyPrefix of Cluster 5', new Cluster5(NODES, { ...LAZY, redisOptions: { keyPrefix } }), KEY_PREFIX],
+    ['replyMapping of Redis', new Redis({ ...LAZY, replyMapping }), RESP3],
+    ['replyMapping of Cluster', new Cluster(NODES, { ...LAZY, redisOptions: { replyMapping } }), RESP3],
+    ['stringNumbers of Redis', new Redis({ ...LAZY, stringNumbers }), NUMBERS],
     [
-      'a client without call, such as one of node-redis',
-      { duplicate: () => undefined, sendCommand: () => undefined },
+      'stringNumbers of Cluster 5',
+      new Cluster5(NODES, { ...LAZY, redisOptions: { stringNumbers } }),
+      NUMBERS,
     ],
-  ])('refuses %s', (_, client) => {
-    expect(() => requireClient(client as unknown as RedisClient)).toThrow(
-      new TypeError('redis must be a Redis or Cluster instance of ioredis 5.4 or later'),
-    );
-  });
-
-  test.each([
-    ['Redis', new Redis({ ...LAZY, keyPrefix: 'app:' })],
-    ['Redis of ioredis 5', new Redis5({ ...LAZY, keyPrefix: 'app:' })],
-    ['Cluster', new Cluster(NODES, { ...LAZY, keyPrefix: 'app:' })],
-    ['Cluster, in redisOptions', new Cluster(NODES, { ...LAZY, redisOptions: { keyPrefix: 'app:' } })],
-    ['Cluster of ioredis 5', new Cluster5(NODES, { ...LAZY, redisOptions: { keyPrefix: 'app:' } })],
-  ])('refuses keyPrefix of %s, naming its value and the option to use', (_, client) => {
-    expect(() => requireClient(client)).toThrow(
-      new TypeError(
-        'the ioredis option keyPrefix ("app:") is not supported: use the option prefix of this package',
-      ),
-    );
-  });
-
-  test.each([
-    ['Redis', new Redis({ ...LAZY, replyMapping: 'resp3' })],
-    ['Cluster', new Cluster(NODES, { ...LAZY, redisOptions: { replyMapping: 'resp3' } })],
-  ])("refuses replyMapping: 'resp3' of %s", (_, client) => {
-    expect(() => requireClient(client as unknown as RedisClient)).toThrow(
-      new TypeError("the ioredis option replyMapping: 'resp3' is not supported: use 'legacy'"),
-    );
-  });
-
-  test.each([
-    ['Redis', new Redis({ ...LAZY, stringNumbers: true })],
-    ['Cluster of ioredis 5', new Cluster5(NODES, { ...LAZY, redisOptions: { stringNumbers: true } })],
-  ])('refuses stringNumbers of %s', (_, client) => {
-    expect(() => requireClient(client)).toThrow(
-      new TypeError('the ioredis option stringNumbers is not supported: scripts reply with numbers'),
-    );
+  ])('refuses %s', (_, client, message) => {
+    expect(() => requireClient(client as RedisClient)).toThrow(new TypeError(message));
   });
 });

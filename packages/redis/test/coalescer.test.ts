@@ -19,6 +19,14 @@ function shouting(options: CoalescerOptions<string> = { maxBatch: 100 }): {
   return { coalescer, sent };
 }
 
+/** What becomes of each of several requests of one tick. */
+function outcomesOf<Reply>(
+  coalescer: Coalescer<string, string, Reply>,
+  ...requests: string[]
+): Promise<PromiseSettledResult<Reply>[]> {
+  return Promise.allSettled(requests.map((request) => coalescer.submit('x', request)));
+}
+
 /** Goes on after so many promise callbacks. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await Promise.resolve();
@@ -265,10 +273,7 @@ describe('errors', () => {
     const coalescer = new Coalescer<string, string, string>(async () => ['A', refusal, 'C'], {
       maxBatch: 10,
     });
-    const settled = await Promise.allSettled(
-      ['a', 'b', 'c'].map((request) => coalescer.submit('x', request)),
-    );
-    expect(settled).toEqual([
+    expect(await outcomesOf(coalescer, 'a', 'b', 'c')).toEqual([
       { status: 'fulfilled', value: 'A' },
       { status: 'rejected', reason: refusal },
       { status: 'fulfilled', value: 'C' },
@@ -287,11 +292,9 @@ describe('errors', () => {
     const send = jest.fn(async (_group: string, requests: readonly string[]) => requests);
     send.mockImplementationOnce(fail);
     const coalescer = new Coalescer<string, string, string>(send, { maxBatch: 2 });
-    const settled = await Promise.allSettled(
-      ['a', 'b', 'c'].map((request) => coalescer.submit('x', request)),
-    );
-    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
-    expect(settled[0]).toMatchObject({ reason: { message: 'connection lost' } });
+    const all = await outcomesOf(coalescer, 'a', 'b', 'c');
+    expect(all.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
+    expect(all[0]).toMatchObject({ reason: { message: 'connection lost' } });
     expect(await coalescer.submit('x', 'd')).toBe('d');
   });
 
@@ -299,9 +302,8 @@ describe('errors', () => {
     'the wrong number of replies rejects every caller: %j',
     async (replies) => {
       const coalescer = new Coalescer<string, string, string>(async () => replies, { maxBatch: 10 });
-      const settled = await Promise.allSettled(['a', 'b'].map((request) => coalescer.submit('x', request)));
       const reason = new BatchReplyError(2, replies.length);
-      expect(settled).toEqual([
+      expect(await outcomesOf(coalescer, 'a', 'b')).toEqual([
         { status: 'rejected', reason },
         { status: 'rejected', reason },
       ]);
@@ -317,11 +319,9 @@ describe('errors', () => {
         return request.length;
       },
     });
-    const settled = await Promise.allSettled(
-      ['a', 'b', 'c'].map((request) => coalescer.submit('x', request)),
-    );
-    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-    expect(settled[1]).toMatchObject({ reason: { message: 'no bytes' } });
+    const all = await outcomesOf(coalescer, 'a', 'b', 'c');
+    expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(all[1]).toMatchObject({ reason: { message: 'no bytes' } });
   });
 
   test.each([[0], [-1], [1.5], [Number.NaN], [Infinity], [undefined]])('refuses maxBatch %d', (maxBatch) => {

@@ -24,8 +24,12 @@ beforeEach(async () => {
 });
 
 describe.each(MAJORS)('run, ioredis %s', (major) => {
+  let redis: ReturnType<typeof connect>;
+  beforeEach(() => {
+    redis = connect(major, server.url);
+  });
+
   test('gives keys and arguments by name, in the order of the definition', async () => {
-    const redis = connect(major, server.url);
     const args = { moreArgs: ['five', 6], fourth: 4.5, third: 'three' };
     const keys = { second: `${target}2`, moreKeys: [`${target}3`, `${target}4`], first: target };
     expect(await echo.run(redis, keys, args)).toEqual([
@@ -34,7 +38,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('sends EVALSHA; EVAL once, when the server does not know the script', async () => {
-    const redis = connect(major, server.url);
     const run = () => swap.run(redis, { target }, { value: 'v', fields: ['f'] });
     expect(await run()).toEqual([null]);
     expect(await calls()).toEqual({ evalsha: 1, eval: 1 });
@@ -47,7 +50,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('sends the text at once when it is asked to, and the server knows it after that', async () => {
-    const redis = connect(major, server.url);
     expect(await swap.runWhole(redis, { target }, { value: 'v', fields: ['f'] })).toEqual([null]);
     expect(await calls()).toEqual({ eval: 1 });
     expect(await swap.run(redis, { target }, { value: 'w', fields: ['f'] })).toEqual(['v']);
@@ -55,7 +57,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('calls in flight during a SCRIPT FLUSH all succeed, once each', async () => {
-    const redis = connect(major, server.url);
     const fields = Array.from({ length: 50 }, (_, index) => String(index));
     const first = fields.map((field) => swap.run(redis, { target }, { value: 'a', fields: [field] }));
     const flushed = redis.script('FLUSH');
@@ -69,7 +70,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
     ['it succeeds', '0'],
     ['it fails', 'WRONGTYPE'],
   ])('calls keep their order when the server learns the script from the first, and %s', async (_, fails) => {
-    const redis = connect(major, server.url);
     const sent = jest.spyOn(redis, 'call');
     const run = (value: string) => swap.run(redis, { target }, { value, fields: ['f'] });
     const all = [
@@ -96,7 +96,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('a script without writes goes through EVALSHA_RO and EVAL_RO', async () => {
-    const redis = connect(major, server.url);
     const run = () => count.run(redis, { tags: [target] }, { values: ['v'] });
     expect(await run()).toEqual([1, 1, target, 'v']);
     expect(await run()).toEqual([1, 1, target, 'v']);
@@ -104,7 +103,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('the server refuses a write in a script without writes', async () => {
-    const redis = connect(major, server.url);
     await expect(liar.run(redis, { target }, {})).rejects.toThrow(
       /Write commands are not allowed from read-only scripts/,
     );
@@ -112,7 +110,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('errors of Redis pass through, and are not tried again', async () => {
-    const redis = connect(major, server.url);
     await redis.set(target, 'a string');
     for (const evals of [1, 1]) {
       await expect(failing.run(redis, { target }, {})).rejects.toMatchObject({
@@ -125,7 +122,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('errors of ioredis pass through', async () => {
-    const redis = connect(major, server.url);
     await redis.ping();
     redis.disconnect();
     await expect(swap.run(redis, { target }, { value: 'v', fields: [] })).rejects.toThrow(
@@ -134,14 +130,12 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('the server refuses keys of two slots', async () => {
-    const redis = connect(major, server.url);
     const other = new KeySpace('test', randomUUID()).entity('y').key('target');
     const keys = { first: target, second: other, moreKeys: [] };
     await expect(echo.run(redis, keys, { third: 1, fourth: 2, moreArgs: [] })).rejects.toThrow(/^CROSSSLOT /);
   });
 
   test('the server refuses a key of another slot that is not declared', async () => {
-    const redis = connect(major, server.url);
     const other = new KeySpace('test', randomUUID()).entity('y').key('target');
     await expect(trespasser.run(redis, { target }, { undeclared: other })).rejects.toThrow(
       /undeclared key|do not hash to the same slot/,
@@ -150,7 +144,6 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('takes 20,000 arguments, and 200,000', async () => {
-    const redis = connect(major, server.url);
     for (const length of [20_000, 200_000]) {
       const values = Array.from({ length }, (_, index) => index);
       expect(await count.run(redis, { tags: [target] }, { values })).toEqual([
@@ -163,16 +156,15 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
   });
 
   test('takes 20,000 keys', async () => {
-    const redis = connect(major, server.url);
     const tags = Array.from({ length: 20_000 }, (_, index) => `${target}:${index}`);
     expect(await count.run(redis, { tags }, { values: [] })).toEqual([20_000, 0, tags.at(-1)]);
   });
 
   test('with automatic pipelining', async () => {
-    const redis = connect(major, server.url, { enableAutoPipelining: true });
+    const pipelining = connect(major, server.url, { enableAutoPipelining: true });
     const fields = Array.from({ length: 20 }, (_, index) => String(index));
     const run = (value: string) =>
-      Promise.all(fields.map((field) => swap.run(redis, { target }, { value, fields: [field] })));
+      Promise.all(fields.map((field) => swap.run(pipelining, { target }, { value, fields: [field] })));
     expect(await run('a')).toEqual(fields.map(() => [null]));
     expect(await run('b')).toEqual(fields.map(() => ['a']));
   });
