@@ -309,11 +309,7 @@ describe('FallbackValues', () => {
 test('a cache keeps a bounded number of bytes while Redis is unavailable', async () => {
   const away = new Redis({ lazyConnect: true });
   away.disconnect();
-  const { cache, errors } = pagesOf<string>(away, {
-    commandTimeoutMs: 50,
-    fallbackTtlMs: 60_000,
-    maxPayloadBytes: 30_000_000,
-  });
+  const { cache, errors } = pagesOf<string>(away, { fallbackTtlMs: 60_000, maxPayloadBytes: 30_000_000 });
   const loads = new Map<string, number>();
   const read = (key: string, value: string): Promise<unknown> =>
     cache.getOrLoad(key, () => {
