@@ -19,7 +19,7 @@ function shouting(options: CoalescerOptions<string> = { maxBatch: 100 }): {
   return { coalescer, sent };
 }
 
-/** What becomes of each of several requests of one tick. */
+/** The outcomes of several requests of one tick. */
 function outcomesOf<Reply>(
   coalescer: Coalescer<string, string, Reply>,
   ...requests: string[]
