@@ -25,7 +25,9 @@ async function create(chatIds: readonly string[]): Promise<Room> {
   const prefix = freshPrefix();
   const chats = new Chats(redis, { prefix });
   const writer = new Chats(redis, { prefix, maxPayloadBytes: 8 * 1_048_576 });
-  for (const chatId of chatIds) await chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId });
+  await Promise.all(
+    chatIds.map((chatId) => chats.create({ sender: 'anna', members: ['ben', 'cleo'], chatId })),
+  );
   const post = async (chatId: string, bytes: number, count = 1): Promise<void> => {
     for (let message = 0; message < count; message += 1) await writer.post(chatId, 'anna', bodyOf(bytes));
   };
