@@ -24,7 +24,7 @@ import {
 } from '../../../../packages/messaging/test/fixture/chat-model.js';
 import { rounds } from '../../../../packages/messaging/test/fixture/chats-actions.js';
 import { World } from '../../../../packages/messaging/test/fixture/chats-world.js';
-import { MailboxPair, mailboxStep } from '../../../../packages/messaging/test/mailbox/mailbox-pair.js';
+import { MailboxPair, mailboxStep } from '../../../../packages/messaging/test/fixture/mailbox-pair.js';
 import { connectTo } from '../../src/connect.js';
 
 /** A run is repeated with the seed that it has printed. */
