@@ -10,7 +10,7 @@ import type {
   ResolvedAcquireOptions,
 } from '../options.js';
 import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
-import type { LatchTerms } from './latch-terms.js';
+import type { LatchTerms } from './latch-waiters.js';
 import { Latches } from './latches.js';
 
 /**

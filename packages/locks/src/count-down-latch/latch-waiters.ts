@@ -8,7 +8,21 @@
 import type { Waiter, WaiterHub } from '@mortise/redis';
 import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { LatchLostError, LatchTimeoutError } from '../errors.js';
-import type { LatchState, LatchTerms } from './latch-terms.js';
+import type { CountDownLatchKeys } from '../keys.js';
+
+/** One latch, with the count that its user knows. */
+export interface LatchTerms {
+  readonly name: string;
+  readonly keys: CountDownLatchKeys;
+  readonly count: number;
+  readonly keepMs: number;
+}
+
+/** The epoch tells a latch from an earlier one of the same name. */
+export interface LatchState {
+  readonly epoch: string;
+  readonly remaining: number;
+}
 
 /** The state of the latch of an epoch; null when it is gone. The epoch '' means any. */
 type Watch = (epoch: string) => Promise<LatchState | null>;

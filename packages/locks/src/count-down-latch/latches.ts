@@ -5,7 +5,7 @@ import { MAX_BATCH } from '../acquire/gate.js';
 import { LockSettingsError } from '../errors.js';
 import { perClient } from '../per-client.js';
 import { countDownLatchCount, countDownLatchReset, countDownLatchWatch } from '../scripts.gen.js';
-import type { LatchState, LatchTerms } from './latch-terms.js';
+import type { LatchState, LatchTerms } from './latch-waiters.js';
 import { LatchWaiters } from './latch-waiters.js';
 
 interface CountDown {

@@ -4,6 +4,7 @@
  * lease back by a third of a lease. The next renewal, due before that end, extends it again.
  */
 import type { RedisClient } from '@mortise/redis';
+import { keySlot } from '@mortise/redis';
 import type { PendingGrant } from '../acquire/acquire.js';
 import { acquireBy, isInTime, tryAcquire } from '../acquire/acquire.js';
 import type { Grant } from '../acquire/acquisition.js';
@@ -15,7 +16,13 @@ import { LockReplicasError, LockTimeoutError } from '../errors.js';
 import type { ReplicationTerms, ResolvedAcquireOptions } from '../options.js';
 import type { Acknowledgement, Confirmation } from './confirmations.js';
 import { Confirmations } from './confirmations.js';
-import { masterOf } from './master-of.js';
+
+/** The members of ioredis' `Cluster` that a client lacks. */
+interface ClusterClient extends RedisClient {
+  /** By slot: the master as `host:port`, then its replicas. */
+  readonly slots: readonly (readonly string[] | undefined)[];
+  nodes(): (RedisClient & { readonly options: { host?: string; port?: number } })[];
+}
 
 export interface ReplicatedTerms extends LockTerms, ReplicationTerms {}
 
@@ -88,4 +95,19 @@ export class Replicated {
       // Without a connection nothing can be given back: the lease expires.
     }
   }
+}
+
+/**
+ * The client that writes a key: the given client, or on Cluster that of the key's master. The master is known and
+ * connected right after a grant; otherwise throws an Error.
+ */
+function masterOf(redis: RedisClient, key: string): RedisClient {
+  if (!redis.isCluster) return redis;
+  const cluster = redis as ClusterClient;
+  const node = cluster.slots[keySlot(key)]?.[0];
+  const master = cluster
+    .nodes()
+    .find(({ options }) => `${options.host ?? ''}:${options.port ?? ''}` === node);
+  if (!master) throw new Error(`the master of ${JSON.stringify(key)} is not connected`);
+  return master;
 }
