@@ -145,8 +145,10 @@ function drainAfterAnswer({ raw }: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => {
     if (raw.complete) return;
     raw.resume();
-    const timer = setTimeout(() => raw.socket.destroy(), DRAIN_MS);
-    raw.once('close', () => clearTimeout(timer));
+    const { socket } = raw;
+    const timer = setTimeout(() => socket.destroy(), DRAIN_MS);
     raw.once('end', () => clearTimeout(timer));
+    // An answered request is no longer closed with its socket.
+    socket.once('close', () => clearTimeout(timer));
   });
 }
