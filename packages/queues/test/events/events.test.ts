@@ -5,6 +5,7 @@ import { connect } from '@mortise/test-kit';
 import { QueueKeys } from '../../src/keys.js';
 import { eventsRead } from '../../src/scripts.gen.js';
 import { watched } from '../fixture/commands-of.js';
+import * as faults from '../fixture/faults.js';
 import { heldRechecks } from '../fixture/paused-timers.js';
 import { newQueue, redis } from '../fixture/new-queue.js';
 import type { Tasks } from '../fixture/launch.js';
@@ -295,5 +296,34 @@ describe('events', () => {
       expect((await first).value).toMatchObject({ id: 'a' });
       await events.return();
     });
+  });
+
+  test('a reader whose connection is cut again and again misses nothing', async () => {
+    const { queue, proxy } = await faults.newProxied();
+    const shaky = faults.queueOn(faults.connectTo(proxy, { maxRetriesPerRequest: null }));
+    await queue.configure({ keepEvents: 10_000 });
+    const seen: QueueEvent[] = [];
+    const reading = (async () => {
+      for await (const event of shaky.events({ after: 'oldest' })) {
+        seen.push(event);
+        if (seen.length === 2_000) return;
+      }
+    })();
+    const cutting = setInterval(() => proxy.cut(), 20);
+    try {
+      for (let n = 0; n < 200; n += 1) {
+        const options = (index: number) => ({ id: `${n}.${index}` });
+        await queue.enqueueMany(
+          Array.from({ length: 10 }, (_, index) => ({ name: 't', payload: 0, options: options(index) })),
+        );
+      }
+      await until(() => seen.length > 500);
+    } finally {
+      clearInterval(cutting);
+    }
+    await reading;
+    expect(seen.map(({ id }) => id)).toEqual(
+      Array.from({ length: 2_000 }, (_, n) => `${Math.floor(n / 10)}.${n % 10}`),
+    );
   });
 });

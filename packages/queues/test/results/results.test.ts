@@ -3,9 +3,11 @@ import { Discard, Queue } from '@mortise/queues';
 import { connect, gate } from '@mortise/test-kit';
 import type { QueueKeys } from '../../src/keys.js';
 import { watched } from '../fixture/commands-of.js';
+import * as faults from '../fixture/faults.js';
 import { heldRechecks } from '../fixture/paused-timers.js';
 import { newQueue, redis } from '../fixture/new-queue.js';
 import type { Tasks } from '../fixture/launch.js';
+import { launch } from '../fixture/launch.js';
 import { counted, reached, until } from '../fixture/until.js';
 
 const isWatched = (keys: QueueKeys, count: number) => async () =>
@@ -154,5 +156,53 @@ describe('result', () => {
       looks.fire();
       expect(await Promise.all(waits)).toEqual(tasks.map(({ payload }) => payload));
     });
+  });
+
+  test('survives a connection that is cut while the task ends, and a server that is away', async () => {
+    const { redis: direct, queue, proxy } = await faults.newProxied();
+    const away = faults.connectTo(proxy, { maxRetriesPerRequest: null });
+    const opened = gate();
+    await launch(
+      direct,
+      'q',
+      { t: async (payload) => (await opened.passed, payload) },
+      { prefix: faults.prefix },
+    );
+    const tasks = Array.from({ length: 20 }, (_, payload) => ({ name: 't', payload }));
+    const ids = (await queue.enqueueMany(tasks)).map(({ id }) => id);
+    const results = ids.map((id) => faults.queueOn(away).result(id));
+    await until(async () => (await direct.zcard(faults.keys.of.awaited)) === 20);
+    proxy.refuse();
+    opened.open();
+    await counted(queue, { succeeded: 20 });
+    await proxy.restore();
+    expect(await Promise.all(results)).toEqual(tasks.map(({ payload }) => payload));
+  });
+
+  test('while Redis is away it ends at its deadline, and tells why', async () => {
+    const { proxy } = await faults.newProxied();
+    const away = faults.connectTo(proxy, { maxRetriesPerRequest: null });
+    const queue = faults.queueOn(away);
+    const { id } = await queue.enqueue('t', 1);
+    const waiting = queue.result(id, { waitMs: 1_000 });
+    await until(async () => (await away.zcard(faults.keys.of.awaited)) === 1);
+    proxy.refuse();
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_RESULT_TIMEOUT' });
+    await expect(queue.result(id, { waitMs: 100 })).rejects.toMatchObject({ code: 'ERR_RESULT_TIMEOUT' });
+    const controller = new AbortController();
+    const aborted = queue.result(id, { signal: controller.signal });
+    controller.abort(new Error('enough'));
+    await expect(aborted).rejects.toThrow('enough');
+  });
+
+  test('a client that is closed ends its waits', async () => {
+    const { prefix, keys } = newQueue();
+    const closing = connect();
+    const queue = new Queue(closing, 'q', { prefix });
+    const { id } = await queue.enqueue('t', 1);
+    const waiting = queue.result(id);
+    await until(isWatched(keys, 1));
+    closing.disconnect();
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
   });
 });

@@ -9,7 +9,6 @@ import { countsOf } from '../fixture/bench.js';
 import { heldRechecks } from '../fixture/paused-timers.js';
 import { launch } from '../fixture/launch.js';
 import { kill, startProcess } from '../fixture/processes.js';
-import { encodeTaskId } from '../../src/task/task-id.js';
 import { counted, reached, until } from '../fixture/until.js';
 
 describe('a worker that is killed', () => {
@@ -55,15 +54,14 @@ describe('a worker that is killed', () => {
   test('a task that kills every worker ends among the dead', async () => {
     const { single, redis, queue } = await newScene();
     const { id } = await queue.enqueue('crash', 1, { attempts: 2 });
+    const options = { prefix, leaseMs: 1_000 };
     const begun: unknown[] = [];
     for (let n = 0; n < 2; n += 1) {
-      const { child, reports } = startProcess(single.url, 'q', { prefix });
+      const { child, reports } = startProcess(single.url, 'q', options);
       await once(child, 'exit');
       begun.push(...reports.map(({ type, attempt }) => [type, attempt]));
-      // As if its lease were over.
-      await redis.zadd(keys.of.active, 'XX', 1, encodeTaskId(id));
     }
-    startProcess(single.url, 'q', { prefix });
+    await launch(redis, 'q', { crash: () => undefined }, options);
     await reached(queue, id, 'dead');
     expect(begun).toEqual([
       ['begin', 1],
