@@ -39,7 +39,7 @@ const bodiesOf = (pulled: readonly Pulled[]): unknown[][] =>
 describeOnBoth((redis, another) => {
   test('D13: a sender who hangs in the middle of a post delays nobody', async () => {
     const prefix = freshPrefix();
-    const chats = new Chats(redis(), { prefix });
+    const chats = new Chats(redis, { prefix });
     await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
     // The post arrives as a whole or not at all: there is no step in which it could hang.
     const hanging = await another();
@@ -56,7 +56,7 @@ describeOnBoth((redis, another) => {
 
   describe('D14: a member whose process ends within a batch gets the others later', () => {
     test('having pulled it', async () => {
-      const chats = new Chats(redis(), { prefix: freshPrefix() });
+      const chats = new Chats(redis, { prefix: freshPrefix() });
       await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
       for (let n = 1; n <= 10; n += 1) await chats.post('c', 'anna', n);
       const handled: unknown[] = [];
@@ -73,7 +73,7 @@ describeOnBoth((redis, another) => {
     });
 
     test('having followed it, with and without a token', async () => {
-      const chats = new Chats(redis(), { prefix: freshPrefix() });
+      const chats = new Chats(redis, { prefix: freshPrefix() });
       await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'] });
       for (let n = 1; n <= 10; n += 1) await chats.post('c', 'anna', n);
       const handled: unknown[] = [];
@@ -95,10 +95,10 @@ describeOnBoth((redis, another) => {
 
   test('D10: a post of no member, or to a chat that is unknown or has ended, is refused, and no key comes of it', async () => {
     const prefix = freshPrefix();
-    const chats = new Chats(redis(), { prefix });
+    const chats = new Chats(redis, { prefix });
     await chats.create({ chatId: 'c', sender: 'anna', members: [] });
     const keys = async (): Promise<string[]> => {
-      const all = await Promise.all(nodesOf(redis()).map((node) => node.keys(`${prefix}:*`)));
+      const all = await Promise.all(nodesOf(redis).map((node) => node.keys(`${prefix}:*`)));
       return all.flat().toSorted();
     };
     const before = await keys();
@@ -114,7 +114,7 @@ describeOnBoth((redis, another) => {
 
   test('D11: a pull that acks while its member leaves adds nobody, and the log is trimmed', async () => {
     const prefix = freshPrefix();
-    const chats = new Chats(redis(), { prefix });
+    const chats = new Chats(redis, { prefix });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
     for (let round = 0; round < 30; round += 1) {
       await chats.join(chatId, 'ben');
@@ -122,12 +122,12 @@ describeOnBoth((redis, another) => {
       await Promise.all([chats.pull('ben', { autoAck: true }), chats.leave(chatId, 'ben')]);
       const { members } = await chats.members(chatId);
       expect(members.map(({ member }) => member)).toEqual(['anna']);
-      expect(await redis().llen(`${prefix}:messaging:{${chatId}}:log`)).toBe(0);
+      expect(await redis.llen(`${prefix}:messaging:{${chatId}}:log`)).toBe(0);
     }
   });
 
   test('D12: a join of a chat that ends meanwhile is refused; a later chat of its name begins anew', async () => {
-    const chats = new Chats(redis(), { prefix: freshPrefix() });
+    const chats = new Chats(redis, { prefix: freshPrefix() });
     for (let round = 0; round < 20; round += 1) {
       const { chatId } = await chats.create({ sender: 'anna', members: [], body: 'old' });
       const [joined] = await Promise.allSettled([chats.join(chatId, 'ben'), chats.leave(chatId, 'anna')]);
@@ -145,7 +145,7 @@ describeOnBoth((redis, another) => {
 
   test('D12: a pull that acks does not ack in a chat of the same name that was created meanwhile', async () => {
     const prefix = freshPrefix();
-    const chats = new Chats(redis(), { prefix });
+    const chats = new Chats(redis, { prefix });
     const found = async (): Promise<void> => {
       await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'], body: 1 });
       await chats.post('c', 'anna', 2);
@@ -153,7 +153,7 @@ describeOnBoth((redis, another) => {
     await found();
     await chats.ack('c', 'ben', 1);
     let acks = 0;
-    const between = stepwise(redis(), async (_, send, [, sha1]) => {
+    const between = stepwise(redis, async (_, send, [, sha1]) => {
       if (sha1 === chatAck.sha1) {
         acks += 1;
         for (const member of ['anna', 'ben']) await chats.leave('c', member);
@@ -168,7 +168,7 @@ describeOnBoth((redis, another) => {
   });
 
   test('D23: two pulls of a member that ack at once never move a cursor back', async () => {
-    const chats = new Chats(redis(), { prefix: freshPrefix() });
+    const chats = new Chats(redis, { prefix: freshPrefix() });
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
     let highest = 0;
     for (let round = 0; round < 20; round += 1) {
@@ -198,19 +198,19 @@ describeOnBoth((redis, another) => {
     /** The same chats for one who will die and one who lives on; the scripts are known, so steps are countable. */
     async function both(death: Death) {
       const prefix = freshPrefix();
-      const dying = new Chats(mortal(redis(), death), { prefix });
-      const chats = new Chats(redis(), { prefix });
+      const dying = new Chats(mortal(redis, death), { prefix });
+      const chats = new Chats(redis, { prefix });
       const indexOf = (member: string): string => `${prefix}:messaging:{${member}}:chats`;
       return {
         chats,
         dying,
-        indexed: (member: string) => redis().zcard(indexOf(member)),
+        indexed: (member: string) => redis.zcard(indexOf(member)),
         /** A reader removes useless entries once they are old. */
         expectForgotten: async (member: string) => {
-          const indexed = (await redis().call('zrange', [indexOf(member), 0, -1])) as string[];
-          for (const chat of indexed) await redis().call('zadd', [indexOf(member), 1, chat]);
+          const indexed = (await redis.call('zrange', [indexOf(member), 0, -1])) as string[];
+          for (const chat of indexed) await redis.call('zadd', [indexOf(member), 1, chat]);
           expect(await chats.pull(member)).toEqual([]);
-          await until('the cleaning', async () => (await redis().zcard(indexOf(member))) === 0);
+          await until('the cleaning', async () => (await redis.zcard(indexOf(member))) === 0);
         },
       };
     }
@@ -229,7 +229,7 @@ describeOnBoth((redis, another) => {
     /** Loads the scripts on all nodes, so that no step is doubled. */
     beforeAll(async () => {
       for (let index = 0; index < 40; index += 1) {
-        const chats = new Chats(redis(), { prefix: freshPrefix() });
+        const chats = new Chats(redis, { prefix: freshPrefix() });
         const { chatId } = await chats.create({ sender: `a${index}`, members: [`b${index}`], body: 1 });
         await chats.join(chatId, 'c');
         await chats.pull('c', { autoAck: true });

@@ -28,7 +28,7 @@ describeOnBoth((redis, another) => {
         fc.constantFrom(0, 2),
         async (steps, keepAcked) => {
           const prefix = freshPrefix();
-          const chats = new Chats<number>(redis(), { prefix, maxMessages: MAX_MESSAGES, keepAcked });
+          const chats = new Chats<number>(redis, { prefix, maxMessages: MAX_MESSAGES, keepAcked });
           const model = new ChatModel(keepAcked);
           let body = 0;
           for (const step of [first, ...steps]) {
@@ -36,7 +36,7 @@ describeOnBoth((redis, another) => {
             const { lastId } = model;
             const expected = expectation(step, model, body);
             expect([step, await take(step, chats, lastId, body)]).toEqual([step, expected]);
-            await compareChat(redis(), prefix, model);
+            await compareChat(redis, prefix, model);
           }
         },
       ),
@@ -54,7 +54,7 @@ describeOnBoth((redis, another) => {
     await fc.assert(
       fc.asyncProperty(fc.array(call, { minLength: 5, maxLength: 80 }), async (steps) => {
         const prefix = freshPrefix();
-        const clients = [redis(), other].map((client) => new Chats<number>(client, { prefix }));
+        const clients = [redis, other].map((client) => new Chats<number>(client, { prefix }));
         await clients[0]!.create({ chatId: CHAT, sender: 'keeper', members: ['m0', 'm1'] });
         const refusals = new Set<string>();
         const posted = await Promise.all(
@@ -73,7 +73,7 @@ describeOnBoth((redis, another) => {
         );
         expect(['ERR_NOT_A_MEMBER', 'ERR_UNKNOWN_MESSAGE']).toEqual(expect.arrayContaining([...refusals]));
         const ids = posted.filter((id) => id !== undefined).toSorted((a, b) => a - b);
-        const { lastId, entries, bytes, storedBytes } = await describeChat(redis(), prefix, CHAT);
+        const { lastId, entries, bytes, storedBytes } = await describeChat(redis, prefix, CHAT);
         expect(ids).toEqual(ids.map((_, n) => n + 1));
         // The keeper acks nothing, so everything is there.
         expect(entries.map(({ id }) => id)).toEqual(ids);
@@ -85,14 +85,14 @@ describeOnBoth((redis, another) => {
   });
 
   test('pulls with any bound return what waits, in order, and as much as fits', async () => {
-    const property = fc.asyncProperty(pullSteps, async (life) => new PullWorld(redis()).live(life));
+    const property = fc.asyncProperty(pullSteps, async (life) => new PullWorld(redis).live(life));
     await fc.assert(property, { numRuns: 30 });
-    expect(redis().status).toBe('ready');
+    expect(redis.status).toBe('ready');
   });
 
   test('a mailbox behaves like arrays with cursors, for any calls of one tick', async () => {
     const property = fc.asyncProperty(fc.array(mailboxStep, { maxLength: 20 }), async (steps) => {
-      const pair = new MailboxPair(redis(), freshPrefix());
+      const pair = new MailboxPair(redis, freshPrefix());
       for (const next of steps) {
         const [got, wanted] = await pair.take(next);
         expect(got).toEqual(wanted);
@@ -109,7 +109,7 @@ describeOnBoth((redis, another) => {
       async (counts, limit) => {
         const prefix = freshPrefix();
         const senders = counts.map(async (count, sender) => {
-          const mailboxes = new Mailboxes<number>(redis(), { prefix });
+          const mailboxes = new Mailboxes<number>(redis, { prefix });
           for (let body = 0; body < count; body += 1) {
             const send = (): Promise<SendResult> =>
               mailboxes.send('jack', body, { from: `sender ${sender}`, id: `${sender} ${body}` });
@@ -120,7 +120,7 @@ describeOnBoth((redis, another) => {
         });
         const total = counts.reduce((sum, count) => sum + count, 0);
         const received: { id: number; from: string; body: number }[] = [];
-        const mailboxes = new Mailboxes<number>(redis(), { prefix });
+        const mailboxes = new Mailboxes<number>(redis, { prefix });
         while (received.length < total) {
           const messages = await mailboxes.receive('jack', { limit, waitMs: 20_000 });
           expect(messages.length).toBeGreaterThan(0);
