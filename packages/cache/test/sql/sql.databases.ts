@@ -100,7 +100,9 @@ export function poolOf(url: string, max = 10): Pool {
 async function postgresDatabase(server: PostgresServer, sql: string): Promise<PostgresDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const admin = new Pool({ connectionString: server.url });
-  await admin.query(`create database ${name}`);
+  // Copies the files, which takes a quarter of the time; before 15 there is no other way.
+  const strategy = Number.parseInt(server.version, 10) < 15 ? '' : 'strategy file_copy';
+  await admin.query(`create database ${name} template template0 ${strategy}`);
   await admin.end();
   const url = server.urlOf(name);
   const pool = poolOf(url);
