@@ -107,48 +107,23 @@ const Environment = z
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   })
   .superRefine((env, context) => {
+    const refuse = (path: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [path], message });
     const places = (['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS'] as const).filter(
       (name) => env[name],
     );
-    if (places.length > 1) {
-      context.addIssue({
-        code: 'custom',
-        path: [places.join(', ')],
-        message: 'only one of these may be set',
-      });
-    }
+    if (places.length > 1) refuse(places.join(', '), 'only one of these may be set');
     if (
       env.ACCESS_LOG_CHANNEL !== undefined &&
       (env.GEOIP_DB === undefined) === (env.GEO_RANGES === undefined)
-    ) {
-      context.addIssue({
-        code: 'custom',
-        path: ['GEOIP_DB, GEO_RANGES'],
-        message: 'ACCESS_LOG_CHANNEL needs one of them',
-      });
-    }
+    )
+      refuse('GEOIP_DB, GEO_RANGES', 'ACCESS_LOG_CHANNEL needs one of them');
     const [part = 0, parts = 0] = env.ACCESS_LOG_SHARE.split('/').map(Number);
-    if (part > parts) {
-      context.addIssue({
-        code: 'custom',
-        path: ['ACCESS_LOG_SHARE'],
-        message: 'the part must not be above the number of parts',
-      });
-    }
-    if ((env.DATABASE_URL === undefined) !== (env.CACHE_TABLES === undefined)) {
-      context.addIssue({
-        code: 'custom',
-        path: ['DATABASE_URL, CACHE_TABLES'],
-        message: 'one needs the other',
-      });
-    }
-    if ((env.REDIS_SENTINELS === undefined) !== (env.REDIS_SENTINEL_NAME === undefined)) {
-      context.addIssue({
-        code: 'custom',
-        path: ['REDIS_SENTINELS, REDIS_SENTINEL_NAME'],
-        message: 'one needs the other',
-      });
-    }
+    if (part > parts) refuse('ACCESS_LOG_SHARE', 'the part must not be above the number of parts');
+    if ((env.DATABASE_URL === undefined) !== (env.CACHE_TABLES === undefined))
+      refuse('DATABASE_URL, CACHE_TABLES', 'one needs the other');
+    if ((env.REDIS_SENTINELS === undefined) !== (env.REDIS_SENTINEL_NAME === undefined))
+      refuse('REDIS_SENTINELS, REDIS_SENTINEL_NAME', 'one needs the other');
   });
 
 /** Reads the settings. An empty variable counts as one that isn't set. Throws ConfigError with all mistakes. */

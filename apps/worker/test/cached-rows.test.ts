@@ -7,11 +7,11 @@ import { RowCache } from '@mortise/cache/rows';
 import { postgresOutboxSql } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';
 import { type PostgresServer, startPostgres } from '@mortise/postgres-server';
+import { until } from '@mortise/test-kit';
 import Database from 'libsql';
 import { Client } from 'pg';
 
-import { Game } from './game.js';
-import { until } from './until.js';
+import { Game } from './fixture/game.js';
 
 interface Item {
   readonly id: string;

@@ -1,3 +1,4 @@
+/** The program as it is run, its answers to health checks, and its log of errors. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -8,11 +9,13 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startSingle } from '@mortise/redis-server';
+import { until } from '@mortise/test-kit';
+import { pino } from 'pino';
 
-import { Game } from './game.js';
-import { parseMail } from './mails.js';
-import { SmtpPeer } from './smtp-peer.js';
-import { until } from './until.js';
+import { ErrorLog } from '../src/error-log.js';
+import { Game, type RunningWorker } from './fixture/game.js';
+import { parseMail } from './fixture/mails.js';
+import { SmtpPeer } from './fixture/smtp-peer.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 let directory: string;
@@ -63,6 +66,16 @@ function run(game: Game, variables: Record<string, string> = {}): Program {
   return new Program({ ...game.variables, ...variables });
 }
 
+/** Resolves when a mail has reached the peer, which never answers. */
+function hang(peer: SmtpPeer): Promise<void> {
+  return new Promise((resolve) => {
+    peer.onData = () => {
+      resolve();
+      return new Promise(() => undefined);
+    };
+  });
+}
+
 test('a sale becomes a file under .data/mail, and SIGTERM ends the worker with 0', async () => {
   await using game = new Game();
   await game.putPlayers();
@@ -85,12 +98,7 @@ test('a sale becomes a file under .data/mail, and SIGTERM ends the worker with 0
 
 test('a mail that hangs at SIGINT goes back after the time it is given, and the worker ends with 0', async () => {
   await using peer = await SmtpPeer.start();
-  const hanging = new Promise<void>((resolve) => {
-    peer.onData = () => {
-      resolve();
-      return new Promise(() => undefined);
-    };
-  });
+  const hanging = hang(peer);
   await using game = new Game();
   await game.putPlayers();
   const worker = run(game, { SMTP_URL: peer.url, WORKER_SHUTDOWN_TIMEOUT_MS: '200' });
@@ -109,12 +117,7 @@ test('a mail that hangs at SIGINT goes back after the time it is given, and the 
 
 test('a second signal ends the worker at once', async () => {
   await using peer = await SmtpPeer.start();
-  const hanging = new Promise<void>((resolve) => {
-    peer.onData = () => {
-      resolve();
-      return new Promise(() => undefined);
-    };
-  });
+  const hanging = hang(peer);
   await using game = new Game();
   await game.putPlayers();
   const worker = run(game, { SMTP_URL: peer.url });
@@ -227,4 +230,68 @@ test('bad settings: all mistakes on stderr, exit code 1', async () => {
 `,
   );
   expect(worker.lines).toEqual([]);
+});
+
+test('live and ready while Redis answers; live but not ready while it does not', async () => {
+  const server = await startSingle();
+  try {
+    await using game = new Game({ REDIS_URL: server.url });
+    const worker = await game.startWorker({ WORKER_PORT: '0' });
+    const health = addressOf(worker);
+    await until('the worker to be ready', async () => (await ask(`${health}/ready`)).status === 200);
+    expect(await ask(`${health}/live`)).toEqual({ status: 200, body: { status: 'ok' } });
+
+    server.pause();
+    expect(await ask(`${health}/ready`)).toEqual({ status: 503, body: { status: 'redis is not reachable' } });
+    // The answer came while Redis stood still.
+    expect(await ask(`${health}/live`)).toMatchObject({ status: 200 });
+    server.resume();
+    await until('the worker to be ready again', async () => (await ask(`${health}/ready`)).status === 200);
+
+    await server.kill();
+    await until('the worker to notice', async () => (await ask(`${health}/ready`)).status === 503);
+    await server.restart();
+    await until('the worker to be back', async () => (await ask(`${health}/ready`)).status === 200);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('other paths and methods are refused', async () => {
+  await using game = new Game();
+  const worker = await game.startWorker({ WORKER_PORT: '0' });
+  const health = addressOf(worker);
+  expect(await ask(`${health}/`)).toMatchObject({ status: 404 });
+  expect(await ask(`${health}/live`, 'POST')).toMatchObject({ status: 405 });
+});
+
+test('no port, no server', async () => {
+  await using game = new Game();
+  const worker = await game.startWorker();
+  expect(worker.lines.filter(({ port }) => port !== undefined)).toEqual([]);
+});
+
+function addressOf({ lines }: RunningWorker): string {
+  const { port } = lines.find(({ msg }) => msg === 'health checks are answered') as { port?: number };
+  return `http://127.0.0.1:${port}/health`;
+}
+
+async function ask(url: string, method = 'GET'): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(url, { method });
+  return { status: response.status, body: await response.json() };
+}
+
+test('an error that repeats is one line a minute, with a count', () => {
+  const lines: { msg: string; repeatsOfLast?: number }[] = [];
+  let now = 1_000_000;
+  const errors = new ErrorLog(pino({}, { write: (line) => lines.push(JSON.parse(line)) }), () => now);
+  for (let count = 0; count < 100; count += 1) errors.add(new Error('Redis is full'));
+  expect(lines.map(({ msg }) => msg)).toEqual(['Redis is full']);
+  now += 60_000;
+  errors.add(new Error('Redis is full'));
+  expect(lines.at(-1)).toMatchObject({ msg: 'Redis is full', repeatsOfLast: 99 });
+  errors.add('something else');
+  expect(lines.at(-1)).toMatchObject({ msg: 'something else' });
+  expect(lines.at(-1)).not.toHaveProperty('repeatsOfLast');
+  expect(lines).toHaveLength(3);
 });

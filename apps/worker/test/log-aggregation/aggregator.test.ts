@@ -1,18 +1,20 @@
 /** Files of logs become daily aggregates, each line once, whatever happens in between. */
-import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { DailyAggregates, dayKeys, DIMENSIONS } from '@mortise/api/aggregates';
+import type { RedisClient } from '@mortise/redis';
+import { startProxy } from '@mortise/redis-server';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 
-import { SEGMENT_MEMBERS } from '../src/log-aggregation/checkpoint-segments.js';
-import { DailyCounts } from '../src/log-aggregation/daily-counts.js';
-import type { LogAggregatorOptions } from '../src/log-aggregation/index.js';
-import { LogAggregator, parseRangeCsv } from '../src/log-aggregation/index.js';
-import { blocksOf, CSV, day, line, MemoryFile } from './log-files.js';
+import { SEGMENT_MEMBERS } from '../../src/log-aggregation/checkpoint-segments.js';
+import { DailyCounts } from '../../src/log-aggregation/daily-counts.js';
+import type { LogAggregatorOptions } from '../../src/log-aggregation/index.js';
+import { LogAggregator, parseRangeCsv } from '../../src/log-aggregation/index.js';
+import { blocksOf, CSV, day, line, MemoryFile } from '../fixture/log-files.js';
 
 const table = await parseRangeCsv(blocksOf(CSV));
 const redis: Redis = connect();
@@ -268,7 +270,7 @@ describe('each line once', () => {
         fc.array(lives, { maxLength: 4 }),
         fc.boolean(),
         async (entries, all, isEnded) => {
-          prefix = `test:${randomUUID()}`;
+          prefix = freshPrefix();
           const text = entries.map(([ip, ago]) => line(ip, day(ago))).join('');
           const whole = isEnded ? text : text.trimEnd();
           let offset = 0;
@@ -430,3 +432,82 @@ describe('keys', () => {
     expect((await counted())['total']).toBe(hostile.length);
   });
 });
+
+/** A log that is followed for days: the days that are counted move on with the clock of the server. */
+const DAY_S = 86_400;
+
+/** A server whose clock is late by so many days. */
+function late(client: RedisClient, daysLate: () => number): RedisClient {
+  return new Proxy(client, {
+    get(target, property) {
+      const value = Reflect.get(target, property) as unknown;
+      if (property !== 'call') return typeof value === 'function' ? value.bind(target) : value;
+      return async (command: string, args: []) => {
+        const reply = await target.call(command, args);
+        if (command !== 'time') return reply;
+        const [seconds, rest] = reply as [string, string];
+        return [String(Number(seconds) - daysLate() * DAY_S), rest];
+      };
+    },
+  });
+}
+
+test.each([
+  { what: 'after each checkpoint', options: { checkpointBytes: 1 } },
+  { what: 'after a silence, in which there was none', options: { checkpointMs: 10 } },
+])('lines of later days are counted: the days are looked at again $what', async ({ options }) => {
+  const waiting = connect();
+  let daysLate = 4;
+  class FollowedFile extends MemoryFile {
+    override async *blocks(): AsyncGenerator<Uint8Array> {
+      for (; daysLate >= 0; daysLate -= 1) {
+        yield Buffer.from(line('8.8.8.8', day(daysLate)).repeat(10));
+        // Of the server; longer than `checkpointMs`.
+        await waiting.blpop('nothing', 0.05);
+      }
+    }
+  }
+  const following = new LogAggregator(
+    late(redis, () => daysLate),
+    table,
+    { prefix, ...options },
+  );
+  const report = await following.count(new FollowedFile('a', ''));
+  expect(report).toMatchObject({ lines: 50, malformed: 0 });
+  const daily = new DailyAggregates(redis, { prefix });
+  for (const ago of [4, 3, 2, 1, 0]) expect((await daily.top('country', day(ago))).total).toBe(10);
+});
+
+/** Also between scripts and their replies. */
+test('the counts are those of the lines, to the unit, when the connection breaks again and again', async () => {
+  const proxy = await startProxy({ port: Number(new URL(process.env['MORTISE_TEST_REDIS']!).port) });
+  const errors: unknown[] = [];
+  const disturbed = new LogAggregator(connect(proxy.url), table, {
+    prefix,
+    checkpointBytes: 2_000,
+    onError: (error) => errors.push(error),
+  });
+  const files = ['a', 'b', 'c', 'd', 'e'].map((id) => new MemoryFile(id, line('8.8.8.8').repeat(2_000), 500));
+  let acks = 0;
+  let restored: Promise<void> | undefined;
+  for (const file of files) {
+    const ack = file.ack.bind(file);
+    file.ack = async (offset) => {
+      await ack(offset);
+      acks += 1;
+      if (acks % 10 === 0) proxy.cut();
+      // Commands of this time are executed, and their replies are lost.
+      if (acks % 10 === 5) {
+        proxy.dropReplies();
+        restored = wait(20).then(() => proxy.restore());
+      }
+    };
+  }
+  await disturbed.run(Readable.from(files));
+  expect(files.map(({ isDone, failure }) => [isDone, failure])).toEqual(files.map(() => [true, undefined]));
+  const { total, items } = await new DailyAggregates(redis, { prefix }).top('country', day());
+  expect([total, items]).toEqual([10_000, [{ country: 'US', count: 10_000 }]]);
+  expect(acks).toBeGreaterThan(100);
+  await restored;
+  await proxy.stop();
+}, 60_000);
