@@ -1,4 +1,4 @@
-import { execFileSync, fork } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { connect, disconnect, freshPrefix, runExample, until } from '@mortise/te
 import { Client } from 'pg';
 import type { OutboxRelayOptions } from '../../examples/outbox/outbox-relay.js';
 import { launch } from '../fixture/launch.js';
+import { fork, kill } from '../fixture/processes.js';
 import { OUTBOX, OutboxDatabase, postgres } from './outbox-database.js';
 import type { Promised } from './outbox-database.js';
 
@@ -367,19 +368,6 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(build, { recursive: true }));
 
-const children = new Set<ChildProcess>();
-afterEach(async () => {
-  await Promise.all([...children].map(kill));
-  children.clear();
-});
-
-async function kill(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
-}
-
 /** Resolves when the process has been stopped by a signal. */
 async function isFrozen({ pid }: ChildProcess): Promise<void> {
   await until('a frozen process', () => / T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')));
@@ -394,8 +382,7 @@ function relayProcess(
   const file = join(import.meta.dirname, 'outbox-process.mjs');
   const relay = join(build, 'outbox-relay.js');
   const task = { relay, database: database.url, redis: REDIS, queue: 'tasks', prefix, options, at, signal };
-  const child = fork(file, [JSON.stringify(task)], { execArgv: [] });
-  children.add(child);
+  const child = fork(file, task);
   const idle = new Promise<number>((resolve) => {
     child.on('message', (message: { type: string; moments: number }) => {
       if (message.type === 'idle') resolve(message.moments);

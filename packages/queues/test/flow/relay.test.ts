@@ -86,8 +86,7 @@ describe('a message that cannot be delivered', () => {
     const { queue: far, keys: farKeys } = newQueue({ prefix }, 'far');
     const lost = await far.enqueueFlow({ name: 'sum', payload: 0, children: leaves(900, 'q') });
     const good = await queue.enqueueFlow({ name: 'sum', payload: 0, children: leaves(90) });
-    const all = [...lost.children, ...good.children];
-    for (const { id } of all) await queue.cancel(id);
+    await Promise.all([...lost.children, ...good.children].map(({ id }) => queue.cancel(id)));
     const shaky = connect();
     const call = shaky.call.bind(shaky) as (command: string, args: string[]) => Promise<unknown>;
     let failures = 0;

@@ -116,15 +116,18 @@ describe('list', () => {
       [0, 30],
       [30, 250],
     ] as const) {
-      for (let n = from; n < upTo; n += 1) {
-        const children = n % 50 === 0 ? [child, child] : [child];
-        await bench.queue.enqueueFlow({
-          name: n < 20 ? 'few' : 'ok',
-          payload: n,
-          options: { id: `n${n}` },
-          children,
-        });
-      }
+      await Promise.all(
+        Array.from({ length: upTo - from }, (_, index) => {
+          const n = from + index;
+          const children = n % 50 === 0 ? [child, child] : [child];
+          return bench.queue.enqueueFlow({
+            name: n < 20 ? 'few' : 'ok',
+            payload: n,
+            options: { id: `n${n}` },
+            children,
+          });
+        }),
+      );
       for (const limit of [1, 7, 1_000]) {
         const { ids } = await walk(bench, 'waiting', { limit });
         expect(new Set(ids)).toEqual(new Set(range(upTo)));
