@@ -52,18 +52,32 @@ async function expectFree(all: readonly Scene[]): Promise<void> {
   }
 }
 
-/** Acts while the server answers nothing: a signal to a process takes effect a moment later. */
-async function whilePaused<Result>(act: () => Promise<Result>): Promise<Result> {
+/**
+ * Sends commands to a server that answers nothing until `wait` is over. Resolves with their result. A signal to a process
+ * takes effect a moment later.
+ */
+async function whilePaused<Result>(
+  send: () => Promise<Result>,
+  wait: (sent: Promise<Result>) => Promise<unknown> = (sent) => sent,
+): Promise<Result> {
   server.pause();
   try {
     await until(
       'the server to stand still',
       async () => (await waitFor(other.ping(), { waitMs: 20 })) === TIMED_OUT,
     );
-    return await act();
+    const sent = send();
+    sent.catch(() => undefined);
+    await wait(sent);
+    return sent;
   } finally {
     server.resume();
   }
+}
+
+async function passed(ms: number): Promise<void> {
+  const startedAt = performance.now();
+  await until(`${ms} ms`, () => performance.now() > startedAt + ms);
 }
 
 beforeAll(async () => {
@@ -105,12 +119,10 @@ describe('a server that does not answer', () => {
     const lease = await new Mutex(redis, 'lock', { prefix, leaseMs: 2_000, renew: false }).acquire();
     // The server would go on for longer, and so it carries the renewal out.
     await other.pexpire(`${prefix}:locks:{lock}:lease`, 60_000);
-    const [renewal] = await whilePaused(async () => {
-      const results = [lease.renew()];
-      void Promise.allSettled(results);
-      await until('the end', () => !lease.isValid);
-      return results;
-    });
+    const renewal = whilePaused(
+      () => lease.renew(),
+      () => until('the end', () => !lease.isValid),
+    );
     await expect(renewal).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', reason: 'expired' });
     expect(lease.isValid).toBe(false);
     expect(await lease.release()).toBe(true);
@@ -133,13 +145,11 @@ describe('a server that does not answer', () => {
   test('a lock that was taken too late is given back: tryAcquire gives null', async () => {
     const prefix = freshPrefix();
     const all = scenes({ prefix, leaseMs: 500 });
-    const [attempts] = await whilePaused(async () => {
-      const startedAt = performance.now();
-      const results = [Promise.all(all.map(({ lock }) => lock.tryAcquire()))];
-      await until('the end of the leases', () => performance.now() > startedAt + 510);
-      return results;
-    });
-    expect(await attempts).toEqual(all.map(() => null));
+    const attempts = await whilePaused(
+      () => Promise.all(all.map(({ lock }) => lock.tryAcquire())),
+      () => passed(510),
+    );
+    expect(attempts).toEqual(all.map(() => null));
     // The server has carried them out just now, so the leases would last for half a second.
     await expectFree(all);
     for (const { kind } of all) {
@@ -155,14 +165,13 @@ describe('a server that does not answer', () => {
     let leases: readonly AnyLease[] = [];
     let resumedAt = 0;
     const lines = await transcript(other, { prefix, scripts }, async () => {
-      const [waits] = await whilePaused(async () => {
-        const startedAt = performance.now();
-        const results = [Promise.all(all.map(({ lock }) => lock.acquire()))];
-        await until('the end of the leases', () => performance.now() > startedAt + 2_010);
-        return results;
-      });
-      resumedAt = performance.now();
-      leases = await waits!;
+      leases = await whilePaused(
+        () => Promise.all(all.map(({ lock }) => lock.acquire())),
+        async () => {
+          await passed(2_010);
+          resumedAt = performance.now();
+        },
+      );
     });
     for (const [index, { kind, second }] of all.entries()) {
       const lease = leases[index]!;
