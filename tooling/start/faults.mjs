@@ -1,4 +1,7 @@
-/** `npm run faults -- [--times n] [pattern …]`: the long fault suite, n times in a row; stops at the first failure. */
+/**
+ * `npm run faults -- [--times n] [pattern …]`: the long fault suite, n times in a row; stops at the first failure. Without a
+ * pattern, the random tests of the packages follow, with `MORTISE_MODEL_RUNS` runs each.
+ */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -14,9 +17,10 @@ if (!Number.isInteger(times) || times < 1) {
   console.error(`--times must be a whole number from 1, got ${values.times}`);
   process.exit(1);
 }
+const programs = ['faults', 'postgres-server'].map((name) => `--filter=@mortise/${name}`);
 const built =
   pnpm(['install', '--frozen-lockfile', '--reporter=silent']) ||
-  pnpm(['exec', 'turbo', 'run', 'build', '--filter=@mortise/faults', '--output-logs=errors-only']);
+  pnpm(['exec', 'turbo', 'run', 'build', ...programs, '--output-logs=errors-only']);
 if (built !== 0) process.exit(built);
 
 const directory = join(root, 'tooling/faults');
@@ -36,4 +40,14 @@ const each =
     ? `, ${Math.min(...seconds).toFixed(0)} to ${Math.max(...seconds).toFixed(0)} s each`
     : '';
 console.log(`\nfault suite: ${seconds.length}/${times} green${each}`);
+if (code === 0 && positionals.length === 0) code = runModels();
 process.exit(code);
+
+/** `npm test` makes few runs of them. */
+function runModels() {
+  process.env.MORTISE_MODEL_RUNS ??= '60';
+  console.log(`\n▸ random tests, ${process.env.MORTISE_MODEL_RUNS} runs each`);
+  const packages = ['--filter=./packages/*', '--workspace-concurrency=1'];
+  const jestOptions = ['--passWithNoTests', '--reporters=default', '--testTimeout=1800000'];
+  return pnpm([...packages, 'run', 'test', 'model', ...jestOptions]);
+}
