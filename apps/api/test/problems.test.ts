@@ -45,6 +45,7 @@ describe('the catalogue', () => {
   test('has every refusal of queues that a request can meet', () => {
     /** Of handlers and workers, of what has no routes, and of full memory, which is `redis-unavailable`; ERR_UNKNOWN_TASK, of workers, has the word of a problem by chance. */
     const others = [
+      'ERR_ATTEMPT_ENDED',
       'ERR_BACKOFF_FUNCTION',
       'ERR_DISCARDED',
       'ERR_INVALID_FLOW',

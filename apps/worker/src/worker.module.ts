@@ -8,7 +8,7 @@ import {
   MARKET_QUEUE,
   MARKET_TASKS,
 } from '@mortise/api/market';
-import type { Queue } from '@mortise/queues';
+import type { OnFailed, Queue } from '@mortise/queues';
 import { getQueueToken, QueuesModule } from '@mortise/queues/nestjs';
 import type { RedisClient } from '@mortise/redis';
 import {
@@ -140,6 +140,17 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
 /** One worker per queue, so that listings don't wait for a slow mail server. */
 function workersOf({ concurrency, leaseMs }: Config, log: Logger) {
   const errors = new ErrorLog(log);
-  const options = { concurrency, leaseMs, onError: (error: unknown) => errors.add(error) };
+  const options = {
+    concurrency,
+    leaseMs,
+    onError: (error: unknown) => errors.add(error),
+    onFailed: logDead(log),
+  };
   return [MAIL_QUEUE, MARKET_QUEUE].map((queue) => ({ ...options, queues: [queue] }));
+}
+
+function logDead(log: Logger): OnFailed {
+  return ({ queue, name, id, attempt }, err, { isFinal }) => {
+    if (isFinal) log.error({ err, queue, task: id, name, attempt }, 'a task is dead');
+  };
 }

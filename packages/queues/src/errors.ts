@@ -221,18 +221,20 @@ const ENDS = {
   ERR_TASK_TIMEOUT: (task: string, limitMs: number) => `an attempt of ${task} took longer than ${limitMs} ms`,
   ERR_TASK_EXPIRED: (task: string, limitMs: number) => `${task} was not started within ${limitMs} ms`,
   ERR_WORKER_STOPPED: (task: string) => `the worker stopped before ${task} had finished`,
+  ERR_ATTEMPT_ENDED: (task: string) => `the handler of ${task} has returned: await the calls of its context`,
 };
 
 /**
  * The attempt ended without its handler: by `timeoutMs`, `expiresInMs`, or a stopping worker. It is the reason of the
- * aborted signal, and the error of a task that is dead because of it.
+ * aborted signal, and the error of a task that is dead because of it. ERR_ATTEMPT_ENDED: a function of the context was called
+ * after the handler had returned.
  */
 export class AttemptError extends CodedError {
   constructor(
     readonly code: keyof typeof ENDS,
     readonly queue: string,
     readonly taskId: string,
-    /** `timeoutMs` or `expiresInMs`; 0 for a stopping worker. */
+    /** `timeoutMs` or `expiresInMs`; otherwise 0. */
     readonly limitMs = 0,
   ) {
     super(ENDS[code](taskOf(queue, taskId), limitMs));

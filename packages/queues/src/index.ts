@@ -28,9 +28,12 @@ export type { Telemetry } from '@mortise/redis';
 export type {
   Backoff,
   BackoffFunction,
+  EndedAttempt,
   EnqueueOptions,
   FailedAttempt,
   Fairness,
+  OnFailed,
+  OnSucceeded,
   QueueOptions,
   WorkerOptions,
 } from './options.js';

@@ -53,6 +53,23 @@ export interface FailedAttempt {
  */
 export type BackoffFunction = (failed: FailedAttempt) => number;
 
+/** An attempt that has ended. */
+export interface EndedAttempt {
+  readonly id: string;
+  readonly queue: string;
+  readonly name: string;
+  /** The number of this attempt, from 1. */
+  readonly attempt: number;
+  readonly attempts: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** `result` is what the handler returned. It may be async; what it throws goes to `onError`. */
+export type OnSucceeded = (task: EndedAttempt, result: unknown) => unknown;
+
+/** `isFinal`: the task is dead now, otherwise it runs again. It may be async; what it throws goes to `onError`. */
+export type OnFailed = (task: EndedAttempt, error: unknown, info: { readonly isFinal: boolean }) => unknown;
+
 export interface QueueOptions<Tasks = Record<string, unknown>> {
   /** Keeps applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string;
@@ -151,6 +168,16 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
    */
   readonly onError?: OnError;
   /**
+   * Called when a handler has returned, before the end of the task is stored; again if the worker dies in between. Default:
+   * none.
+   */
+  readonly onSucceeded?: OnSucceeded;
+  /**
+   * Called for each failed attempt, `RetryLater` excepted, and for a task that expired or has no handler, before that is stored;
+   * again if the worker dies in between. Default: a line on stderr for each dead task, unless there is an `onSucceeded`.
+   */
+  readonly onFailed?: OnFailed;
+  /**
    * Standard Schemas by task name, whose output handlers get. A task whose payload its schema refuses is dead at once, and
    * reported with ERR_INVALID_PAYLOAD; an error thrown by a schema fails the attempt. Default: none.
    */
@@ -176,8 +203,6 @@ export const DEFAULTS = {
   graceMs: 10_000,
 } as const;
 
-/** Maximum nesting of a payload. Most JSON parsers and cjson (1,000) accept more. */
-export const MAX_DEPTH = 128;
 /** The longest timer of Node. */
 const MAX_TIMEOUT_MS = 24 * 86_400_000;
 const MAX_ATTEMPTS = 65_535;
@@ -306,6 +331,8 @@ const WORKER_OPTIONS = new Set([
   'keepDead',
   'maxPayloadBytes',
   'onError',
+  'onSucceeded',
+  'onFailed',
   'schemas',
   'telemetry',
 ]);
@@ -343,8 +370,11 @@ export type ResolvedWorkerOptions = ReturnType<typeof resolveWorkerOptions>;
 export function resolveWorkerOptions(options: WorkerOptions) {
   requireOptions('Worker', options, WORKER_OPTIONS);
   const { concurrency, prefetch, leaseMs } = { ...DEFAULTS, ...withoutUndefined(options) };
+  const { onSucceeded, onFailed } = options;
   return {
     ...resolveEndOptions(options),
+    onSucceeded: onSucceeded === undefined ? undefined : requireFunction('onSucceeded', onSucceeded),
+    onFailed: onFailed === undefined ? undefined : requireFunction('onFailed', onFailed),
     concurrency: requireInteger('concurrency', concurrency, { min: 1, max: 10_000 }),
     prefetch: requireInteger('prefetch', prefetch, { min: 0, max: 100 }),
     leaseMs: requireInteger('leaseMs', leaseMs, { min: 1_000, max: 3_600_000 }),

@@ -18,7 +18,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   InvalidPayloadError: ['ERR_PAYLOAD_TOO_LARGE'],
   InvalidScheduleError: ['ERR_TOO_MANY_SCHEDULES'],
   SettingsMismatchError: ['ERR_PRIORITIES_MISMATCH', 'ERR_SHARDS_MISMATCH'],
-  AttemptError: ['ERR_TASK_TIMEOUT', 'ERR_TASK_EXPIRED', 'ERR_WORKER_STOPPED'],
+  AttemptError: ['ERR_TASK_TIMEOUT', 'ERR_TASK_EXPIRED', 'ERR_WORKER_STOPPED', 'ERR_ATTEMPT_ENDED'],
   WorkerError: ['ERR_UNKNOWN_TASK', 'ERR_RESULT_NOT_KEPT', 'ERR_BACKOFF_FUNCTION'],
   Discard: ['ERR_DISCARDED'],
 };

@@ -3,6 +3,7 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleInit } 
 import { Logger } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { StandardSchemaV1 } from '../standard-schema.js';
+import { printDead } from '../work/end-listeners.js';
 import type { WorkerOptions } from '../options.js';
 import type { Handlers } from '../work/handlers.js';
 import { Worker } from '../work/worker.js';
@@ -82,8 +83,13 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
     options: WorkerOptions,
   ): Worker {
     const onError = (error: unknown): void => this.#log.error(error);
+    const onFailed = printDead((line) => this.#log.error(line));
     try {
-      const own = this.#queues.ownOptions('Worker', { onError, ...options });
+      const own = this.#queues.ownOptions('Worker', {
+        onError,
+        ...(!options.onSucceeded && { onFailed }),
+        ...options,
+      });
       return new Worker(this.#queues.redis, queues, handlers, own);
     } catch (error) {
       // A failed boot shows only the message.

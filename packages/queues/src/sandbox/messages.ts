@@ -25,7 +25,6 @@ export type ToThread =
 export type FromThread =
   | {
       readonly type: 'call';
-      readonly run: number;
       readonly call: number;
       readonly method: ContextMethod;
       readonly args: readonly unknown[];

@@ -120,10 +120,10 @@ export class SandboxThread {
     if (run) how(run);
   }
 
-  async #answer({ run, call, method, args }: Extract<FromThread, { type: 'call' }>): Promise<void> {
+  async #answer({ call, method, args }: Extract<FromThread, { type: 'call' }>): Promise<void> {
     try {
-      const context = this.#runs === run ? this.#present?.context : undefined;
-      if (!context) throw new TypeError(`${method} was called when the handler had ended`);
+      // A thread sends no call when its handler has returned.
+      const { context } = this.#present!;
       const act = context[method] as (...given: readonly unknown[]) => unknown;
       const value = await act.apply(context, [...args]);
       this.#send({ type: 'answer', call, value });

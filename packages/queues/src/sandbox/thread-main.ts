@@ -1,5 +1,6 @@
 /** The main file of a sandbox's thread: loads the module, and calls its default export for one task after another. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { AttemptError } from '../errors.js';
 import type { TaskContext } from '../work/attempt.js';
 import type { FromThread, ThreadData, ToThread } from './messages.js';
 import { toError, toFields } from './thrown.js';
@@ -33,17 +34,37 @@ async function begin({ run, payload, task }: Extract<ToThread, { type: 'run' }>)
   const controller = new AbortController();
   present = { run, controller };
   let isLoaded = false;
+  let hasReturned = false;
+  const underWay = new Set<Promise<unknown>>();
+  const call = (method: ThreadData['methods'][number], args: unknown[]): Promise<unknown> => {
+    const { queue, id } = task;
+    const answer = hasReturned
+      ? Promise.reject(new AttemptError('ERR_ATTEMPT_ENDED', queue, id))
+      : callContext(method, args);
+    underWay.add(answer);
+    const forget = (): void => void underWay.delete(answer);
+    // Also marks a rejection as handled: a call that nobody awaits doesn't end the thread.
+    answer.then(forget, forget);
+    return answer;
+  };
+  /** Waits for calls that the handler didn't await. */
+  const end = async (): Promise<void> => {
+    hasReturned = true;
+    await Promise.allSettled(underWay);
+  };
   try {
     handle ??= load();
     const loaded = await handle;
     isLoaded = true;
     const ask = Object.fromEntries(
-      methods.map((method) => [method, (...args: unknown[]) => callContext(run, method, args)]),
+      methods.map((method) => [method, (...args: unknown[]) => call(method, args)]),
     );
     const context = { ...task, signal: controller.signal, ...ask };
     const result = await loaded(payload, context as unknown as TaskContext);
+    await end();
     sendResult(result);
   } catch (error) {
+    await end();
     send({ type: 'threw', error: toFields(error), isBroken: !isLoaded });
   }
 }
@@ -62,11 +83,11 @@ function sendResult(result: unknown): void {
   }
 }
 
-function callContext(run: number, method: ThreadData['methods'][number], args: unknown[]): Promise<unknown> {
+function callContext(method: ThreadData['methods'][number], args: unknown[]): Promise<unknown> {
   return new Promise((resolve, reject) => {
     calls += 1;
     pendingCalls.set(calls, { resolve, reject });
     // Throws for arguments that cannot be cloned; the promise then rejects.
-    send({ type: 'call', run, call: calls, method, args });
+    send({ type: 'call', call: calls, method, args });
   });
 }

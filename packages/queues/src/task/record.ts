@@ -9,9 +9,9 @@
  * for most tasks and then take two bytes. A task that succeeded without a result may get its end before all this: see
  * compact-record.ts.
  */
+import { wholeJson } from '@mortise/redis';
 import { InvalidPayloadError } from '../errors.js';
 import type { ResolvedBackoff } from '../options.js';
-import { requireWhole, stringifyPayload } from './payload.js';
 
 /** Flags in the first byte. */
 export const GROUPED = 0x10;
@@ -107,14 +107,13 @@ export class RecordDraft implements Writable {
     { name, payload, attempts, when, extras, group, dedupMs, flags = 0 }: NewRecord,
     maxBytes: number,
   ) {
-    const json = stringifyPayload(name, payload);
+    const json = wholeJson(
+      payload,
+      maxBytes,
+      ({ text, bytes }) =>
+        new InvalidPayloadError(name, text, bytes === undefined ? {} : { bytes, maxBytes }),
+    );
     const bytes = Buffer.byteLength(json);
-    if (bytes > maxBytes)
-      throw new InvalidPayloadError(name, `has ${bytes} bytes, the limit is ${maxBytes}`, {
-        bytes,
-        maxBytes,
-      });
-    requireWhole(name, payload);
     const more = extras ? JSON.stringify(extras) : '';
     const groupBytes = group === undefined ? 0 : 2 + Buffer.byteLength(group);
     const windowBytes = dedupMs === undefined ? 0 : 8;

@@ -1,5 +1,6 @@
 /** One attempt of a task in this worker: the context of its handler, and its lease. */
-import { taskLeaseLost } from '../errors.js';
+import { ignorable, waitFor } from '@mortise/redis';
+import { AttemptError } from '../errors.js';
 import type { Completer } from './completer.js';
 import type { FetchedTask } from './fetch-and-ack.js';
 import type { Heartbeater, Leased } from './heartbeater.js';
@@ -29,19 +30,20 @@ export interface TaskContext {
    */
   readonly signal: AbortSignal;
   /**
-   * Renews the lease now; the worker does so by itself at a third of it. Rejects with ERR_LEASE_LOST when the lease is lost
-   * or the attempt has ended, otherwise with the reason of the signal. One round trip, shared by all calls of one tick.
+   * Renews the lease now; the worker does so by itself at a third of it. Rejects with the reason of the signal when that is
+   * aborted, or with ERR_ATTEMPT_ENDED when the handler has returned. One round trip, shared by all calls of one tick. A
+   * rejection that nobody awaits does no harm.
    */
   readonly renew: () => Promise<void>;
   /**
-   * Stores the progress of the task in place of earlier progress. Resolves when it is stored. Up to 16,384 bytes as JSON,
-   * otherwise TypeError or RangeError. Rejects as `renew` does. One round trip, shared by all calls of one tick.
+   * Stores the progress of the task in place of earlier progress. Resolves when it is stored, at the latest before the task
+   * completes. Up to 16,384 bytes as JSON, otherwise TypeError or RangeError. Rejects as `renew` does. One round trip, shared
+   * by all calls of one tick.
    */
   readonly progress: (value: unknown) => Promise<void>;
   /**
    * Stores a log line with the task, or a line for each line of the text. Keeps the first 1,000 characters of a line, and
-   * the last 100 lines and 16,384 bytes of a task. Resolves when it is stored; rejects as `renew` does. Round trips as for
-   * `progress`.
+   * the last 100 lines and 16,384 bytes of a task. Resolves and rejects as `progress` does, with the same round trips.
    */
   readonly log: (text: string) => Promise<void>;
   /**
@@ -70,6 +72,8 @@ export class Attempt implements TaskContext, Leased {
   /** The call that telemetry measures, until its end. */
   call: Call | undefined;
   #controller: AbortController | undefined;
+  /** Under way. */
+  #reports: Set<Promise<void>> | undefined;
 
   /** Throws for a record that this version cannot read. */
   constructor(
@@ -108,25 +112,25 @@ export class Attempt implements TaskContext, Leased {
   // The functions are created at their first use too.
 
   get renew(): () => Promise<void> {
-    return async () => {
-      if (!this.isOver) await this.source.heartbeater.renew(this);
-      if (this.isOver) this.#throwEnd();
-    };
+    return () => ignorable(this.#renew());
   }
 
   get progress(): (value: unknown) => Promise<void> {
-    return async (value) => this.#report({ progress: progressJson(value), lines: '' });
+    return (value) => this.#track(() => ({ progress: progressJson(value), lines: '' }));
   }
 
   get log(): (text: string) => Promise<void> {
-    return async (text) => this.#report({ progress: '', lines: linesOf(text) });
+    return (text) => this.#track(() => ({ progress: '', lines: linesOf(text) }));
   }
 
   get children(): () => Promise<Child[]> {
-    return async () => {
-      if ((this.record.flags & PARENT) === 0) return [];
-      return readChildren(this.source.shard, this.fetched.storedId);
-    };
+    return () => ignorable(this.#children());
+  }
+
+  /** Resolves when no report is under way, or when the attempt is over; undefined if none is. */
+  get reported(): Promise<unknown> | undefined {
+    if (!this.#reports || this.#reports.size === 0) return undefined;
+    return waitFor(Promise.allSettled(this.#reports), { signal: this.signal }).catch(() => undefined);
   }
 
   /** Ends the attempt from outside the handler. */
@@ -137,13 +141,33 @@ export class Attempt implements TaskContext, Leased {
     this.#controller.abort(reason);
   }
 
-  async #report(report: Report): Promise<void> {
-    const isStored = !this.isOver && (await this.source.heartbeater.report(this, report));
+  #track(report: () => Report): Promise<void> {
+    const stored = ignorable(this.#report(report));
+    this.#reports ??= new Set();
+    this.#reports.add(stored);
+    const forget = (): void => void this.#reports!.delete(stored);
+    stored.then(forget, forget);
+    return stored;
+  }
+
+  async #report(report: () => Report): Promise<void> {
+    const checked = report();
+    const isStored = !this.isOver && (await this.source.heartbeater.report(this, checked));
     if (!isStored) this.#throwEnd();
+  }
+
+  async #renew(): Promise<void> {
+    if (!this.isOver) await this.source.heartbeater.renew(this);
+    if (this.isOver) this.#throwEnd();
+  }
+
+  async #children(): Promise<Child[]> {
+    if ((this.record.flags & PARENT) === 0) return [];
+    return readChildren(this.source.shard, this.fetched.storedId);
   }
 
   #throwEnd(): never {
     this.signal.throwIfAborted();
-    throw taskLeaseLost(this.queue, this.id);
+    throw new AttemptError('ERR_ATTEMPT_ENDED', this.queue, this.id);
   }
 }

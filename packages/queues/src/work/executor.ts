@@ -22,6 +22,7 @@ import type { Source } from './attempt.js';
 import { Attempt } from './attempt.js';
 import type { Completion } from './completion.js';
 import { died, GIVEN_BACK } from './completion.js';
+import { EndListeners } from './end-listeners.js';
 import { FairPicker } from './fair-picker.js';
 import type { FetchedTask } from './fetch-and-ack.js';
 import type { Demand, FetchedBatch, Fetcher, Room } from './fetcher.js';
@@ -65,6 +66,7 @@ export class Executor implements Demand<SlotRoom>, Service {
   readonly #handlerQueues = new Map<ResolvedHandler, HandlerQueue>();
   readonly #telemetry: WorkerTelemetry | undefined;
   readonly #reporter: ErrorReporter;
+  readonly #listeners: EndListeners;
   readonly #callOptions: CallOptions;
   readonly #prefetch: Prefetch;
   readonly #picker: FairPicker<Fetcher<SlotRoom>>;
@@ -83,8 +85,9 @@ export class Executor implements Demand<SlotRoom>, Service {
     this.#handlers = handlers;
     this.#telemetry = telemetry;
     this.#reporter = reporter;
-    const { backoff, maxPayloadBytes } = options;
-    this.#callOptions = { backoff, maxPayloadBytes, reporter, schemas };
+    const { backoff, maxPayloadBytes, onSucceeded, onFailed } = options;
+    this.#listeners = new EndListeners(onSucceeded, onFailed, reporter);
+    this.#callOptions = { backoff, maxPayloadBytes, reporter, schemas, listeners: this.#listeners };
     this.#prefetch = new Prefetch(options.prefetch, (attempt) => this.#giveBack(attempt));
     this.#picker = new FairPicker(queues, weights);
     for (const handler of handlers.values()) {
@@ -230,10 +233,9 @@ export class Executor implements Demand<SlotRoom>, Service {
     attempt.isOver = true;
     this.#telemetry?.expired(attempt, this.#handlers.has(attempt.name));
     source.heartbeater.drop(attempt);
-    source.completer.add(
-      fetched,
-      died(new AttemptError('ERR_TASK_EXPIRED', queue, id, record.extras.expiresInMs)),
-    );
+    const error = new AttemptError('ERR_TASK_EXPIRED', queue, id, record.extras.expiresInMs);
+    this.#listeners.failed(attempt, error, true);
+    source.completer.add(fetched, died(error));
     return true;
   }
 

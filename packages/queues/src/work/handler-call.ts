@@ -1,14 +1,16 @@
 /** Calls of handlers. Each resolves with the completions of its attempts, and never rejects. */
 import type { ErrorReporter } from '@mortise/redis';
 import { describeError } from '@mortise/redis';
-import { Discard, InvalidPayloadError, RetryLater, WorkerError } from '../errors.js';
+import { Discard, RetryLater, WorkerError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Schemas } from '../task/schemas.js';
 import type { Attempt } from './attempt.js';
 import type { Completion } from './completion.js';
 import { died, GIVEN_BACK, SUCCEEDED } from './completion.js';
+import type { EndListeners } from './end-listeners.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
 import { retryDelayMs } from './retry-delay.js';
+import { isA, isHopeless } from './thrown.js';
 
 export interface CallOptions {
   /** For tasks and handlers without a backoff of their own. */
@@ -17,6 +19,7 @@ export interface CallOptions {
   readonly maxPayloadBytes: number;
   readonly reporter: ErrorReporter;
   readonly schemas: Schemas | undefined;
+  readonly listeners: EndListeners;
 }
 
 export interface BatchAttempt extends BatchTask<unknown> {
@@ -37,8 +40,10 @@ export async function callHandler(
     const result: unknown = await (call
       ? call.run(() => handler.handle!(payload, attempt))
       : handler.handle!(payload, attempt));
+    await attempt.reported;
     return success(attempt, result, options);
   } catch (error) {
+    await attempt.reported;
     return failed(attempt, handler, error, options);
   }
 }
@@ -50,10 +55,14 @@ export async function callBatchHandler(
   call: Attempt['call'],
   options: CallOptions,
 ): Promise<Completion[]> {
+  const reported = async (): Promise<void> => {
+    for (const { ctx } of batch) await ctx.reported;
+  };
   try {
     const results: unknown = await (call
       ? call.run(() => handler.handleMany!(batch))
       : handler.handleMany!(batch));
+    await reported();
     if (results !== undefined && !(Array.isArray(results) && results.length === batch.length)) {
       throw new TypeError(
         `handleMany of ${JSON.stringify(handler.name)} must return nothing or ${batch.length} results`,
@@ -66,6 +75,7 @@ export async function callBatchHandler(
       return isA(Error, result) ? failed(ctx, handler, result, options) : success(ctx, result, options);
     });
   } catch (error) {
+    await reported();
     return batch.map(({ ctx }) => failed(ctx, handler, error, options));
   }
 }
@@ -83,15 +93,16 @@ export function failed(
   attempt: Attempt,
   handler: ResolvedHandler | undefined,
   error: unknown,
-  { backoff, reporter }: CallOptions,
+  { backoff, reporter, listeners }: CallOptions,
 ): Completion {
   if (attempt.isOver) return GIVEN_BACK;
   attempt.call?.failed(error);
   if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
-  const isHopeless =
-    isA(WorkerError, error) || (isA(InvalidPayloadError, error) && error.taskId === attempt.id);
-  if (isHopeless) reporter.report(error);
-  if (isHopeless || isA(Discard, error) || attempt.attempt >= attempt.attempts) return died(error);
+  const isReported = isHopeless(error, attempt.id);
+  if (isReported) reporter.report(error);
+  const isFinal = isReported || isA(Discard, error) || attempt.attempt >= attempt.attempts;
+  listeners.failed(attempt, error, isFinal);
+  if (isFinal) return died(error);
   const policy = handler?.backoff ?? backoff;
   const delayMs = retryDelayMs(attempt, error, policy, (reported) => reporter.report(reported));
   return { verdict: 'R', delayMs, data: describeError(error) };
@@ -101,8 +112,9 @@ export function failed(
 function success(
   attempt: Attempt,
   result: unknown,
-  { maxPayloadBytes: maxBytes, reporter }: CallOptions,
+  { maxPayloadBytes: maxBytes, reporter, listeners }: CallOptions,
 ): Completion {
+  if (!attempt.isOver) listeners.succeeded(attempt, result);
   if (result === undefined) return SUCCEEDED;
   try {
     const json = JSON.stringify(result) ?? '';
@@ -112,14 +124,5 @@ function success(
   } catch (error) {
     reporter.report(new WorkerError('ERR_RESULT_NOT_KEPT', attempt.queue, attempt.id, attempt.name, error));
     return SUCCEEDED;
-  }
-}
-
-/** `instanceof` for thrown values, which may be a Proxy that throws. */
-function isA<Type>(constructor: abstract new (...args: never[]) => Type, error: unknown): error is Type {
-  try {
-    return error instanceof constructor;
-  } catch {
-    return false;
   }
 }

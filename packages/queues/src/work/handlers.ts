@@ -76,7 +76,9 @@ const BATCH_HANDLER = new Set(['handleMany', 'timeoutMs', 'backoff', 'concurrenc
 /** Throws TypeError or RangeError for a wrong handler, naming it. */
 export function resolveHandlers(handlers: object, concurrency: number): ReadonlyMap<string, ResolvedHandler> {
   if (typeof handlers !== 'object' || handlers === null || Array.isArray(handlers)) {
-    throw new ArgumentTypeError('handlers must be an object with a handler for each name of task');
+    throw new ArgumentTypeError(
+      "handlers must be an object with a handler for each name of task, as { 'mail.send': (payload) => … }",
+    );
   }
   const entries = Object.entries(handlers as Record<string, unknown>);
   // Without a handler every task would be dead-lettered.

@@ -73,7 +73,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   ) {
     this.#redis = requireClient(redis);
     if (!Array.isArray(queues) || queues.length === 0 || new Set(queues).size !== queues.length) {
-      throw new ArgumentTypeError('queues must be one or more different names');
+      throw new ArgumentTypeError("queues must be a list of one or more different names, as ['mail']");
     }
     this.#queues = queues.map((queue: string) => requireName('queue', queue));
     this.#options = resolveWorkerOptions(options);

@@ -156,7 +156,11 @@ describe('QueuesModule.forRoot', () => {
 
   test.each([
     [{ concurrency: 0 }, RangeError, 'QueuesModule: concurrency must be a whole number'],
-    [{ queues: [] }, TypeError, 'QueuesModule: queues must be one or more different names'],
+    [
+      { queues: [] },
+      TypeError,
+      "QueuesModule: queues must be a list of one or more different names, as ['mail']",
+    ],
     [{ queues: ['post'] }, TypeError, 'a worker serves queue "post", which forFeature does not name'],
   ])('lets the boot fail for wrong workers: %#', async (workers, Misuse, message) => {
     const booted = boot(moduleOf({ workers }, { mail: {} }, [Mails]));

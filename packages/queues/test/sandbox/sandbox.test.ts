@@ -207,13 +207,31 @@ describe('a sandbox', () => {
       let first;
       export default (payload, context) => {
         first ??= context;
-        return payload === 'first' ? null : first.renew().catch(({ message }) => message);
+        return payload === 'first' ? null : first.renew().catch(({ code }) => code);
       }`;
     const handler = make({}, module(source));
     await handler('first', contextOf());
     const renew = async (): Promise<void> => undefined;
     const refusal = await handler('second', contextOf(undefined, { renew }));
-    expect(refusal).toBe('renew was called when the handler had ended');
+    expect(refusal).toBe('ERR_ATTEMPT_ENDED');
+  });
+
+  test('calls that the handler did not await are made before its end, and may fail', async () => {
+    const source = `
+      export default (payload, context) => {
+        context.progress(1);
+        context.log(payload);
+        return 'done';
+      }`;
+    const handler = make({}, module(source));
+    const made: unknown[] = [];
+    const progress = async (value: unknown): Promise<void> => void made.push(value);
+    const log = async (): Promise<void> => {
+      throw new Error('refused');
+    };
+    expect(await handler('a', contextOf(undefined, { progress, log }))).toBe('done');
+    expect(made).toEqual([1]);
+    expect(await handler('b', contextOf(undefined, { progress, log }))).toBe('done');
   });
 
   test('close ends all threads; a later task starts them anew', async () => {

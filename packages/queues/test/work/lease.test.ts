@@ -37,7 +37,7 @@ describe('the lease', () => {
     });
     open();
     await reached(queue, id, 'succeeded');
-    await expect(contexts[0]!.renew()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST', taskId: id });
+    await expect(contexts[0]!.renew()).rejects.toMatchObject({ code: 'ERR_ATTEMPT_ENDED', taskId: id });
   });
 
   test('taken away, the attempt is aborted at the next renewal, and its completion does not count', async () => {

@@ -110,8 +110,8 @@ describe('both', () => {
       progress: 0.5,
       logs: [{ at: expect.any(Number), text: 'half' }],
     });
-    await expect(context.progress(1)).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
-    await expect(context.log('more')).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+    await expect(context.progress(1)).rejects.toMatchObject({ code: 'ERR_ATTEMPT_ENDED' });
+    await expect(context.log('more')).rejects.toMatchObject({ code: 'ERR_ATTEMPT_ENDED' });
     expect(await queue.get('a')).toMatchObject({ progress: 0.5 });
   });
 
