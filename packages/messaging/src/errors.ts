@@ -1,38 +1,25 @@
+import type { JsonProblem } from '@mortise/redis';
 import { CodedError } from '@mortise/redis';
 
 /** The fields that an error adds; the problems of the API show them. */
 type Fields<Refusal> = Omit<Refusal, 'code' | keyof Error>;
 
-/** The body cannot be stored: it is larger than `maxPayloadBytes`, or nested too deep. Nothing was sent. */
+/** The body cannot be stored: JSON doesn't represent it fully (NaN, a Map, undefined), it is nested too deep, or too large. Nothing was sent. */
 export class InvalidBodyError extends CodedError {
   /** The mailbox or chat. */
   declare readonly recipient: string;
+  readonly code: 'ERR_INVALID_BODY' | 'ERR_BODY_TOO_LARGE';
   /** For ERR_BODY_TOO_LARGE: the size as JSON in UTF-8, and its limit. */
   declare readonly bytes?: number;
   declare readonly maxBytes?: number;
-  /** For ERR_INVALID_BODY. */
+  /** For ERR_INVALID_BODY, if the body is nested too deep. */
   declare readonly maxDepth?: number;
 
-  private constructor(
-    readonly code: 'ERR_INVALID_BODY' | 'ERR_BODY_TOO_LARGE',
-    fields: Fields<InvalidBodyError>,
-    problem: string,
-  ) {
-    super(`the body for "${fields.recipient}" ${problem}`);
-    Object.assign(this, fields);
-  }
-
-  static tooLarge(recipient: string, bytes: number, maxBytes: number): InvalidBodyError {
-    const problem = `has ${bytes} bytes, the limit is ${maxBytes}`;
-    return new InvalidBodyError('ERR_BODY_TOO_LARGE', { recipient, bytes, maxBytes }, problem);
-  }
-
-  static tooDeep(recipient: string, maxDepth: number): InvalidBodyError {
-    return new InvalidBodyError(
-      'ERR_INVALID_BODY',
-      { recipient, maxDepth },
-      `is nested deeper than ${maxDepth}`,
-    );
+  constructor(recipient: string, { text, ...fields }: JsonProblem, maxBytes: number) {
+    super(`the body for "${recipient}" ${text}`);
+    const isTooLarge = fields.bytes !== undefined;
+    this.code = isTooLarge ? 'ERR_BODY_TOO_LARGE' : 'ERR_INVALID_BODY';
+    Object.assign(this, { recipient, ...fields, ...(isTooLarge && { maxBytes }) });
   }
 }
 

@@ -11,7 +11,7 @@
  * never see them, and `unread` is exact.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
+import { ignorable, requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import { MessagingKeys } from './keys.js';
 import { Acks } from './mailbox/acks.js';
 import { Blocks } from './mailbox/blocks.js';
@@ -64,10 +64,11 @@ export class Mailboxes<Body = unknown> {
    * Appends a message, which is any JSON value, to the recipient's mailbox and wakes every waiting `receive`. Messages to
    * one recipient in the same tick are one round trip and one atomic script, in the order of the calls. O(1). With an `id`,
    * repeating it within `dedupMs` is safe, also after an ack. With `ttlMs`, the message expires. Errors, each for its own
-   * message only: ERR_BODY_TOO_LARGE, ERR_INVALID_BODY; ERR_SENDER_BLOCKED, unless the id is known.
+   * message only: ERR_BODY_TOO_LARGE, ERR_INVALID_BODY; ERR_SENDER_BLOCKED, unless the id is known. A rejection that nobody
+   * awaits does no harm.
    */
-  async send(recipient: string, body: Body, options: SendOptions): Promise<SendResult> {
-    return this.#sender.send(recipient, body, options);
+  send(recipient: string, body: Body, options: SendOptions): Promise<SendResult> {
+    return ignorable(this.#sender.send(recipient, body, options));
   }
 
   /**

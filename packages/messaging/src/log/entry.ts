@@ -12,9 +12,8 @@
  * | `D` | a deletion | `<from>` NUL `<id of the message>` |
  * | `X` | the tombstone of a deleted or expired message | `<id of the deletion>` |
  */
-import { ArgumentTypeError, decodeName, encodeName, requireName } from '@mortise/redis';
+import { decodeName, encodeName, requireName, wholeJson } from '@mortise/redis';
 import { InvalidBodyError } from '../errors.js';
-import { isDeeperThan, isOutOfStack, MAX_DEPTH } from './depth.js';
 
 /** Ids of messages, both included. */
 export interface IdRange {
@@ -77,27 +76,13 @@ export function isTombstone(entry: string): boolean {
 }
 
 /**
- * The body as stored. Throws TypeError for a value that isn't JSON, ERR_BODY_TOO_LARGE above the limit, ERR_INVALID_BODY for
- * a body that is nested too deep.
+ * The body as stored. Throws ERR_INVALID_BODY for a value that JSON doesn't represent fully or that is nested too deep,
+ * ERR_BODY_TOO_LARGE above the limit.
  *
  * @param recipient Chat or mailbox, for the error.
  */
 export function encodeBody(recipient: string, body: unknown, maxBytes: number): string {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(body) as string | undefined;
-  } catch (error) {
-    if (isOutOfStack(error)) throw InvalidBodyError.tooDeep(recipient, MAX_DEPTH);
-    throw error;
-  }
-  if (json === undefined) throw new ArgumentTypeError(`body must be a JSON value, got ${typeof body}`);
-  // A string of n characters has n to 3n bytes.
-  if (json.length * 3 > maxBytes) {
-    const bytes = Buffer.byteLength(json);
-    if (bytes > maxBytes) throw InvalidBodyError.tooLarge(recipient, bytes, maxBytes);
-  }
-  if (isDeeperThan(json, MAX_DEPTH)) throw InvalidBodyError.tooDeep(recipient, MAX_DEPTH);
-  return json;
+  return wholeJson(body, maxBytes, (problem) => new InvalidBodyError(recipient, problem, maxBytes));
 }
 
 /** A name as stored. Throws TypeError or RangeError for an invalid name. */
