@@ -6,7 +6,7 @@
  * it is a ZSET of at most 128 members. A script filters: sending 100 contacts costs the client 47 µs, filtering them in Lua
  * costs Redis 16.
  */
-import { requireClient, requireOptions, SafeTelemetry } from '@mortise/redis';
+import { ignorable, requireClient, requireOptions, SafeTelemetry } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { AutocompleteKeys } from '../keys.js';
 import { CHANGES, COMPLETIONS, SUGGESTIONS } from '../metrics.js';
@@ -57,10 +57,11 @@ export class RecentContacts {
    * in an atomic script. Changes during an earlier call of the same user wait for its end. On a single server the changes
    * of several users share the script. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice, also when ioredis
    * sends it again after a lost reply. Rejects with
-   * TypeError or RangeError for a user or contact that isn't 1 to 1,024 bytes of well-formed text.
+   * TypeError or RangeError for a user or contact that isn't 1 to 1,024 bytes of well-formed text. A rejection that nobody
+   * awaits does no harm.
    */
-  async touch(user: string, contact: string): Promise<void> {
-    await this.#change('+', user, contact);
+  touch(user: string, contact: string): Promise<void> {
+    return ignorable(this.#change('+', user, contact).then(() => undefined));
   }
 
   /**

@@ -3,7 +3,7 @@
  * before the command was sent. So a holder that cannot reach the server, or whose event loop was blocked, learns of the end
  * no later than Redis.
  */
-import { LeaseLostError } from '@mortise/redis';
+import { ignorable, LeaseLostError } from '@mortise/redis';
 import type { LeaseEnd } from '@mortise/redis';
 import type { Grant } from '../acquire/acquisition.js';
 import type { Gate, Holder } from '../acquire/gate.js';
@@ -106,17 +106,19 @@ export class Lease implements AsyncDisposable {
   /**
    * Grants the lock to the first waiter, or frees it. Resolves to false if the lease was lost before: then nothing changes.
    * Idempotent: further calls return the first result. One round trip, O(log waiters). Safe to repeat after an error of
-   * ioredis: then `false` may also mean that the first call was executed.
+   * ioredis: then `false` may also mean that the first call was executed. A rejection that nobody awaits does no harm.
    */
   release(): Promise<boolean> {
     const { gate, isFair } = this.#terms;
     const holder = this.#identity();
     this.#isReleased = true;
     this.#end();
-    this.#release ??= gate.release(holder, isFair).catch((error: unknown) => {
-      this.#release = undefined;
-      throw error;
-    });
+    this.#release ??= ignorable(
+      gate.release(holder, isFair).catch((error: unknown) => {
+        this.#release = undefined;
+        throw error;
+      }),
+    );
     return this.#release;
   }
 
