@@ -10,101 +10,6 @@ import { newQueue, redis } from '../fixture/new-queue.js';
 import type { Tasks } from '../fixture/launch.js';
 import { counted, reached, until } from '../fixture/until.js';
 
-describe('handlers', () => {
-  test('are given the payload and what belongs to the task', async () => {
-    const { queue, work } = newQueue();
-    const seen: unknown[] = [];
-    await work({
-      t: (payload, { id, queue: name, name: task, attempt, attempts, headers, signal }) => {
-        seen.push(payload, { id, name, task, attempt, attempts, headers, isAborted: signal.aborted });
-      },
-    });
-    const payload = { text: '🙂\0', list: [1.5, null], when: new Date(0) };
-    await queue.enqueue('t', payload, { id: 'a', attempts: 3, headers: { trace: '1' } });
-    await until(() => seen.length > 0);
-    expect(seen).toEqual([
-      { text: '🙂\0', list: [1.5, null], when: '1970-01-01T00:00:00.000Z' },
-      { id: 'a', name: 'q', task: 't', attempt: 1, attempts: 3, headers: { trace: '1' }, isAborted: false },
-    ]);
-  });
-
-  test('results are kept as JSON; nothing is kept of undefined', async () => {
-    const { queue, work } = newQueue();
-    await work({ t: (payload) => payload.result, nothing: () => undefined });
-    for (const [id, result] of Object.entries({ a: { x: 'é' }, b: null, c: 0, d: '', e: false, f: [] })) {
-      await queue.enqueue('t', { result }, { id });
-      await reached(queue, id, 'succeeded');
-      expect((await queue.get(id))!.result).toEqual(result);
-    }
-    await queue.enqueue('nothing', 1, { id: 'g' });
-    expect(await reached(queue, 'g', 'succeeded')).not.toHaveProperty('result');
-  });
-
-  test('a result that cannot be kept is reported; the task has succeeded', async () => {
-    const { queue, work } = newQueue();
-    const cycle: { self?: object } = {};
-    cycle.self = cycle;
-    const errors: unknown[] = [];
-    await work(
-      {
-        bigint: () => 1n,
-        cycle: () => cycle,
-        large: () => 'é'.repeat(131_072),
-        hostile: () => ({
-          toJSON: () => {
-            throw Object.create(null);
-          },
-        }),
-      },
-      { onError: (error) => errors.push(error) },
-    );
-    for (const name of ['bigint', 'cycle', 'large', 'hostile']) await queue.enqueue(name, 1, { id: name });
-    await counted(queue, { succeeded: 4 });
-    expect(errors).toHaveLength(4);
-    for (const name of ['bigint', 'cycle', 'large', 'hostile']) {
-      expect(errors).toContainEqual(
-        expect.objectContaining({ code: 'ERR_RESULT_NOT_KEPT', queue: 'q', taskId: name, taskName: name }),
-      );
-      expect(await queue.get(name)).not.toHaveProperty('result');
-    }
-    expect(String(errors[2])).toContain('262146 bytes');
-  });
-
-  test('a name without a handler is dead-lettered and reported, whatever Object has of that name', async () => {
-    const { queue, work } = newQueue();
-    const errors: unknown[] = [];
-    const run: string[] = [];
-    const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '{}', 'a\nb', '🙂', 'T'];
-    await work({ t: (payload) => run.push(payload) }, { onError: (error) => errors.push(error) });
-    await queue.enqueueMany(
-      names.map((name, index) => ({ name, payload: 1, options: { id: String(index) } })),
-    );
-    await queue.enqueue('t', 'fine');
-    await until(async () => (await queue.counts()).dead === names.length && run.length === 1);
-    for (const [index, name] of names.entries()) {
-      expect(await queue.get(String(index))).toMatchObject({
-        name,
-        state: 'dead',
-        attempt: 1,
-        error: expect.stringContaining(`no handler for ${JSON.stringify(name)}`),
-      });
-      expect(errors).toContainEqual(expect.objectContaining({ code: 'ERR_UNKNOWN_TASK', taskName: name }));
-    }
-    expect(errors).toHaveLength(names.length);
-  });
-
-  test('handlers of such names are found', async () => {
-    const { queue, work } = newQueue();
-    const run: string[] = [];
-    const handlers: Tasks = { constructor: () => run.push('constructor'), '🙂': () => run.push('🙂') };
-    Object.defineProperty(handlers, '__proto__', { value: () => run.push('__proto__'), enumerable: true });
-    await work(handlers);
-    for (const name of ['__proto__', 'constructor', '🙂']) await queue.enqueue(name, 1);
-    await until(() => run.length === 3);
-    expect(run.toSorted()).toEqual(['__proto__', 'constructor', '🙂']);
-  });
-});
-
 describe('failures', () => {
   test('a failing task is tried again after its backoff, then is dead with its last error', async () => {
     const { queue, work } = newQueue();
@@ -143,22 +48,6 @@ describe('failures', () => {
     await queue.enqueue('t', 1);
     await counted(queue, { succeeded: 1 });
     expect(at[1]! - at[0]!).toBeGreaterThan(45);
-  });
-
-  test('a backoff of the task goes before that of the worker', async () => {
-    const { queue, work } = newQueue();
-    let attempts = 0;
-    await work(
-      {
-        t: () => {
-          attempts += 1;
-          if (attempts < 4) throw new Error('not yet');
-        },
-      },
-      { backoff: { delayMs: 60_000 } },
-    );
-    const { id } = await queue.enqueue('t', 1, { backoff: { type: 'fixed', delayMs: 0 } });
-    expect(await reached(queue, id, 'succeeded')).toMatchObject({ attempt: 4 });
   });
 
   test('retries and scheduled tasks run in the order in which they fall due', async () => {
