@@ -106,19 +106,26 @@ local function isBefore(a, b)
   return #a < #b
 end
 
--- Number of members before (instant, id), or with isWithin up to it, whether or not it is still a member.
-local function rankOf(key, instant, id, isWithin)
-  local low, high = redis.call('ZCOUNT', key, '-inf', '(' .. instant), redis.call('ZCOUNT', key, '-inf', instant)
+-- The first index in low..high - 1 that is not `before`, or high. All that are come first.
+local function bisect(low, high, before)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    local member = redis.call('ZRANGE', key, middle, middle)[1]
-    if isBefore(member, id) or isWithin and member == id then
+    if before(middle) then
       low = middle + 1
     else
       high = middle
     end
   end
   return low
+end
+
+-- Number of members before (instant, id), or with isWithin up to it, whether or not it is still a member.
+local function rankOf(key, instant, id, isWithin)
+  local low, high = redis.call('ZCOUNT', key, '-inf', '(' .. instant), redis.call('ZCOUNT', key, '-inf', instant)
+  return bisect(low, high, function(index)
+    local member = redis.call('ZRANGE', key, index, index)[1]
+    return isBefore(member, id) or isWithin and member == id
+  end)
 end
 
 local function split(pairs)
@@ -237,17 +244,10 @@ end
 
 -- Number of tasks that succeeded before an instant; the list is in the order of their instants.
 local function countSucceeded(instant)
-  local low, high = 0, redis.call('LLEN', succeeded)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local one = succeededAt(middle)
-    if one and one < instant then
-      low = middle + 1
-    else
-      high = middle
-    end
-  end
-  return low
+  return bisect(0, redis.call('LLEN', succeeded), function(index)
+    local one = succeededAt(index)
+    return one and one < instant
+  end)
 end
 
 -- Latest first.
