@@ -357,11 +357,11 @@ export class Executor implements Demand<SlotRoom>, Service {
   /** Offers the free room to the fetchers. */
   #offer(): void {
     for (const fetcher of this.#sources.keys()) fetcher.offer();
-    if (this.#running.size === 0 && this.#reservedSlots === 0) this.#onIdle?.();
+    if (this.#running.size === 0) this.#onIdle?.();
   }
 
   #idle(withinMs: number): Promise<void> {
-    if (this.#running.size === 0 && this.#reservedSlots === 0) return Promise.resolve();
+    if (this.#running.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#onIdle?.(), Math.min(withinMs, MAX_TIMER_MS));
       this.#onIdle = () => {
