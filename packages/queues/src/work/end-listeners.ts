@@ -33,7 +33,7 @@ export class EndListeners {
   }
 }
 
-/** Prints a line for each dead task, except those that `onError` has heard of. */
+/** Prints a line for each dead task, except those that `onError` knows. */
 export function printDead(print: (line: string) => void): OnFailed {
   return ({ queue, name, id, attempt, attempts }, error, { isFinal }) => {
     if (!isFinal || isHopeless(error, id)) return;

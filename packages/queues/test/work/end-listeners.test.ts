@@ -32,7 +32,7 @@ const fails = (): never => {
 };
 
 describe('onSucceeded and onFailed', () => {
-  test('hear of each end, with the result or the error', async () => {
+  test('learn of each end, with the result or the error', async () => {
     const { queue, seen } = await listening({
       t: (payload) => ({ got: payload }),
       fails,
@@ -54,7 +54,7 @@ describe('onSucceeded and onFailed', () => {
     ]);
   });
 
-  test('onFailed hears of a task that timed out, expired or has no handler, not of RetryLater', async () => {
+  test('onFailed learns of a task that timed out, expired or has no handler, not of RetryLater', async () => {
     let isLater = true;
     const { queue, seen } = await listening({
       slow: (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
@@ -85,7 +85,7 @@ describe('onSucceeded and onFailed', () => {
     ]);
   });
 
-  test('hear of each task of a batch', async () => {
+  test('learn of each task of a batch', async () => {
     const { queue, seen } = await listening({
       many: {
         maxSize: 2,
@@ -94,10 +94,10 @@ describe('onSucceeded and onFailed', () => {
     });
     await queue.enqueueMany([1, 2].map((payload) => ({ name: 'many', payload, options: { attempts: 1 } })));
     await until(() => seen.length === 2);
-    expect(seen.map((entry) => (entry as unknown[])[0]).toSorted()).toEqual(['failed', 'succeeded']);
+    expect(seen.map((entry) => (entry as [string])[0]).toSorted()).toEqual(['failed', 'succeeded']);
   });
 
-  test('what they throw goes to onError, and the task ends', async () => {
+  test('their errors go to onError, and the task ends', async () => {
     const thrown = new Error('a listener');
     const { queue, errors } = await listening(
       { t: () => 1 },
