@@ -23,7 +23,7 @@ export {
   WorkerError,
 } from './errors.js';
 export type { TaskLeaseLostError } from './errors.js';
-export { ClientClosedError, LeaseLostError } from '@mortise/redis';
+export { ClientClosedError, LeaseLostError, RedisUnreachableError } from '@mortise/redis';
 export type { Telemetry } from '@mortise/redis';
 export type {
   Backoff,

@@ -9,7 +9,13 @@ import * as all from '../src/errors.js';
 test('the README lists the codes of this package, and those that it passes on', () => {
   const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
   expect(listed).toEqual(
-    [...new Set(declared), 'ERR_CLIENT_CLOSED', 'ERR_INVALID_ARG', 'ERR_LEASE_LOST'].toSorted(),
+    [
+      ...new Set(declared),
+      'ERR_CLIENT_CLOSED',
+      'ERR_INVALID_ARG',
+      'ERR_LEASE_LOST',
+      'ERR_REDIS_UNREACHABLE',
+    ].toSorted(),
   );
 });
 

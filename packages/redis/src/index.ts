@@ -42,6 +42,7 @@ export {
   requireText,
 } from './require.js';
 export { SafeSpan, SafeTelemetry } from './safe-telemetry.js';
+export { RedisUnreachableError, reportUnreachable } from './report-unreachable.js';
 export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';
 export { Script } from './script.js';
 export { ServerClock } from './server-clock.js';

@@ -10,6 +10,7 @@ import {
   ErrorReporter,
   isTransient,
   LeaseLostError,
+  RedisUnreachableError,
 } from '../src/index.js';
 import type { RedisClient } from '../src/index.js';
 import * as door from '../src/index.js';
@@ -23,7 +24,12 @@ test('the README lists the codes that are exported', () => {
   const listed = [...readme.matchAll(/^\| `(ERR_\w+)` +\| `(\w+)` +\|/gm)].map(
     ([, code, name]) => `${code} ${name}`,
   );
-  const errors = [new ClientClosedError(), new BatchReplyError(1, 0), new LeaseLostError('a lock')];
+  const errors = [
+    new ClientClosedError(),
+    new BatchReplyError(1, 0),
+    new LeaseLostError('a lock'),
+    new RedisUnreachableError('connecting'),
+  ];
   expect(listed.toSorted()).toEqual(errors.map(({ code, name }) => `${code} ${name}`).toSorted());
 });
 
@@ -31,7 +37,8 @@ test('every exported error is among them', () => {
   const classes = Object.values(door).filter(
     (value) => typeof value === 'function' && value.prototype instanceof CodedError,
   );
-  expect(new Set(classes)).toEqual(new Set([ClientClosedError, BatchReplyError, LeaseLostError]));
+  const all = [ClientClosedError, BatchReplyError, LeaseLostError, RedisUnreachableError];
+  expect(new Set<unknown>(classes)).toEqual(new Set<unknown>(all));
 });
 
 describe('CodedError', () => {

@@ -19,6 +19,7 @@ import type { RedisClient } from '@mortise/redis';
 import {
   ArgumentTypeError,
   ErrorReporter,
+  reportUnreachable,
   requireClient,
   requireDuration,
   requireName,
@@ -59,6 +60,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   #stopping: Promise<void> | undefined;
   /** Whether the last of `start` and `stop` was `start`: the end of a stop may be awaited by both. */
   #mayStart = false;
+  #cancelReport = (): void => undefined;
 
   /**
    * @param redis An ioredis client, used as it is and never closed.
@@ -101,7 +103,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Begins to run tasks, again after `stop`. Does not wait for Redis: while it is away, the worker retries with a backoff.
+   * Begins to run tasks, again after `stop`. Does not wait for Redis: while it is away, the worker retries with a backoff, and
+   * `onError` gets ERR_REDIS_UNREACHABLE after 4 s.
    * Idempotent. Waits for a running `stop`; a later `stop` cancels it.
    */
   async start(): Promise<void> {
@@ -127,6 +130,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     });
     executor.start();
     this.#shards.start();
+    this.#cancelReport = reportUnreachable(this.#redis, this.#reporter);
     if (this.#isPaused) this.pause();
   }
 
@@ -173,6 +177,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   async #stop(graceMs: number): Promise<void> {
+    this.#cancelReport();
     this.#shards!.leave();
     await this.#executor!.stop(graceMs);
     await this.#shards!.stop(LAST_ACKS_MS);

@@ -1,20 +1,64 @@
-import { expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { Worker } from '@mortise/queues';
-import { disconnectLater, freshPrefix } from '@mortise/test-kit';
+import { connect, disconnectLater, freshPrefix } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 
-test('stop ends within 2 s while Redis cannot be reached', async () => {
-  // Nothing listens at port 1.
-  const redis = disconnectLater(new Redis({ host: '127.0.0.1', port: 1, retryStrategy: () => 1_000 }));
-  const worker = new Worker(
-    redis,
-    ['q'],
-    { t: () => 1 },
-    { prefix: freshPrefix(), onError: () => undefined },
-  );
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask'] });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+/** Nothing listens at port 1. */
+const away = (): Redis => disconnectLater(new Redis({ host: '127.0.0.1', port: 1, disconnectTimeout: 100 }));
+
+function launch(redis: Redis): { worker: Worker; errors: unknown[] } {
+  const errors: unknown[] = [];
+  const onError = (error: unknown): void => void errors.push(error);
+  const worker = new Worker(redis, ['q'], { t: () => 1 }, { prefix: freshPrefix(), onError });
+  return { worker, errors };
+}
+
+const UNREACHABLE = { name: 'RedisUnreachableError', code: 'ERR_REDIS_UNREACHABLE' };
+
+test('a worker without a connection reports it after 4 s', async () => {
+  const { worker, errors } = launch(away());
   await worker.start();
-  await new Promise((resolve) => redis.once('reconnecting', resolve));
-  const startedAt = performance.now();
-  await worker.stop();
-  expect(performance.now() - startedAt).toBeLessThan(9_000);
+  await jest.advanceTimersByTimeAsync(3_999);
+  expect(errors).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(errors).toEqual([expect.objectContaining(UNREACHABLE)]);
+  const stopping = worker.stop();
+  await jest.advanceTimersByTimeAsync(2_000);
+  await stopping;
+});
+
+test('one that is stopped before, or has a connection, does not', async () => {
+  const { worker, errors } = launch(away());
+  await worker.start();
+  const stopping = worker.stop();
+  await jest.advanceTimersByTimeAsync(2_000);
+  await stopping;
+  const redis = connect();
+  await redis.ping();
+  const connected = launch(redis);
+  await connected.worker.start();
+  await jest.advanceTimersByTimeAsync(4_000);
+  expect([...errors, ...connected.errors]).toEqual([]);
+  jest.useRealTimers();
+  await connected.worker.stop();
+});
+
+test('stop ends 2 s after the grace of what runs, with no connection at once', async () => {
+  const { worker } = launch(away());
+  await worker.start();
+  let hasStopped = false;
+  const stopping = worker.stop().then(() => {
+    hasStopped = true;
+  });
+  await jest.advanceTimersByTimeAsync(1_999);
+  expect(hasStopped).toBe(false);
+  await jest.advanceTimersByTimeAsync(1);
+  await stopping;
 });
