@@ -7,7 +7,7 @@
 import { describeError } from './describe-error.js';
 
 /** Maximum nesting of a payload. Most JSON parsers and cjson (1,000) accept more. */
-export const MAX_DEPTH = 128;
+const MAX_DEPTH = 128;
 
 export interface JsonProblem {
   /** The predicate of a sentence: `has NaN, which is not JSON`. */
