@@ -324,13 +324,13 @@ describe('post', () => {
     ['a BigInt', 1n],
     ['a Date that is none', new Date(Number.NaN)],
   ])('a body that JSON would change is refused: %s', async (_, body) => {
-    const prefix = freshPrefix();
-    const mailboxes = new Mailboxes(redis, { prefix });
-    const chats = new Chats(redis, { prefix });
+    const own = freshPrefix();
+    const mailboxes = new Mailboxes(redis, { prefix: own });
+    const chats = new Chats(redis, { prefix: own });
     for (const call of [mailboxes.send('jack', body, { from: 'anna' }), chats.post('c', 'anna', body)]) {
       await expect(call).rejects.toMatchObject({ name: 'InvalidBodyError', code: 'ERR_INVALID_BODY' });
     }
-    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+    expect(await redis.keys(`${own}:*`)).toEqual([]);
   });
 
   test.each([129, 100_000])('bodies nested %d deep are refused, and nothing is sent', async (depth) => {
