@@ -114,13 +114,16 @@ describe('messages and members', () => {
     [`DELETE /v1/chats/garage/messages/${id}?sender=frank`],
   ]);
 
-  test('bodies of 64 levels and more, of half a pair, and too large', async () => {
+  test('bodies of 64 levels and more, of half a pair, of a number that JSON changes, and too large', async () => {
     const deep = `{"from":"bill","body":${'['.repeat(64)}${']'.repeat(64)}}`;
     const half = '{"from":"bill","body":"\\ud800"}';
+    const infinite = '{"from":"bill","body":{"x":1e999}}';
     expect(
       await others('invalid-body', [
         [SEND, deep],
         [SEND, half],
+        [SEND, infinite],
+        [POST, '{"sender":"frank","body":{"x":1e999}}'],
       ]),
     ).toEqual([]);
     const body = 'x'.repeat(131_072);
