@@ -28,16 +28,14 @@ export type { Telemetry } from '@mortise/redis';
 export type {
   Backoff,
   BackoffFunction,
-  EndedAttempt,
   EnqueueOptions,
   FailedAttempt,
   Fairness,
-  OnFailed,
-  OnSucceeded,
   QueueOptions,
   WorkerOptions,
 } from './options.js';
 export { DEFAULTS } from './options.js';
+export type { EndedAttempt, OnFailed, OnSucceeded } from './ended-attempt.js';
 export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';
 export type { EventsOptions } from './events/events.js';

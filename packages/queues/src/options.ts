@@ -21,6 +21,7 @@ import {
 import type { InputSchemas, OutputSchemas } from './standard-schema.js';
 import { RunAtPastError } from './errors.js';
 import { MAX_DELAY_MS } from './limits.js';
+import type { OnFailed, OnSucceeded } from './ended-attempt.js';
 
 /**
  * The delay before the next attempt. Defaults: exponential, `delayMs` 1,000, `maxDelayMs` 3,600,000 (an hour) or `delayMs` if
@@ -52,23 +53,6 @@ export interface FailedAttempt {
  * another value (a promise, NaN), `onError` gets an error, and the default backoff is used.
  */
 export type BackoffFunction = (failed: FailedAttempt) => number;
-
-/** An attempt that has ended. */
-export interface EndedAttempt {
-  readonly id: string;
-  readonly queue: string;
-  readonly name: string;
-  /** The number of this attempt, from 1. */
-  readonly attempt: number;
-  readonly attempts: number;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** `result` is what the handler returned. It may be async; what it throws goes to `onError`. */
-export type OnSucceeded = (task: EndedAttempt, result: unknown) => unknown;
-
-/** `isFinal`: the task is dead now, otherwise it runs again. It may be async; what it throws goes to `onError`. */
-export type OnFailed = (task: EndedAttempt, error: unknown, info: { readonly isFinal: boolean }) => unknown;
 
 export interface QueueOptions<Tasks = Record<string, unknown>> {
   /** Keeps applications apart in one Redis. Default `mortise`. */

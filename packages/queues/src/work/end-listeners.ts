@@ -1,7 +1,7 @@
 /** Tells the application how attempts ended: `onSucceeded` and `onFailed` of a worker. */
 import type { ErrorReporter } from '@mortise/redis';
 import { describeError } from '@mortise/redis';
-import type { EndedAttempt, OnFailed, OnSucceeded } from '../options.js';
+import type { EndedAttempt, OnFailed, OnSucceeded } from '../ended-attempt.js';
 import { isHopeless } from './thrown.js';
 
 export class EndListeners {
