@@ -1,4 +1,4 @@
-/** What `onSucceeded` and `onFailed` of a worker get. */
+/** The arguments of `onSucceeded` and `onFailed` of a worker. */
 
 /** An attempt that has ended. */
 export interface EndedAttempt {
