@@ -60,6 +60,7 @@ export async function runWithCut(server: RedisServer, client: Client, cut?: Cut)
     backoff: { type: 'fixed', delayMs: 5 },
     // Errors of a broken connection are what this is about.
     onError: (error) => (error as { code?: string }).code === 'ERR_LEASE_LOST' && onError(error),
+    onFailed: () => undefined,
   });
   const queue = new Queue(produces, 'q', { prefix });
   const observer = new Queue(direct, 'q', { prefix });

@@ -11,7 +11,12 @@ if (config.sabotage !== undefined) sabotage(config.sabotage);
 
 const redis = connectTo(config.redis);
 const { handlers, onError } = recorded(config.worker, new Recorder(config.file));
-const worker = new Worker(redis, config.queues, handlers, { ...config.options, onError });
+const worker = new Worker(redis, config.queues, handlers, {
+  ...config.options,
+  onError,
+  // The records tell of them.
+  onFailed: () => undefined,
+});
 
 // A parent that is gone needs no tasks done.
 const abandon = (): never => process.exit(1);
