@@ -3,7 +3,7 @@ import { isClosed } from './closure.js';
 import { CodedError } from './coded-error.js';
 import type { ErrorReporter } from './error-reporter.js';
 
-const CONNECT_MS = 4_000;
+const CONNECT_MS = 5_000;
 
 /** Background work waits for a connection. It goes on by itself as soon as there is one. */
 export class RedisUnreachableError extends CodedError {
@@ -20,7 +20,7 @@ export class RedisUnreachableError extends CodedError {
 }
 
 /**
- * Reports ERR_REDIS_UNREACHABLE when the client is not ready 4 s from now. ioredis keeps the commands of a client that has never
+ * Reports ERR_REDIS_UNREACHABLE when the client is not ready 5 s from now. ioredis keeps the commands of a client that has never
  * connected, so without this nothing would tell. Returns a function that cancels it.
  */
 export function reportUnreachable(client: RedisClient, reporter: ErrorReporter): () => void {

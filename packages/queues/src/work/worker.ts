@@ -104,7 +104,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Begins to run tasks, again after `stop`. Does not wait for Redis: while it is away, the worker retries with a backoff, and
-   * `onError` gets ERR_REDIS_UNREACHABLE after 4 s.
+   * `onError` gets ERR_REDIS_UNREACHABLE after 5 s.
    * Idempotent. Waits for a running `stop`; a later `stop` cancels it.
    */
   async start(): Promise<void> {

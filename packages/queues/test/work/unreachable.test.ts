@@ -22,10 +22,10 @@ function launch(redis: Redis): { worker: Worker; errors: unknown[] } {
 
 const UNREACHABLE = { name: 'RedisUnreachableError', code: 'ERR_REDIS_UNREACHABLE' };
 
-test('a worker without a connection reports it after 4 s', async () => {
+test('a worker without a connection reports it after 5 s', async () => {
   const { worker, errors } = launch(away());
   await worker.start();
-  await jest.advanceTimersByTimeAsync(3_999);
+  await jest.advanceTimersByTimeAsync(4_999);
   expect(errors).toEqual([]);
   await jest.advanceTimersByTimeAsync(1);
   expect(errors).toEqual([expect.objectContaining(UNREACHABLE)]);
@@ -44,7 +44,7 @@ test('one that is stopped before, or has a connection, does not', async () => {
   await redis.ping();
   const connected = launch(redis);
   await connected.worker.start();
-  await jest.advanceTimersByTimeAsync(4_000);
+  await jest.advanceTimersByTimeAsync(5_000);
   expect([...errors, ...connected.errors]).toEqual([]);
   jest.useRealTimers();
   await connected.worker.stop();
