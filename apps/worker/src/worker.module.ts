@@ -8,7 +8,7 @@ import {
   MARKET_QUEUE,
   MARKET_TASKS,
 } from '@mortise/api/market';
-import type { OnFailed, Queue } from '@mortise/queues';
+import type { Queue } from '@mortise/queues';
 import { getQueueToken, QueuesModule } from '@mortise/queues/nestjs';
 import type { RedisClient } from '@mortise/redis';
 import {
@@ -144,13 +144,8 @@ function workersOf({ concurrency, leaseMs }: Config, log: Logger) {
     concurrency,
     leaseMs,
     onError: (error: unknown) => errors.add(error),
-    onFailed: logDead(log),
+    // mail-delivery.ts logs each failure, with what it knows of it.
+    onFailed: () => undefined,
   };
   return [MAIL_QUEUE, MARKET_QUEUE].map((queue) => ({ ...options, queues: [queue] }));
-}
-
-function logDead(log: Logger): OnFailed {
-  return ({ queue, name, id, attempt }, err, { isFinal }) => {
-    if (isFinal) log.error({ err, queue, task: id, name, attempt }, 'a task is dead');
-  };
 }
