@@ -1,6 +1,6 @@
 import { CodedError } from '@mortise/redis';
 
-/** The lock was not acquired in time. The caller leaves the queue. */
+/** The lock was not acquired in time. The caller leaves the queue. `cause` is why Redis could not be asked, if that failed. */
 export class LockTimeoutError extends CodedError {
   readonly code = 'ERR_LOCK_TIMEOUT';
 

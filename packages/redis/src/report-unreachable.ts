@@ -5,7 +5,7 @@ import type { ErrorReporter } from './error-reporter.js';
 
 const CONNECT_MS = 5_000;
 
-/** Background work waits for a connection. It goes on by itself as soon as there is one. */
+/** The client has no connection: `cause` of a wait that ended, or a report of background work, which goes on when there is one. */
 export class RedisUnreachableError extends CodedError {
   readonly code = 'ERR_REDIS_UNREACHABLE';
 
@@ -13,9 +13,12 @@ export class RedisUnreachableError extends CodedError {
     /** Of the ioredis client. */
     readonly status: string,
   ) {
-    super(
-      `no connection to Redis after ${CONNECT_MS / 1000} s (the client is "${status}"): check its address and that it runs`,
-    );
+    super(`Redis cannot be reached: the client is "${status}". Check the address, and that the server runs`);
+  }
+
+  /** The error of a client without a connection; undefined if it has one, or was closed. */
+  static of(client: RedisClient): RedisUnreachableError | undefined {
+    return client.status === 'ready' || isClosed(client) ? undefined : new this(client.status);
   }
 }
 
@@ -25,8 +28,8 @@ export class RedisUnreachableError extends CodedError {
  */
 export function reportUnreachable(client: RedisClient, reporter: ErrorReporter): () => void {
   const timer = setTimeout(() => {
-    if (client.status === 'ready' || isClosed(client)) return;
-    reporter.reportRepeated(new RedisUnreachableError(client.status));
+    const error = RedisUnreachableError.of(client);
+    if (error) reporter.reportRepeated(error);
   }, CONNECT_MS).unref();
   return () => clearTimeout(timer);
 }

@@ -92,9 +92,9 @@ export class Acquisition<G extends Grant> implements QueuedWaiter {
     return this.#request.waitsFor;
   }
 
-  /** The error of the last re-check, if it failed. */
+  /** The error of the last re-check, if it failed, or that of a client without a connection. */
   get failure(): unknown {
-    return this.#queue?.failure;
+    return this.#queue?.failure ?? this.#client.failure;
   }
 
   deliver(body: Buffer): void {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { WaiterHub } from '@mortise/redis';
+import { RedisUnreachableError, WaiterHub } from '@mortise/redis';
 import { perClient } from '../per-client.js';
 import type { Gate } from './gate.js';
 import { WaitQueue } from './wait-queue.js';
@@ -11,12 +11,19 @@ export class LockClient {
   readonly id = randomBytes(12).toString('base64url');
   /** Always the same object for a client. */
   static readonly of = perClient((client) => new LockClient(client));
+  readonly #client: RedisClient;
   readonly #hub: WaiterHub;
   readonly #queues = new Map<string, WaitQueue>();
   #acquisitions = 0;
 
   private constructor(client: RedisClient) {
+    this.#client = client;
     this.#hub = WaiterHub.of(client);
+  }
+
+  /** The error of a client without a connection. */
+  get failure(): RedisUnreachableError | undefined {
+    return RedisUnreachableError.of(this.#client);
   }
 
   /** The id of one acquisition: unique in this client, made of digits and letters. */
