@@ -20,6 +20,7 @@ export type {
   FileSenderOptions,
   FilesOptions,
   ListFilesOptions,
+  LineOptions,
   ReadOptions,
   SendFileOptions,
 } from './options.js';

@@ -138,6 +138,14 @@ export interface ReadOptions {
   readonly maxLineBytes?: number;
 }
 
+export interface LineOptions extends Omit<ReadOptions, 'wholeLines'> {
+  /**
+   * Leaves out the carriage return before a line feed, and a byte-order mark at the beginning of the file, as programs on Windows
+   * write them. Default false: lines are as they are.
+   */
+  readonly universalNewlines?: boolean;
+}
+
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 const DAY_MS = 86_400_000;
@@ -301,6 +309,17 @@ export function resolveReadOptions(name: string, options: ReadOptions): Required
     autoAck: requireBoolean('autoAck', autoAck),
     wholeLines: requireBoolean('wholeLines', wholeLines),
     maxLineBytes: requireInteger('maxLineBytes', maxLineBytes, { min: 1, max: 64 * MIB }),
+  };
+}
+
+/** The options of the blocks below the lines, and those of the lines. */
+export function resolveLineOptions({ universalNewlines = false, ...options }: LineOptions): {
+  readonly blocks: ReadOptions;
+  readonly isUniversal: boolean;
+} {
+  return {
+    blocks: { ...options, wholeLines: true },
+    isUniversal: requireBoolean('universalNewlines', universalNewlines),
   };
 }
 

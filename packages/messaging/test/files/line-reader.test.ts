@@ -158,3 +158,35 @@ test('an error of the blocks comes once, after the lines before it', async () =>
   expect(failed).toMatchObject({ reason: failure });
   expect(over).toMatchObject({ value: { done: true } });
 });
+
+describe('universalNewlines', () => {
+  async function read(isUniversal: boolean, ...parts: Buffer[]): Promise<string[]> {
+    const blocks = new Blocks(parts);
+    const lines: string[] = [];
+    for await (const line of new LineReader(blocks.all(), blocks, isUniversal)) lines.push(line);
+    return lines;
+  }
+
+  const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+  test.each([
+    ['ASCII', 'a\r\nb\n\r\nc\rd\r\n', ['a', 'b', '', 'c\rd']],
+    ['other texts', 'ä\r\nö\n\r\nü\rd', ['ä', 'ö', '', 'ü\rd']],
+  ])('%s', async (_, text, lines) => {
+    expect(await read(true, Buffer.from(text))).toEqual(lines);
+    expect(await read(false, Buffer.from(text))).toEqual(text.replace(/\n$/, '').split('\n'));
+  });
+
+  test('a byte-order mark goes at the beginning of the file only', async () => {
+    const marked = Buffer.concat([MARK, Buffer.from('a\r\n'), MARK, Buffer.from('b\n')]);
+    expect(await read(true, marked, Buffer.concat([MARK, Buffer.from('c\n')]))).toEqual([
+      'a',
+      '\uFEFFb',
+      '\uFEFFc',
+    ]);
+    const resumed = new Blocks([marked]);
+    resumed.offset = 10;
+    const lines = new LineReader(resumed.all(), resumed, true);
+    expect((await lines.next()).value).toBe('\uFEFFa');
+  });
+});

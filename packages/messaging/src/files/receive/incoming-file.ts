@@ -7,8 +7,8 @@ import type { FileId, FilesContext } from '../context.js';
 import { gunzip } from './gunzip.js';
 import { LineReader } from './line-reader.js';
 import { MemberEnds } from './member-ends.js';
-import type { ReadOptions } from '../options.js';
-import { resolveReadOptions } from '../options.js';
+import type { LineOptions, ReadOptions } from '../options.js';
+import { resolveLineOptions, resolveReadOptions } from '../options.js';
 import type { Reading, ReceiverLease } from './reading.js';
 import type { Completed } from '../completion.js';
 import { Completion } from '../completion.js';
@@ -111,8 +111,9 @@ export class IncomingFile implements FileId {
    * The lines without their line feeds, as UTF-8, also a last line without one. Acks, costs and errors as for `blocks` with
    * `wholeLines`. A line that is kept may keep the KiB around it in memory.
    */
-  lines(options: Omit<ReadOptions, 'wholeLines'> = {}): AsyncIterableIterator<string> {
-    return new LineReader(this.blocks({ ...options, wholeLines: true }), this);
+  lines(options: LineOptions = {}): AsyncIterableIterator<string> {
+    const { blocks, isUniversal } = resolveLineOptions(options);
+    return new LineReader(this.blocks(blocks), this, isUniversal);
   }
 
   /** The content as a stream of bytes. Acks, costs and errors as for `blocks`: a block is acked when the stream takes the next one. */

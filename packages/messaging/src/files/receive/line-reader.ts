@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer';
 
 const LINE_FEED = 10;
+const BYTE_ORDER_MARK = '\uFEFF';
 /** Maximum bytes of other lines that a kept line keeps in memory. */
 const TEXT_BYTES = 1_024;
 const ENDED = { value: undefined, done: true } as const;
@@ -32,10 +33,16 @@ export class LineReader implements AsyncIterableIterator<string> {
   /** Number of waiting calls, and the last of them. */
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
+  readonly #isUniversal: boolean;
+  /** Whether the next line is the first one of the file. */
+  #isFirst: boolean;
 
-  constructor(blocks: AsyncGenerator<Buffer>, position: LinePosition) {
+  /** @param isUniversal Leaves out carriage returns at the ends of lines, and a byte-order mark. */
+  constructor(blocks: AsyncGenerator<Buffer>, position: LinePosition, isUniversal = false) {
     this.#blocks = blocks;
     this.#position = position;
+    this.#isUniversal = isUniversal;
+    this.#isFirst = position.offset === 0;
   }
 
   next(): Promise<IteratorResult<string, undefined>> {
@@ -85,7 +92,14 @@ export class LineReader implements AsyncIterableIterator<string> {
   }
 
   #take(): string {
-    return this.#isAscii ? this.#takeSlice() : this.#takeBytes();
+    const line = this.#isAscii ? this.#takeSlice() : this.#takeBytes();
+    return this.#isUniversal ? this.#stripped(line) : line;
+  }
+
+  #stripped(line: string): string {
+    const from = this.#isFirst && line.startsWith(BYTE_ORDER_MARK) ? 1 : 0;
+    this.#isFirst = false;
+    return line.slice(from, line.endsWith('\r') ? -1 : undefined);
   }
 
   #takeSlice(): string {
