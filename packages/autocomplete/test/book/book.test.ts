@@ -46,6 +46,23 @@ describe('words', () => {
     expect(await book.complete('a1 a2 a3 a4 a5 a6 zz')).toHaveLength(1);
   });
 
+  test('lie between white space and punctuation, and a mark follows its letter', async () => {
+    const book = await bookOf(['@anna', '{x}', '***', "O'Neil", 'ガンダム', 'カンダム']);
+    for (const [text, found] of [
+      ['anna', ['@anna']],
+      ['@', []],
+      ['{', []],
+      ['x', ['{x}']],
+      ['*', ['***']],
+      ['oneil', ["O'Neil"]],
+      ['ガ', ['ガンダム']],
+      ['カ', ['ガンダム', 'カンダム']],
+    ] as const) {
+      const keys = keysOf(await book.complete(text));
+      expect([text, ...keys.toSorted()]).toEqual([text, ...found.toSorted()]);
+    }
+  });
+
   test('of hundreds of entries with the same name find each of them', async () => {
     const names = ['王 de Souza', 'Ann de Souza', 'de Souza 王 2', '王 Souza'];
     const entries = names.flatMap((display) =>
