@@ -97,10 +97,15 @@ describe('pause', () => {
       const [, idleUntil] = await redis.zrange(`${prefix}:queues:{q}:idle`, '0', '0', 'WITHSCORES');
       return String(idleUntil);
     };
-    const before = await idleSince();
-    // Each fetch lists the worker as idle anew. Many round trips later there was none.
-    for (let count = 0; count < 200; count += 1) await queue.counts();
-    expect(await idleSince()).toBe(before);
+    // Each fetch lists the worker as idle anew: here there is none during many round trips.
+    const isQuiet = async (roundTrips: number): Promise<boolean> => {
+      const before = await idleSince();
+      for (let count = 0; count < roundTrips; count += 1) await queue.counts();
+      return (await idleSince()) === before;
+    };
+    // The subscription of the worker may open late, and wakes it once.
+    await until(() => isQuiet(50));
+    expect(await isQuiet(200)).toBe(true);
   });
 });
 
