@@ -5,7 +5,7 @@ import { connect } from '@mortise/test-kit';
 import type { Answer } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
 import { dump } from './fixture/redis.js';
-import { sentBy } from './fixture/sent-by.js';
+import { isOfMarket, sentBy } from './fixture/sent-by.js';
 
 const api = await startApi();
 
@@ -454,8 +454,8 @@ describe('the routes', () => {
 
   test('the commands of the routes', async () => {
     // A first run of each has the scripts known to the server.
-    for (const steps of [writes(1), reads(1)]) await sentBy(redis, api.prefix, steps);
-    expect(await sentBy(redis, api.prefix, writes(2))).toEqual({
+    for (const steps of [writes(1), reads(1)]) await sentBy(redis, api.prefix, steps, isOfMarket);
+    expect(await sentBy(redis, api.prefix, writes(2), isOfMarket)).toEqual({
       touch: ['evalsha'],
       remove: ['evalsha'],
       // The member and the size of the book; both again under the lock; the name.
@@ -467,7 +467,7 @@ describe('the routes', () => {
       removeName: ['evalsha_ro', 'evalsha'],
     });
     const before = await dump(redis, api.prefix);
-    expect(await sentBy(redis, api.prefix, reads(2))).toEqual({
+    expect(await sentBy(redis, api.prefix, reads(2), isOfMarket)).toEqual({
       contacts: ['evalsha_ro'],
       // The member and the completion, at once.
       addressBook: ['evalsha_ro', 'hget'],

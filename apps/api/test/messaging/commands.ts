@@ -4,7 +4,7 @@ import { connect } from '@mortise/test-kit';
 
 import type { Answer } from '../fixture/api.js';
 import { startApi } from '../fixture/api.js';
-import { sentBy } from '../fixture/sent-by.js';
+import { isOfMarket, sentBy } from '../fixture/sent-by.js';
 import { EventReader, SocketClient } from '../fixture/streams.js';
 
 const redis = connect();
@@ -47,10 +47,10 @@ test('the commands of the routes and frames', async () => {
     'socket: ack': () => socket.ask({ ack: { chatId: `chat-${n}`, upToId: 2 } }),
   });
   // A first run of each has the scripts known to the server, and connections opened.
-  await sentBy(redis, api.prefix, steps(1));
+  await sentBy(redis, api.prefix, steps(1), isOfMarket);
   for (const reader of readers.splice(0)) reader.close();
   socket.socket.terminate();
-  const found = await sentBy(redis, api.prefix, steps(2));
+  const found = await sentBy(redis, api.prefix, steps(2), isOfMarket);
   expect(found).toEqual({
     send: ['evalsha'],
     receive: ['evalsha'],
