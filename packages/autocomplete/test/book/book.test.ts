@@ -59,7 +59,7 @@ describe('words', () => {
       ['カ', ['ガンダム', 'カンダム']],
     ] as const) {
       const keys = keysOf(await book.complete(text));
-      expect([text, ...keys.toSorted()]).toEqual([text, ...found.toSorted()]);
+      expect([text, ...keys.toSorted()]).toEqual([text, ...[...found].toSorted()]);
     }
   });
 
