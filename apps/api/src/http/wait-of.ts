@@ -3,7 +3,9 @@ export const MAX_WAIT_MS = 30_000;
 
 /** How long a request asks to wait, before its body is checked. */
 export function waitOf({ body }: { readonly body: unknown }): number {
-  const wished = Number((body as { waitMs?: unknown } | null | undefined)?.waitMs);
+  const waitMs = (body as { waitMs?: unknown } | null | undefined)?.waitMs;
+  // `Number` throws for an object whose toString is no function.
+  const wished = typeof waitMs === 'object' ? 0 : Number(waitMs);
   return wished > 0 ? Math.min(wished, MAX_WAIT_MS) : 0;
 }
 

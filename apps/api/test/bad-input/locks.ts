@@ -19,9 +19,12 @@ describe('a member of the body for a lock', () => {
     [ACQUIRE, text(wish, '10000', value)],
     [RENEW, text({ ...holder, leaseMs: 10_000 }, '10000', value)],
   ]);
-  refuseEach('invalid-body', 'waitMs', ['-1', '-10000', '30001', '1e15', ...fractions, ...types], (value) => [
-    [ACQUIRE, text(wish, ':1}', `:${value}}`)],
-  ]);
+  refuseEach(
+    'invalid-body',
+    'waitMs',
+    ['-1', '-10000', '30001', '1e15', '{"toString":1}', ...fractions, ...types],
+    (value) => [[ACQUIRE, text(wish, ':1}', `:${value}}`)]],
+  );
   refuseEach(
     'malformed-json',
     'a number',
@@ -147,7 +150,7 @@ describe('permits', () => {
     [TAKE, text(wanted, '10000', value)],
     [`POST ${path}/renew`, text({ ...holder, leaseMs: 10_000 }, '10000', value)],
   ]);
-  refuseEach('invalid-body', 'waitMs', ['-1', '30001', 'null'], (value) => [
+  refuseEach('invalid-body', 'waitMs', ['-1', '30001', 'null', '{"toString":1}'], (value) => [
     [TAKE, text(wanted, ':1}', `:${value}}`)],
   ]);
   refuse('invalid-body', [

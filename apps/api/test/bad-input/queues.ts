@@ -95,7 +95,7 @@ describe('a claim', () => {
   refuseEach('invalid-body', 'limit', ['0', '101', '1e300', ...types, ...fractions], (value) => [
     [CLAIM, text(wish, ':7', `:${value}`)],
   ]);
-  refuseEach('invalid-body', 'waitMs', ['30001', ...types, ...fractions], (value) => [
+  refuseEach('invalid-body', 'waitMs', ['30001', '{"toString":1}', ...types, ...fractions], (value) => [
     [CLAIM, text(wish, ':1,', `:${value},`)],
   ]);
   refuseEach('invalid-body', 'leaseMs', ['999', '3600001', ...types, ...fractions], (value) => [
