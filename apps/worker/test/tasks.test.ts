@@ -352,7 +352,7 @@ test('a delayed sale opens at its time', async () => {
   );
 });
 
-test('an unsold item returns to its seller, who gets one mail', async () => {
+test('an unsold item returns to its seller, and one mail tells the seller', async () => {
   await using peer = await SmtpPeer.start();
   const { game, offer, enqueue } = await newGame();
   await using _ = game;

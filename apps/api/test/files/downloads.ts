@@ -100,7 +100,7 @@ describe('a file', () => {
     expect(download.response.trailers).toEqual({ 'repr-digest': digestOf('one two three') });
   });
 
-  test('is listed to who waits, and only behind the number that is known', async () => {
+  test('a waiting list request gets the new file; `after` leaves out earlier files', async () => {
     const logs = await open('ann');
     const waiting = logs.list('ann', '&waitMs=30000');
     await logs.upload('one');
@@ -232,7 +232,7 @@ describe('a range', () => {
     expect((await freed.look(1, 'ann')).json.ackedBytes).toBe(half);
   });
 
-  test('of a file that is being written ends with what is there, and waits at its end', async () => {
+  test('a download of an open file ends with the stored bytes; a later one waits for more', async () => {
     const growing = await open('ann');
     const uploading = growing.begin();
     await uploading.write('0123456789');

@@ -143,7 +143,7 @@ describe('a lock', () => {
     expect((await locks.look(name)).holder).toBe(next.holder);
   });
 
-  test('is taken away by an operator, and goes to the first who waits', async () => {
+  test('an operator takes the lock away, and the first waiter gets it', async () => {
     const name = locks.freshName();
     expect((await locks.post(`${name}/force-release`)).json).toEqual({ isReleased: false });
     const { holder } = await locks.take(name);
@@ -267,7 +267,7 @@ describe('the list', () => {
     const lease = await strange.acquire();
     const waiting = locks.post(`${held[0].name}/acquire`, { waitMs: 30_000 });
     await locks.untilQueued(held[0].name, 1);
-    // The holder is gone and nobody has noticed: what is left is a queue.
+    // The lease of the holder has expired, and no re-check has run yet: only the queue remains.
     const orphaned = locks.freshName();
     await redis.zadd(`${prefix}:locks:{${orphaned}}:queue`, 1, 'gone.1.1000');
 

@@ -1,4 +1,4 @@
-/** Files of a channel, counted by workers that share them, that stop or die; what is left of a file, and the commands. */
+/** Several workers count the files of one channel. Some of them stop or die. Also tested: keys left by a file, and the commands sent. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
