@@ -15,7 +15,7 @@ import { EventReader } from './event-reader.js';
 export interface EventsOptions {
   /** A cursor continues after its event; `oldest` starts with the oldest stored event. Default: events from now on. */
   readonly after?: string | undefined;
-  /** Ends the iteration, which throws the signal's reason. */
+  /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -65,7 +65,7 @@ async function* iterate(
   notifier: Notifier,
 ): AsyncGenerator<QueueEvent, void> {
   const { signal } = notifier;
-  signal?.throwIfAborted();
+  if (signal?.aborted) return;
   const all = await shards.open();
   if (positions && positions.length !== all.length) throw refusalOfCursor(cursorOf(positions));
   try {
@@ -90,12 +90,14 @@ async function* iterate(
         }),
       );
       for (const event of merge(sources, pages)) {
-        signal?.throwIfAborted();
+        if (signal?.aborted) return;
         yield event;
       }
-      signal?.throwIfAborted();
+      if (signal?.aborted) return;
       if (sources.every((source) => !source.hasNews)) await notifier.wait(sources);
     }
+  } catch (error) {
+    if (!signal?.aborted || error !== signal.reason) throw error;
   } finally {
     notifier.close();
   }
