@@ -199,12 +199,17 @@ export interface MuteOptions {
 
 /** Options of one `follow`. */
 export interface FollowOptions extends UnreadableOptions {
-  /** Ends the iteration. */
+  /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal;
   /** The token of the last event that was handled: continues after it. */
   readonly after?: string;
   /** Also chats that the member has muted. Default false. */
   readonly includeMuted?: boolean;
+  /**
+   * Messages, edits, deletions and gaps have the number of the member's `unread` messages in their chat. One read more for
+   * each of these events, shared by the followers of a chat and tick. Default false.
+   */
+  readonly includeUnread?: boolean;
 }
 
 export const DAY_MS = 86_400_000;

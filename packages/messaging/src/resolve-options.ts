@@ -73,7 +73,7 @@ const MEMBERS_OPTIONS = new Set(['cursor', 'limit']);
 const CHATS_OF_OPTIONS = new Set(['includeMuted', 'onUnreadable']);
 const HISTORY_OPTIONS = new Set(['before', 'after', 'limit']);
 const MUTE_OPTIONS = new Set(['untilMs']);
-const FOLLOW_OPTIONS = new Set(['signal', 'after', 'includeMuted', 'onUnreadable']);
+const FOLLOW_OPTIONS = new Set(['signal', 'after', 'includeMuted', 'includeUnread', 'onUnreadable']);
 
 /** Limits of a log, of a mailbox or a chat. */
 interface LogLimits {
@@ -180,6 +180,7 @@ export function resolveFollowOptions(options: FollowOptions) {
   return {
     after: options.after,
     includeMuted: requireBoolean('includeMuted', options.includeMuted ?? false),
+    includeUnread: requireBoolean('includeUnread', options.includeUnread ?? false),
     signal: requireSignal(options.signal),
   };
 }

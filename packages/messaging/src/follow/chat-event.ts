@@ -7,8 +7,17 @@ interface Of<Type extends string> {
   readonly token: string;
 }
 
+/** An event that changes the unread messages of the member. */
+interface Counted {
+  /**
+   * With `includeUnread`: the member's unread messages in the chat, counted when the event is handed out. Absent if they
+   * cannot be counted.
+   */
+  readonly unread?: number;
+}
+
 /** An entry of the chat, in the order of the ids, including the member's own. */
-export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'delete'> {
+export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'delete'>, Counted {
   /** The epoch of the message, for `ack`: a later chat may have the same name. */
   readonly epoch: number;
   readonly message: ChatMessage<Body>;
@@ -18,7 +27,7 @@ export interface MessageEvent<Body = unknown> extends Of<'message' | 'edit' | 'd
  * Entries that the member had not acked were dropped before delivery: by a limit, by age, because the member left, or with
  * the chat. Ids, both included.
  */
-export interface GapEvent extends Of<'gap'> {
+export interface GapEvent extends Of<'gap'>, Counted {
   /** The epoch of the ids. */
   readonly epoch: number;
   readonly fromId: number;
@@ -70,7 +79,7 @@ export type ChatEvent<Body = unknown> =
 export interface ChatEvents<Body = unknown> extends AsyncIterableIterator<ChatEvent<Body>> {
   /**
    * Starts, as the first `next` does, and resolves when later posts will be pushed. Idempotent. Rejects as `next` does;
-   * also resolves if the iteration ends before.
+   * also resolves if the iteration ends before, as with the signal.
    */
   open(): Promise<void>;
 }

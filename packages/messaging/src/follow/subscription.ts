@@ -197,10 +197,10 @@ export class Subscription<Body> implements ChatEvents<Body>, ChatFollower<Follow
     this.#isStarted = true;
     const { signal } = this.#options;
     if (signal?.aborted) {
-      this.fail(signal.reason);
+      this.#close();
       return;
     }
-    if (signal) this.#unlisten = onAbort(signal, () => this.fail(signal.reason));
+    if (signal) this.#unlisten = onAbort(signal, () => this.#close());
     this.#open().catch((error: unknown) => this.fail(error));
   }
 

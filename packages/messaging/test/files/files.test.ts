@@ -21,8 +21,9 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
+import type { IncomingFile } from '@mortise/messaging/files';
 import { connect, until } from '@mortise/test-kit';
 import { Channel, first, freshDirectory, lines, openLines, pushed, readAll, textOf } from './fixture.js';
 
@@ -113,6 +114,49 @@ test('a receiver waits for the channel, for each file, and for the end', async (
   const next = files.next();
   await sender.end();
   expect(await next).toEqual({ done: true, value: undefined });
+});
+
+describe('an aborted signal', () => {
+  test('ends the iteration over files without an error: before it begins, and while it waits', async () => {
+    const channel = new Channel(redis);
+    const never = channel.receiver().files({ signal: AbortSignal.abort(new Error('enough')) });
+    expect(await never.next()).toEqual({ done: true, value: undefined });
+    const controller = new AbortController();
+    await channel.sender().send(Readable.from(['x']), { name: 'a' });
+    const files = channel.receiver().files({ signal: controller.signal });
+    const { value: file } = await files.next();
+    expect(await textOf(file!)).toBe('x');
+    await file!.done();
+    const next = files.next();
+    controller.abort(new Error('enough'));
+    expect(await next).toEqual({ done: true, value: undefined });
+    await channel.sender().end();
+    expect(await readAll(channel.receiver())).toEqual({});
+  });
+
+  test.each([
+    ['lines', (file: IncomingFile) => file.lines().next()],
+    ['blocks', (file: IncomingFile) => file.blocks().next()],
+    ['stream', (file: IncomingFile) => textOf(file)],
+  ])('%s of the present file throw its reason, and the file comes again', async (_, begin) => {
+    const channel = new Channel(redis);
+    const controller = new AbortController();
+    const files = channel.receiver().files({ signal: controller.signal });
+    const next = files.next();
+    // A source without an end: its first chunk is not full.
+    const open = new PassThrough();
+    open.write('x\n');
+    const sending = channel.sender().send(open, { name: 'a' });
+    const { value: file } = await next;
+    const reading = begin(file!);
+    controller.abort(new Error('enough'));
+    await expect(reading).rejects.toThrow('enough');
+    expect(await files.next()).toEqual({ done: true, value: undefined });
+    open.end();
+    await sending;
+    await channel.sender().end();
+    expect(await readAll(channel.receiver())).toEqual({ a: 'x\n' });
+  });
 });
 
 test('a file that is neither done nor failed stops the iteration, and comes again', async () => {

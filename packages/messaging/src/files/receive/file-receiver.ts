@@ -31,8 +31,9 @@ export class FileReceiver {
    * The files that this receiver is not done with, in the order of sending, each as soon as it is listed. Waits for the
    * channel, for the lease of another process of the same name, and for files. Ends when the channel has ended and this
    * receiver is done with all its files. Call `done` or `fail` for each file before the next one (TypeError otherwise). A
-   * file without either, because the process died or left the iteration, comes again from the last ack on. One script for
-   * each file, and one each third of the lease. Throws the signal's reason, ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
+   * file without either, because the process died or left the iteration, comes again from the last ack on. An aborted signal
+   * ends the iteration without an error; reading a file throws its reason, since an end would look like the end of the file.
+   * One script for each file, and one each third of the lease. Throws ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
    */
   files(options: FilesOptions = {}): AsyncGenerator<IncomingFile, void, void> {
     checkSignalOption('files', options);
@@ -62,7 +63,7 @@ export class FileReceiver {
     const renewal = leaseRenewal('mortise file receiver', this.#leaseMs, renew);
     let updates: FileUpdates | undefined;
     try {
-      signal?.throwIfAborted();
+      if (signal?.aborted) return;
       updates = await FileUpdates.open(this.#context.hub, this.#context.channelKeys.events);
       for (;;) {
         const look = await persisted(this.#context.redis, ending, () => this.#look(token, this.#leaseMs));
@@ -86,6 +87,7 @@ export class FileReceiver {
           const reading = { ...entry, receiver: this.#receiver, token, signal: ending };
           const file = new IncomingFile(this.#context, reading, lease);
           yield file;
+          if (!file.isFinished && signal?.aborted) return;
           if (!file.isFinished) {
             throw new ArgumentTypeError(
               `file "${file.name}" was neither done() nor failed: it will come again`,
@@ -94,6 +96,8 @@ export class FileReceiver {
         } else if (look.isEnded) return;
         else await updates.wait(RECHECK_MS, ending);
       }
+    } catch (error) {
+      if (!signal?.aborted || error !== signal.reason) throw error;
     } finally {
       updates?.close();
       isOver = true;
