@@ -8,6 +8,7 @@ export type { CacheStats } from './read-through/core.js';
 export type {
   CacheOptions,
   EntryOptions,
+  LoadedEntry,
   LoadMany,
   LoadOptions,
   NearOptions,

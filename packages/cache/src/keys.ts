@@ -1,7 +1,7 @@
 /**
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
- * | `<prefix>:cache:{<cache>}:value:<key>` | STRING: the entry | `set`, loads | at the end of its `ttlMs` and `staleMs`, or by `delete` |
+ * | `<prefix>:cache:{<cache>}:value:<key>` | STRING: the entry | `set`, loads | at the end of its `ttlMs` and `staleMs`, or by `delete`, `expire` |
  * | `<prefix>:cache:{<cache>}:lease:<key>` | STRING: token, its request, channels to wake; or a dash during a pause | loads | with the load, or `leaseMs` after its process died; `retryMs` after a failed load |
  * | `<prefix>:cache:{<cache>}:tag:<tag>` | STRING: its version | `invalidateTag`, loads with tags | an hour after an invalidation, or twice the life of its longest entry |
  * | `<prefix>:cache:{<cache>}:seq` | STRING: the latest token | loads, `set`, `invalidateTag` | a day after the last of them |

@@ -73,6 +73,15 @@ test('the near tier learns of changes, and a number that is missing empties it',
   expect(here.peek(keys[1]!)).toBe('old');
   await there.delete(keys[1]!);
   await until('the news', () => here.peek(keys[1]!) === undefined);
+  expect(await there.deleteMany(keys.slice(0, 4))).toBe(3);
+  await until('the news', () => here.peek(keys[3]!) === undefined);
+  expect(await Promise.all(keys.map((key) => there.expire(key, 0)))).toEqual(
+    keys.map((_, index) => index > 3),
+  );
+  await until('the news', () => here.peek(keys[5]!) === undefined);
+  expect(await here.get(keys[5]!)).toBeUndefined();
+  for (const key of keys) await there.set(key, 'old', { tags: ['all'] });
+  for (const key of keys) await nearby(key, 'old');
   await there.invalidateTag('all');
   await until('the news', () => keys.every((key) => here.peek(key) === undefined));
 

@@ -26,6 +26,7 @@ describe('a cache', () => {
     await cache.set('a', 'a');
     await cache.set('b', 'b');
     await cache.set('t', 't', { tags: ['x'] });
+    await cache.expire('a', 60_000);
     return { cache, scope: { prefix, scripts } };
   }
 
@@ -54,6 +55,9 @@ describe('a cache', () => {
       // Nothing is published without waiting readers.
       set: () => cache.set('a', 'a'),
       'deletes of a tick': () => Promise.all([cache.delete('a'), cache.delete('b')]),
+      deleteMany: () => cache.deleteMany(['a', 'b']),
+      expire: () => cache.expire('t', 1_000),
+      'expiries of a tick': () => Promise.all([cache.expire('m', 0), cache.expire('none', 1_000)]),
       invalidateTag: () => cache.invalidateTag('x'),
     });
     expect(table).toMatchInlineSnapshot(`
@@ -66,6 +70,9 @@ misses of a tick → mget value:m value:n tag:y | cache.lease:  time · get valu
 readers woken by callbacks of one turn → get value:a | mget value:b value:a
 set → cache.store:  time · get lease:a · get seq · set seq · set value:a
 deletes of a tick → cache.delete:  get lease:a · unlink value:a · get lease:b · unlink value:b
+deleteMany → cache.delete:  get lease:a · unlink value:a · get lease:b · unlink value:b
+expire → get value:t | get tag:x | cache.expire:  time · getrange value:t · setrange value:t · pexpire value:t · pttl tag:x
+expiries of a tick → mget value:m value:none | cache.expire:  time · getrange value:m · unlink value:m
 invalidateTag → cache.invalidate:  time · pttl tag:x · get seq · set seq · set tag:x"
 `);
   });

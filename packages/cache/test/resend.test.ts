@@ -33,6 +33,9 @@ test.each<[string, (cache: Cache<string>) => Promise<unknown>, unknown, Read]>([
     ['saws', undefined],
   ],
   ['delete', (cache) => cache.delete('stored'), false, [undefined, undefined]],
+  ['deleteMany', (cache) => cache.deleteMany(['stored', 'new']), 0, [undefined, undefined]],
+  ['expire', (cache) => cache.expire('stored', 60_000), true, ['old', undefined]],
+  ['expire at once', (cache) => cache.expire('stored', 0), false, [undefined, undefined]],
   ['invalidateTag', (cache) => cache.invalidateTag('shop'), undefined, [undefined, undefined]],
   ['getOrLoad', (cache) => cache.getOrLoad('new', () => 'saws'), 'saws', ['old', 'saws']],
   [

@@ -4,23 +4,27 @@ import { CacheLoadError } from '../errors.js';
 import type { Core } from './core.js';
 import type { LoadRequest } from './in-flight-loads.js';
 import {
+  loadedEntry,
   requireEntryOptions,
   requireKey,
   requireKeys,
   requireLoadOptions,
   requireTag,
   requireTags,
+  requireTtl,
   RESERVED,
 } from './options.js';
-import type { EntryOptions, LoadMany, LoadOptions } from './options.js';
+import type { EntryOptions, LoadedEntry, LoadMany, LoadOptions } from './options.js';
 import { loadWithin } from '../load-within.js';
 
 /**
- * Loads one value; null or undefined means that there is none. The signal is aborted after `loadTimeoutMs`. An error of the
- * loader is passed unchanged to every caller in this process that waits for the load.
+ * Loads one value; null or undefined means that there is none. The signal is aborted after `loadTimeoutMs`. Assigning to the
+ * entry, `entry.ttlMs = 5_000`, decides how long the value lives. An error of the loader is passed unchanged to every caller in
+ * this process that waits for the load.
  */
 export type Loader<Value> = (
   signal: AbortSignal,
+  entry: LoadedEntry,
 ) => Promise<Value | null | undefined> | Value | null | undefined;
 
 /** The key prefix and the tags of a cache or a namespace. */
@@ -34,11 +38,17 @@ const MAX_LOAD = 500;
 const NO_OPTIONS: LoadOptions = {};
 const RESERVED_CODE = RESERVED.charCodeAt(0);
 
+/** A value of `load`, with its entry if the loader has asked for it. */
+interface Loaded<Value> {
+  readonly value: Value | null;
+  readonly entry: LoadedEntry | undefined;
+}
+
 /** The calls that a cache and its namespaces share. */
 export abstract class CacheView<Value> {
   readonly #core: Core<Value>;
   readonly #scope: CacheScope;
-  readonly #loads: Coalescer<'loads', string, Value | null> | undefined;
+  readonly #loads: Coalescer<'loads', string, Loaded<Value>> | undefined;
 
   protected constructor(core: Core<Value>, scope: CacheScope, load: LoadMany<Value> | undefined) {
     this.#core = core;
@@ -150,6 +160,27 @@ export abstract class CacheView<Value> {
     return this.#core.delete(this.#scope.keyPrefix + requireKey(key));
   }
 
+  /** `delete` for many keys; returns how many existed. An invalid key is refused before any is removed. */
+  async deleteMany(keys: readonly string[]): Promise<number> {
+    requireKeys(keys);
+    for (const key of keys) requireKey(key);
+    const deleted = await Promise.all(keys.map((key) => this.delete(key)));
+    return deleted.filter(Boolean).length;
+  }
+
+  /**
+   * Makes an entry fresh for `ttlMs` from now on, without jitter; its `staleMs` begins after that. With 0 it is stale at once,
+   * or removed if it has no `staleMs`. Returns whether there was an entry. Neither ends a load under way nor revives an
+   * invalidated entry. Rejects as `delete` does. Two round trips, shared with other calls of the tick. Repeating it is safe; a
+   * call that has removed the entry, and that ioredis sends again after a lost reply, returns false.
+   *
+   * @param ttlMs 0 to 365 days.
+   */
+  async expire(key: string, ttlMs: number): Promise<boolean> {
+    const { keyPrefix, ownTags } = this.#scope;
+    return this.#core.expire(keyPrefix + requireKey(key), requireTtl(ttlMs), ownTags);
+  }
+
   /**
    * Invalidates all entries that have the tag, in this cache and its namespaces, and the loads of such entries under way.
    * One round trip for each shard, O(1) for any number of entries. Repeating it is safe.
@@ -201,7 +232,12 @@ export abstract class CacheView<Value> {
     const loads = this.#loads;
     if (!isGiven && !loads)
       throw new ArgumentTypeError('getOrLoad needs a loader, or the cache the option load');
-    const load = isGiven ? loader : () => loads!.submit('loads', key);
+    const loadOne: Loader<Value> = async (_, entry) => {
+      const loaded = await loads!.submit('loads', key);
+      Object.assign(entry, loaded.entry);
+      return loaded.value;
+    };
+    const load = isGiven ? loader : loadOne;
     return { key: keyPrefix + key, load, isLimited: !isGiven, options, ownTags, expectedTags };
   }
 }
@@ -217,19 +253,28 @@ async function loadMany<Value>(
   { name, options }: Core<Value>,
   load: LoadMany<Value>,
   keys: readonly string[],
-): Promise<(Value | null)[]> {
+): Promise<Loaded<Value>[]> {
   const { loadTimeoutMs } = options;
   const unique = [...new Set(keys)];
   const failure = (code: CacheLoadError['code'], problem: string): CacheLoadError =>
     new CacheLoadError(code, name, unique, problem);
   const toError = (): Error => failure('ERR_CACHE_LOAD_TIMEOUT', `${loadTimeoutMs} ms`);
-  const loaded = await loadWithin(loadTimeoutMs, toError, (signal) => load(unique, signal));
-  if (!(loaded instanceof Map)) throw failure('ERR_CACHE_LOAD_RESULT', 'no Map of values by key');
   const requested = new Set<unknown>(unique);
-  for (const key of loaded.keys() as IterableIterator<unknown>) {
+  const requireRequested = (key: unknown, what: string): void => {
     // A loader that returns numbers as keys would otherwise look like one that finds nothing.
     if (!requested.has(key))
-      throw failure('ERR_CACHE_LOAD_RESULT', `a value for ${JSON.stringify(key)}, which was not requested`);
-  }
-  return keys.map((key) => (loaded as ReadonlyMap<string, Value>).get(key) ?? null);
+      throw failure('ERR_CACHE_LOAD_RESULT', `${what} for ${JSON.stringify(key)}, which was not requested`);
+  };
+  const entries = new Map<string, LoadedEntry>();
+  const entryOf = (key: string): LoadedEntry => {
+    requireRequested(key, 'an entry');
+    const entry = entries.get(key) ?? loadedEntry();
+    entries.set(key, entry);
+    return entry;
+  };
+  const loaded = await loadWithin(loadTimeoutMs, toError, (signal) => load(unique, signal, entryOf));
+  if (!(loaded instanceof Map)) throw failure('ERR_CACHE_LOAD_RESULT', 'no Map of values by key');
+  for (const key of loaded.keys() as IterableIterator<unknown>) requireRequested(key, 'a value');
+  const values = loaded as ReadonlyMap<string, Value>;
+  return keys.map((key) => ({ value: values.get(key) ?? null, entry: entries.get(key) }));
 }

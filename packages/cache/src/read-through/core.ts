@@ -10,6 +10,7 @@ import { NearTier } from '../near/near-tier.js';
 import { ClientTracking } from '../near/client-tracking.js';
 import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { cacheKeys } from '../keys.js';
+import { decodeEntry } from './envelope.js';
 import { InFlightLoads } from './in-flight-loads.js';
 import type { FallbackValue, LoadRequest } from './in-flight-loads.js';
 import { TimedCommands } from './timed-commands.js';
@@ -193,6 +194,22 @@ export class Core<Value> {
   delete(key: string): Promise<boolean> {
     const shard = this.#shardOf(key);
     return this.#changeKey(shard, key, () => shard.delete(key));
+  }
+
+  /** Reads the entry for its tags, then changes it, again if it was changed in between. */
+  async expire(key: string, ttlMs: number, ownTags: readonly string[]): Promise<boolean> {
+    const shard = this.#shardOf(key);
+    return this.#change([shard.keys.value(key)], async () => {
+      for (;;) {
+        const { seen, found } = await this.#reader.read(shard, key, ownTags);
+        const entry = found && decodeEntry(seen!, this.options.version);
+        if (!entry) return false;
+        const { staleMs, tags } = entry;
+        if (await shard.expire({ key, seen: seen!, ttlMs, staleMs, tags })) break;
+      }
+      this.#telemetry?.changed(1);
+      return true;
+    });
   }
 
   async invalidate(tags: readonly string[]): Promise<void> {

@@ -14,8 +14,8 @@
  */
 import { onAbort } from '@mortise/redis';
 import { CacheLoadError, CacheUnavailableError } from '../errors.js';
-import { resolveLifetime } from './options.js';
-import type { LoadOptions, ResolvedCacheOptions } from './options.js';
+import { loadedEntry, resolveLifetime, resolveLoaded } from './options.js';
+import type { LoadedEntry, LoadOptions, ResolvedCacheOptions } from './options.js';
 import type { OnLease, Reader } from './reader.js';
 import type { LeaseRenewals } from './lease-renewals.js';
 import type { Shard } from './shard.js';
@@ -29,7 +29,10 @@ export interface LoadRequest<Value> {
   readonly key: string;
   readonly shard: Shard;
   readonly wakeups: Wakeups;
-  readonly load: (signal: AbortSignal) => Promise<Value | null | undefined> | Value | null | undefined;
+  readonly load: (
+    signal: AbortSignal,
+    entry: LoadedEntry,
+  ) => Promise<Value | null | undefined> | Value | null | undefined;
   /** Whether `load` has a time limit of its own. */
   readonly isLimited: boolean;
   readonly options: LoadOptions<Value>;
@@ -284,22 +287,22 @@ export class InFlightLoads<Value> {
     const release = this.#renewals.hold(shard, key, token);
     const startedAt = performance.now();
     let pauseMs = 0;
+    const entry = loadedEntry();
     inFlight.holder = token;
     try {
       let value: Value | null;
       try {
-        value = await this.#load(request);
+        value = await this.#load(request, entry);
       } catch (error) {
         // Another process may try at once, unless readers have a stale value.
         if (isRefresh) pauseMs = this.#options.retryMs;
         throw error;
       }
       const loadMs = performance.now() - startedAt;
-      const life = resolveLifetime(options, this.#options);
-      const storing = { key, token, life, tags: options.tags, ownTags, loadMs };
+      const storing = { key, token, life: resolveLifetime(options, this.#options), ownTags, loadMs };
       let storeRequest;
       try {
-        storeRequest = this.#values.toRequest(value, storing);
+        storeRequest = this.#values.toRequest(value, { ...storing, tags: options.tags, entry });
       } catch (error) {
         this.#options.reporter.report(error);
         return { value, validAt: startedLoadAt };
@@ -318,7 +321,7 @@ export class InFlightLoads<Value> {
           ({ token } = storeRequest);
           if (isRefresh) pauseMs = this.#options.retryMs;
         }
-        this.#keep(inFlight, value, token === '' ? undefined : token);
+        this.#keep(inFlight, value, entry, token === '' ? undefined : token);
         return { value, validAt: startedLoadAt };
       }
     } finally {
@@ -330,17 +333,23 @@ export class InFlightLoads<Value> {
 
   async #loadWithoutRedis(inFlight: InFlightLoad<Value>): Promise<Outcome<Value>> {
     const validAt = InFlightLoads.moment();
-    const value = await this.#load(inFlight.request);
-    this.#keep(inFlight, value, undefined);
+    const entry = loadedEntry();
+    const value = await this.#load(inFlight.request, entry);
+    this.#keep(inFlight, value, entry, undefined);
     return { value, validAt };
   }
 
   /** Keeps the value unless this process has changed the entry since. */
-  #keep(inFlight: InFlightLoad<Value>, value: Value | null, token: string | undefined): void {
+  #keep(
+    inFlight: InFlightLoad<Value>,
+    value: Value | null,
+    entry: LoadedEntry,
+    token: string | undefined,
+  ): void {
     const { key, options } = inFlight.request;
     if (this.#loads.get(key) !== inFlight) return;
-    const { ttlMs } = resolveLifetime(options, this.#options);
     try {
+      const { ttlMs } = resolveLoaded(entry, resolveLifetime(options, this.#options));
       const bytes = value === null ? 0 : this.#values.encode(key, value).length;
       this.#events.onUnstored(key, { value, token }, { bytes, ttlMs });
     } catch (error) {
@@ -353,18 +362,18 @@ export class InFlightLoads<Value> {
     return new CacheLoadError('ERR_CACHE_LOAD_TIMEOUT', this.#cache, [key], limit);
   }
 
-  async #load({ key, load, isLimited }: LoadRequest<Value>): Promise<Value | null> {
+  async #load({ key, load, isLimited }: LoadRequest<Value>, entry: LoadedEntry): Promise<Value | null> {
     this.#events.onLoad();
     const { loadTimeoutMs } = this.#options;
     const startedAt = performance.now();
     let isFailed = true;
     try {
       const value = isLimited
-        ? await load(new AbortController().signal)
+        ? await load(new AbortController().signal, entry)
         : await loadWithin(
             loadTimeoutMs,
             () => this.#timeout(key),
-            async (signal) => load(signal),
+            async (signal) => load(signal, entry),
           );
       isFailed = false;
       return value ?? null;

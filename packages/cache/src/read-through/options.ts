@@ -18,11 +18,12 @@ import type { Codec } from '../codec.js';
 
 /**
  * Loads values by key, all in one query. A key that is absent from the result, or null, has no value. A key that was not
- * requested fails the load. The signal is aborted after `loadTimeoutMs`.
+ * requested fails the load. The signal is aborted after `loadTimeoutMs`. `entryOf` returns the entry of a requested key.
  */
 export type LoadMany<Value> = (
   keys: readonly string[],
   signal: AbortSignal,
+  entryOf: (key: string) => LoadedEntry,
 ) => Promise<ReadonlyMap<string, Value | null | undefined>>;
 
 /** Limits of the near tier; the first one reached applies. */
@@ -41,6 +42,16 @@ export interface EntryOptions<Value = unknown> {
   readonly staleMs?: number | undefined;
   /** Up to 16 tags of 1 to 1,024 bytes, or a function that derives them from the value. */
   readonly tags?: readonly string[] | ((value: Value | null) => readonly string[]) | undefined;
+}
+
+/** The entry that a loader's value becomes. An assigned property replaces the option of the call. */
+export interface LoadedEntry {
+  /** How long the value is fresh, in ms, up to 365 days; 0: it is not stored. Also for a known absence. */
+  ttlMs: number | undefined;
+  /** How long it is served stale after that, in ms, up to 365 days. */
+  staleMs: number | undefined;
+  /** Up to 16 tags of 1 to 1,024 bytes. */
+  tags: readonly string[] | undefined;
 }
 
 /** Options of one read. */
@@ -236,6 +247,27 @@ export function resolveLifetime(options: EntryOptions<never>, defaults: Lifetime
       ? defaults[option]
       : Math.ceil(requireDuration(option, options[option], { min, max: MAX_MS }));
   return { ttlMs: duration('ttlMs', 1), staleMs: duration('staleMs', 0) };
+}
+
+/** Checks the time to live of an entry from now on. Throws TypeError or RangeError. */
+export function requireTtl(ttlMs: number): number {
+  return Math.ceil(requireDuration('ttlMs', ttlMs, { min: 0, max: MAX_MS }));
+}
+
+/** An entry for a loader, which cannot have other properties. */
+export function loadedEntry(): LoadedEntry {
+  return Object.seal({ ttlMs: undefined, staleMs: undefined, tags: undefined });
+}
+
+/** The lifetime that a loader has chosen, or that of the call. Throws TypeError or RangeError. */
+export function resolveLoaded({ ttlMs, staleMs }: LoadedEntry, ofCall: Lifetime): Lifetime {
+  return {
+    ttlMs: ttlMs === undefined ? ofCall.ttlMs : requireTtl(ttlMs),
+    staleMs:
+      staleMs === undefined
+        ? ofCall.staleMs
+        : Math.ceil(requireDuration('staleMs', staleMs, { min: 0, max: MAX_MS })),
+  };
 }
 
 /** The first character of the keys and tags of namespaces. */

@@ -4,6 +4,7 @@ import type { RedisClient } from '@mortise/redis';
 import {
   cacheLease,
   cacheDelete,
+  cacheExpire,
   cacheInvalidate,
   cacheRenew,
   cacheStore,
@@ -32,6 +33,17 @@ export interface StoreRequest {
   /** After a lease without a value: how long readers with a stale value get no lease. */
   readonly pauseMs: number;
   readonly body: Buffer;
+  readonly tags: readonly string[];
+}
+
+/** A new time to live of an entry that was read. */
+export interface ExpireRequest {
+  readonly key: string;
+  /** The value that was read, or its first bytes. */
+  readonly seen: Buffer;
+  /** From now on. */
+  readonly ttlMs: number;
+  readonly staleMs: number;
   readonly tags: readonly string[];
 }
 
@@ -70,6 +82,7 @@ export class Shard {
   readonly #leases: Coalescer<string, LeaseRequest, LeaseReply>;
   readonly #stores: Coalescer<'stores', StoreRequest, boolean>;
   readonly #deletes: Coalescer<'deletes', string, boolean>;
+  readonly #expiries: Coalescer<'expiries', ExpireRequest, boolean>;
   readonly #invalidations: Coalescer<'invalidations', string, true>;
   #syncing: Promise<void> | undefined;
 
@@ -89,6 +102,7 @@ export class Shard {
       bytesOf: ({ body }) => body.length,
     });
     this.#deletes = new Coalescer((_, names) => this.#sendDeletes(names), { maxBatch: MAX_BATCH });
+    this.#expiries = new Coalescer((_, requests) => this.#sendExpiries(requests), { maxBatch: MAX_BATCH });
     this.#invalidations = new Coalescer((_, tags) => this.#sendInvalidations(tags), { maxBatch: MAX_BATCH });
   }
 
@@ -129,6 +143,11 @@ export class Shard {
   /** Returns whether there was a value. */
   delete(key: string): Promise<boolean> {
     return this.#deletes.submit('deletes', key);
+  }
+
+  /** Returns false if the entry was changed meanwhile. */
+  expire(request: ExpireRequest): Promise<boolean> {
+    return this.#expiries.submit('expiries', request);
   }
 
   async invalidate(tags: readonly string[]): Promise<void> {
@@ -234,6 +253,33 @@ export class Shard {
         this.#redis,
         { ...keys, entries: names.flatMap((key) => [keys.value(key), keys.lease(key)]) },
         { publish: this.#publish, announces: this.#announces },
+      ),
+    );
+    return (reply as number[]).map((one) => one === 1);
+  }
+
+  async #sendExpiries(requests: readonly ExpireRequest[]): Promise<boolean[]> {
+    const { keys } = this;
+    const reply = await this.#options.commands.run(() =>
+      cacheExpire.run(
+        this.#redis,
+        {
+          ...keys,
+          entries: requests.flatMap(({ key, tags }) => [
+            keys.value(key),
+            ...tags.map((tag) => keys.tag(tag)),
+          ]),
+        },
+        {
+          publish: this.#publish,
+          announces: this.#announces,
+          entries: requests.flatMap(({ seen, ttlMs, staleMs, tags }) => [
+            seen.subarray(0, SEEN_BYTES),
+            ttlMs,
+            staleMs,
+            tags.length,
+          ]),
+        },
       ),
     );
     return (reply as number[]).map((one) => one === 1);

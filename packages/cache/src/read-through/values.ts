@@ -3,8 +3,8 @@ import { CacheValueError } from '../errors.js';
 import { compress, decompress, jsonCodec } from '../codec.js';
 import { encodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
-import { requireTags } from './options.js';
-import type { EntryOptions, Lifetime, ResolvedCacheOptions } from './options.js';
+import { requireTags, resolveLoaded } from './options.js';
+import type { EntryOptions, Lifetime, LoadedEntry, ResolvedCacheOptions } from './options.js';
 import type { StoreRequest } from './shard.js';
 
 /** Options for storing a value. */
@@ -16,6 +16,8 @@ export interface StoreOptions<Value> {
   /** The tags of the namespace. */
   readonly ownTags: readonly string[];
   readonly loadMs: number;
+  /** The choices of the loader. */
+  readonly entry?: LoadedEntry;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -39,18 +41,23 @@ export class Values<Value> {
   /** Throws CacheValueError. `keepMs` is 0 for a value that is not to be stored. */
   toRequest(value: Value | null | undefined, storing: StoreOptions<Value>): StoreRequest {
     const { version, jitter, negativeTtlMs, compressFromBytes } = this.#options;
-    const { key, token, ownTags, loadMs } = storing;
+    const { key, token, ownTags, loadMs, entry } = storing;
     const isNull = value === null || value === undefined;
-    const fullTtlMs = isNull ? Math.min(negativeTtlMs, storing.life.ttlMs) : storing.life.ttlMs;
-    const ttlMs = Math.ceil(fullTtlMs * (1 - jitter * Math.random()));
-    const staleMs = isNull ? 0 : storing.life.staleMs;
+    let { life } = storing;
     let tags: readonly string[];
     try {
-      const given = typeof storing.tags === 'function' ? storing.tags(value ?? null) : storing.tags;
+      if (entry) life = resolveLoaded(entry, life);
+      const ofCall = typeof storing.tags === 'function' ? storing.tags(value ?? null) : storing.tags;
+      const given = entry?.tags ?? ofCall;
       tags = given === undefined ? ownTags : [...requireTags(given), ...ownTags];
     } catch (error) {
       throw new CacheValueError('ERR_CACHE_VALUE', this.#cache, key, error);
     }
+    const isNegative = isNull && entry?.ttlMs === undefined;
+    const fullTtlMs = isNegative ? Math.min(negativeTtlMs, life.ttlMs) : life.ttlMs;
+    if (fullTtlMs === 0) return { key, token, keepMs: 0, pauseMs: 0, body: NOTHING, tags: [] };
+    const ttlMs = Math.ceil(fullTtlMs * (1 - jitter * Math.random()));
+    const staleMs = isNull ? 0 : life.staleMs;
     let payload = isNull ? NOTHING : this.encode(key, value);
     const isCompressed = !isNull && payload.length >= compressFromBytes;
     if (isCompressed) payload = compress(payload);

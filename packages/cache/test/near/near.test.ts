@@ -48,6 +48,8 @@ describe('the near tier', () => {
     const changes: [string, () => Promise<unknown>][] = [
       ['set', () => there.set('tools', 'planes', { tags: ['shop'] })],
       ['delete', () => there.delete('tools')],
+      ['deleteMany', () => there.deleteMany(['tools', 'none'])],
+      ['expire', () => there.expire('tools', 50_000)],
       ['invalidateTag', () => there.invalidateTag('shop')],
       ['DEL', () => other.del(`${prefix}:cache:{pages}:value:tools`)],
       ['an expiry', () => other.pexpire(`${prefix}:cache:{pages}:value:tools`, 0)],
@@ -69,6 +71,13 @@ describe('the near tier', () => {
     expect(cache.peek('tools')).toBeUndefined();
     await setting;
     expect(await nearby(cache, 'tools')).toBe('planes');
+    const expiring = cache.expire('tools', 0);
+    expect(cache.peek('tools')).toBeUndefined();
+    await expiring;
+    expect(cache.peek('tools')).toBeUndefined();
+    expect(await cache.get('tools')).toBeUndefined();
+    await cache.set('tools', 'planes', { tags: ['shop'] });
+    await nearby(cache, 'tools');
     const deleting = cache.delete('tools');
     expect(cache.peek('tools')).toBeUndefined();
     await deleting;

@@ -16,6 +16,11 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('set' as const), key, tags }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('none' as const), key }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), key }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deleteMany' as const), keys: fc.subarray(KEYS) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('expire' as const), key, ttlMs: fc.constantFrom(0, 3_600_000) }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant('invalidate' as const), tag: fc.constantFrom(...TAGS) }),
@@ -58,6 +63,14 @@ test('one step after the other, two processes see what a Map with tags would hol
           case 'delete':
             await cache.delete(now.key);
             model.delete(now.key);
+            break;
+          case 'deleteMany':
+            seen.push(await cache.deleteMany(now.keys));
+            expected.push(now.keys.filter((name) => model.delete(name)).length);
+            break;
+          case 'expire':
+            seen.push(await cache.expire(now.key, now.ttlMs));
+            expected.push(now.ttlMs > 0 ? model.has(now.key) : model.delete(now.key));
             break;
           case 'invalidate':
             await cache.invalidateTag(now.tag);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { connect, freshPrefix, gate, interposed, until } from '@mortise/test-kit';
 import type { Cache } from '../../src/read-through/cache.js';
 import type { CacheOptions } from '../../src/read-through/options.js';
+import { cacheExpire } from '../../src/scripts.gen.js';
 import { GatedLoader, pagesOf, waiting } from '../fixture/cached.js';
 
 const redis = connect();
@@ -377,6 +378,109 @@ describe('a change', () => {
     await cache.set('tools', 'saws');
     expect([await cache.delete('tools'), await cache.delete('tools')]).toEqual([true, false]);
     expect(await cache.get('tools')).toBeUndefined();
+  });
+});
+
+describe('deleteMany', () => {
+  test('counts the entries that existed, and refuses an invalid key before it removes any', async () => {
+    const { cache } = pagesOf<string>(redis);
+    for (const key of ['saws', 'planes']) await cache.set(key, key);
+    expect(await cache.deleteMany([])).toBe(0);
+    await expect(cache.deleteMany(['saws', ''])).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
+    await expect(cache.deleteMany('saws' as unknown as string[])).rejects.toThrow(/keys/);
+    expect(await cache.get('saws')).toBe('saws');
+    expect(await cache.deleteMany(['saws', 'planes', 'none', 'saws'])).toBe(2);
+    expect(await cache.getMany(['saws', 'planes'])).toEqual(new Map());
+  });
+});
+
+describe('expire', () => {
+  const ofEntry = async (prefix: string): Promise<{ leftMs: number; tagMs: number }> => ({
+    leftMs: await redis.pttl(`${prefix}:cache:{pages}:value:tools`),
+    tagMs: await redis.pttl(`${prefix}:cache:{pages}:tag:shop`),
+  });
+
+  test('makes an entry fresh for a time from now on, and its tags last longer', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { ttlMs: 1, staleMs: 60_000 });
+    await cache.set('tools', 'saws', { tags: ['shop'] });
+    await until('its end', async () => (await cache.get('tools')) && cache.stats().staleHits > 0);
+    expect(await cache.expire('tools', 600_000)).toBe(true);
+    const { leftMs, tagMs } = await ofEntry(prefix);
+    expect(leftMs).toBeLessThanOrEqual(660_000);
+    expect(leftMs).toBeGreaterThan(600_000);
+    expect(tagMs).toBeGreaterThan(leftMs);
+    const { staleHits, loads } = cache.stats();
+    expect(await cache.getOrLoad('tools', () => 'planes')).toBe('saws');
+    expect(cache.stats()).toMatchObject({ staleHits, loads });
+  });
+
+  test('with 0 makes it stale, so that it is served while it is loaded again', async () => {
+    const { cache } = pagesOf<string>(redis, { staleMs: 60_000 });
+    await cache.set('tools', 'saws');
+    expect(await cache.expire('tools', 0)).toBe(true);
+    expect(await cache.getOrLoad('tools', () => 'planes')).toBe('saws');
+    await until('the load', async () => (await cache.get('tools')) === 'planes');
+  });
+
+  test('with 0 removes an entry without staleMs', async () => {
+    const { cache, prefix } = pagesOf<string>(redis);
+    await cache.set('tools', 'saws');
+    expect(await cache.expire('tools', 0)).toBe(true);
+    expect(await cache.get('tools')).toBeUndefined();
+    expect(await redis.exists(`${prefix}:cache:{pages}:value:tools`)).toBe(0);
+  });
+
+  test('neither creates an entry nor revives one', async () => {
+    const { cache } = pagesOf<string>(redis);
+    expect(await cache.expire('none', 1_000)).toBe(false);
+    await cache.set('tools', 'saws', { tags: ['shop'] });
+    await cache.invalidateTag('shop');
+    expect(await cache.expire('tools', 1_000)).toBe(false);
+    expect(await cache.get('tools')).toBeUndefined();
+    const own = cache.namespace('own');
+    await own.set('tools', 'saws');
+    expect(await own.expire('tools', 1_000)).toBe(true);
+    await own.clear();
+    expect(await own.expire('tools', 1_000)).toBe(false);
+  });
+
+  test('changes the entry that is there when another one was stored during the call', async () => {
+    const prefix = freshPrefix();
+    const slow = gate();
+    const asked = gate();
+    const client = interposed(connect(), async (_step, send, args) => {
+      if (args.includes(cacheExpire.sha1)) {
+        asked.open();
+        await slow.passed;
+      }
+      return send();
+    });
+    const { cache } = pagesOf<string>(client, { prefix });
+    const there = pagesOf<string>(other, { prefix }).cache;
+    await there.set('tools', 'saws');
+    const expiring = cache.expire('tools', 1_000);
+    await asked.passed;
+    await there.set('tools', 'planes');
+    slow.open();
+    expect(await expiring).toBe(true);
+    expect(await there.get('tools')).toBe('planes');
+    expect(await redis.pttl(`${prefix}:cache:{pages}:value:tools`)).toBeLessThanOrEqual(1_000);
+  });
+
+  test('leaves a load under way alone, whose value has the time of the load', async () => {
+    const { cache } = pagesOf<string>(redis);
+    const loader = new GatedLoader<string>();
+    const reading = cache.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    expect(await cache.expire('tools', 1)).toBe(false);
+    call.open('saws');
+    expect(await reading).toBe('saws');
+    expect(await cache.get('tools')).toBe('saws');
+  });
+
+  test.each([[-1], [Number.NaN], [Infinity], ['1'], [undefined]])('the time %p is refused', async (ttlMs) => {
+    const { cache } = pagesOf<string>(redis);
+    await expect(cache.expire('tools', ttlMs as number)).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
   });
 });
 

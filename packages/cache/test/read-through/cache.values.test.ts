@@ -6,6 +6,8 @@ import { cacheKeys, namedBy } from '../../src/keys.js';
 import { decodeEntry, encodeEntry } from '../../src/read-through/envelope.js';
 import { FallbackValues } from '../../src/read-through/fallback-values.js';
 import { drawFor, dueFrom } from '../../src/read-through/freshness.js';
+import type { Loader } from '../../src/read-through/cache-view.js';
+import type { LoadMany } from '../../src/read-through/options.js';
 import { pagesOf } from '../fixture/cached.js';
 
 const redis = connect();
@@ -143,6 +145,97 @@ describe('the life of a value', () => {
     await cache.set('a', 'a', { ttlMs: 10_000_000, staleMs: 0 });
     expect(await lifeOf('a')).toBeGreaterThan(4_000_000);
     expect(await lifeOf('a')).toBeLessThanOrEqual(5_000_010);
+  });
+});
+
+describe('the entry that a loader gets', () => {
+  const tagsOf = async (prefix: string): Promise<string[]> =>
+    (await redis.keys(`${prefix}:cache:{pages}:tag:*`)).map((key) => key.split(':').at(-1)!);
+  const lifeOf = (prefix: string, key: string): Promise<number> =>
+    redis.pttl(`${prefix}:cache:{pages}:value:${key}`);
+
+  test('decides the life and the tags of the value, in place of the options', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { ttlMs: 1_000, staleMs: 1_000 });
+    const load: Loader<string> = (_, entry) => {
+      entry.ttlMs = 600_000;
+      entry.staleMs = 60_000;
+      entry.tags = ['loaded'];
+      return 'saws';
+    };
+    expect(await cache.getOrLoad('tools', load, { ttlMs: 5, tags: ['given'] })).toBe('saws');
+    expect(await lifeOf(prefix, 'tools')).toBeGreaterThan(600_000);
+    expect(await tagsOf(prefix)).toEqual(['loaded']);
+    await cache.invalidateTag('loaded');
+    expect(await cache.get('tools')).toBeUndefined();
+  });
+
+  test('decides how long an absence is known', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { negativeTtlMs: 0 });
+    const load: Loader<string> = (_, entry) => {
+      entry.ttlMs = 600_000;
+      return null;
+    };
+    expect(await cache.getOrLoad('none', load)).toBeNull();
+    expect(await lifeOf(prefix, 'none')).toBeGreaterThan(500_000);
+  });
+
+  test('with ttlMs 0 is not stored, and its lease is free', async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { staleMs: 60_000 });
+    const load: Loader<string> = (_, entry) => {
+      entry.ttlMs = 0;
+      return 'saws';
+    };
+    expect(await cache.getOrLoad('tools', load)).toBe('saws');
+    expect(await redis.keys(`${prefix}:cache:{pages}:*:tools`)).toEqual([]);
+    expect(cache.stats().loads).toBe(1);
+  });
+
+  test('is one for each key of the option load', async () => {
+    const load: LoadMany<string> = async (keys, _, entryOf) => {
+      for (const [index, key] of keys.entries()) if (index < 2) entryOf(key).ttlMs = (index + 1) * 600_000;
+      return new Map(keys.map((key) => [key, key]));
+    };
+    const { cache, prefix } = pagesOf<string>(redis, { load, ttlMs: 60_000 });
+    await cache.getOrLoadMany(['a', 'b', 'c']);
+    const lives = await Promise.all(['a', 'b', 'c'].map((key) => lifeOf(prefix, key)));
+    expect(lives.map((ms) => Math.ceil(ms / 60_000))).toEqual([10, 20, 1]);
+  });
+
+  test('of a key that was not requested fails the load', async () => {
+    const load: LoadMany<string> = async (_keys, _signal, entryOf) => {
+      entryOf('c').ttlMs = 5;
+      return new Map();
+    };
+    const { cache } = pagesOf<string>(redis, { load });
+    await expect(cache.getOrLoad('a')).rejects.toMatchObject({
+      code: 'ERR_CACHE_LOAD_RESULT',
+      message: expect.stringContaining('an entry for "c"'),
+    });
+  });
+
+  test.each([
+    ['ttlMs', -1],
+    ['ttlMs', '5'],
+    ['staleMs', Number.NaN],
+    ['tags', ['']],
+  ])('with %s %p is not stored, which is reported', async (option, value) => {
+    const { cache, errors, prefix } = pagesOf<string>(redis);
+    const load: Loader<string> = (_, entry) => {
+      Object.assign(entry, { [option]: value });
+      return 'saws';
+    };
+    expect(await cache.getOrLoad('tools', load)).toBe('saws');
+    expect(errors).toMatchObject([{ code: 'ERR_CACHE_VALUE', cause: { code: 'ERR_INVALID_ARG' } }]);
+    expect(await redis.keys(`${prefix}:cache:{pages}:*:tools`)).toEqual([]);
+  });
+
+  test('has no other properties', async () => {
+    const { cache } = pagesOf<string>(redis);
+    const load: Loader<string> = (_, entry) => {
+      (entry as unknown as { ttl: number }).ttl = 5;
+      return 'saws';
+    };
+    await expect(cache.getOrLoad('tools', load)).rejects.toThrow(/ttl/);
   });
 });
 
