@@ -2,7 +2,7 @@ import { ArgumentRangeError, ArgumentTypeError, Coalescer, requireName } from '@
 import type { Cell } from '../near/near-store.js';
 import { CacheLoadError } from '../errors.js';
 import type { Core } from './core.js';
-import type { LoadRequest } from './in-flight-loads.js';
+import type { LoadRequest } from './in-flight-load.js';
 import {
   loadedEntry,
   requireEntryOptions,
@@ -95,7 +95,7 @@ export abstract class CacheView<Value> {
 
   /**
    * Returns the value and loads it if the cache has none. One process loads while all others wait for it. A stale value is
-   * returned at once and refreshed in the background. Null means that there is no value. While Redis is unavailable, each
+   * returned at once and refreshed in the background, or after `softTimeoutMs` if its load takes longer. Null means that there is no value. While Redis is unavailable, each
    * process loads for itself.
    *
    * Rejects with the error of the loader, with CacheLoadError after `loadTimeoutMs`, and with the reason of an aborted

@@ -18,7 +18,7 @@
 --               the number of its tags
 -- RETURNS
 --   the server's time (ms); then two for each entry: 1 and a new value, or 2 and the token of the granted lease,
---   or 3 and a text: the ms that the present lease still runs, and its token
+--   or 3 and a text: the ms that the present lease still runs, and its token; and a dash if it pauses
 local seq = KEYS[1]
 local leaseMs, channel, request = ARGV[1], ARGV[2], ARGV[3]
 
@@ -53,7 +53,7 @@ for index = 4, #ARGV, 3 do
       redis.call('APPEND', lease, channel .. '\n')
     end
     replies[#replies + 1] = 3
-    replies[#replies + 1] = math.max(1, redis.call('PTTL', lease)) .. ' ' .. token
+    replies[#replies + 1] = math.max(1, redis.call('PTTL', lease)) .. ' ' .. token .. (isPaused and ' -' or '')
   elseif isNew then
     replies[#replies + 1] = 1
     replies[#replies + 1] = stored

@@ -12,7 +12,8 @@ import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { cacheKeys } from '../keys.js';
 import { decodeEntry } from './envelope.js';
 import { InFlightLoads } from './in-flight-loads.js';
-import type { FallbackValue, LoadRequest } from './in-flight-loads.js';
+import type { LoadRequest } from './in-flight-load.js';
+import type { FallbackValue } from './in-flight-loads.js';
 import { TimedCommands } from './timed-commands.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import { resolveCacheOptions, resolveLifetime } from './options.js';
@@ -160,8 +161,14 @@ export class Core<Value> {
     const reading = this.read(key, expectedTags, this.#inFlight.onLease(key));
     const { seen, found, isUnavailable } = await waitFor(reading, { signal });
     if (found) {
-      if (found.isDue) this.#inFlight.refresh(this.#placed(request), seen);
-      return found.value;
+      if (!found.isDue) return found.value;
+      const refreshed = this.#placed(request);
+      if (found.isFresh || this.options.softTimeoutMs === 0) {
+        this.#inFlight.refresh(refreshed, seen);
+        return found.value;
+      }
+      const loaded = await this.#inFlight.getInTime(refreshed, seen, arrivedAt);
+      return loaded ? loaded.value : found.value;
     }
     const placed = this.#placed(request);
     const getting = isUnavailable

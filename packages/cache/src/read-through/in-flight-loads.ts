@@ -12,69 +12,17 @@
  * be stored, a caller also reads the lease. A load whose lease is gone, or is older than the version of a tag, is left to its
  * present callers.
  */
-import { onAbort } from '@mortise/redis';
+import { TIMED_OUT, waitFor } from '@mortise/redis';
 import { CacheLoadError, CacheUnavailableError } from '../errors.js';
+import { InFlightLoad } from './in-flight-load.js';
+import type { LoadRequest, Outcome } from './in-flight-load.js';
 import { loadedEntry, resolveLifetime, resolveLoaded } from './options.js';
-import type { LoadedEntry, LoadOptions, ResolvedCacheOptions } from './options.js';
+import type { LoadedEntry, ResolvedCacheOptions } from './options.js';
 import type { OnLease, Reader } from './reader.js';
 import type { LeaseRenewals } from './lease-renewals.js';
-import type { Shard } from './shard.js';
 import type { Values } from './values.js';
-import type { Wakeups } from './wakeups.js';
 import { loadWithin } from '../load-within.js';
 import { textOf } from '../text-of.js';
-
-/** A request to load a value. */
-export interface LoadRequest<Value> {
-  readonly key: string;
-  readonly shard: Shard;
-  readonly wakeups: Wakeups;
-  readonly load: (
-    signal: AbortSignal,
-    entry: LoadedEntry,
-  ) => Promise<Value | null | undefined> | Value | null | undefined;
-  /** Whether `load` has a time limit of its own. */
-  readonly isLimited: boolean;
-  readonly options: LoadOptions<Value>;
-  /** The tags of the namespace. */
-  readonly ownTags: readonly string[];
-  /** The tags known before the load: those of the namespace and of the options. */
-  readonly expectedTags: readonly string[];
-}
-
-type Outcome<Value> =
-  /** `validAt`: the value includes every change before this moment: the start of its load, or when it was sent to Redis. */
-  | { readonly value: Value | null; readonly validAt: number }
-  /** Another process loads the value. */
-  | 'elsewhere';
-
-class InFlightLoad<Value> {
-  outcome!: Promise<Outcome<Value>>;
-  /** The token of the lease that it has or waits for; undefined before the reply to its lease request, and while it stores. */
-  holder: string | undefined;
-  /** While it waits: requests the lease again. */
-  retry: (() => void) | undefined;
-  /** Number of callers that still wait. Without any, no loader is started, and the next caller requests a new load. */
-  readers = 0;
-
-  constructor(readonly request: LoadRequest<Value>) {}
-
-  /** Resolves to the outcome for one caller, whose signal only ends its own interest. */
-  async outcomeFor(signal: AbortSignal | undefined): Promise<Outcome<Value>> {
-    this.readers += 1;
-    const forget = signal && onAbort(signal, () => this.#leave());
-    try {
-      return await this.outcome;
-    } finally {
-      forget?.();
-    }
-  }
-
-  #leave(): void {
-    this.readers -= 1;
-    if (this.readers === 0) this.retry?.();
-  }
-}
 
 export interface LoadEvents<Value> {
   onLoad(): void;
@@ -137,7 +85,7 @@ export class InFlightLoads<Value> {
 
   /** Resolves to the loaded value. @param seen The stored bytes that were not usable. @param arrivedAt From `moment`. */
   get(request: LoadRequest<Value>, seen: Buffer | undefined, arrivedAt: number): Promise<Value | null> {
-    return this.#join(request, arrivedAt, (inFlight) => this.#run(inFlight, seen, false));
+    return this.#join(request, arrivedAt, (inFlight) => this.#run(inFlight, seen));
   }
 
   /** `get` while Redis is known to be unavailable: the caller has already waited for it once. */
@@ -147,14 +95,33 @@ export class InFlightLoads<Value> {
 
   /** Loads in the background unless a load is under way. Failures go to `onError`. */
   refresh(request: LoadRequest<Value>, seen: Buffer | undefined): void {
-    if (this.#loads.has(request.key)) return;
-    const { outcome } = this.#launch(request, (inFlight) => this.#run(inFlight, seen, true));
-    outcome.catch((error: unknown) => {
-      const { key } = request;
-      this.#options.reporter.report(
-        new CacheLoadError('ERR_CACHE_REFRESH', this.#cache, [key], textOf(error), error),
-      );
-    });
+    if (!this.#loads.has(request.key)) this.#launchRefresh(request, seen, 'served');
+  }
+
+  /**
+   * Waits for the load of a caller that has a stale value, until the load has taken `softTimeoutMs`. Resolves to undefined if
+   * the caller is to get that value; the load continues. Failures go to `onError`. Rejects with the caller's signal's reason.
+   */
+  async getInTime(
+    request: LoadRequest<Value>,
+    seen: Buffer | undefined,
+    arrivedAt: number,
+  ): Promise<{ readonly value: Value | null } | undefined> {
+    const { signal } = request.options;
+    const inFlight = this.#loads.get(request.key) ?? this.#launchRefresh(request, seen, 'awaited');
+    const waitMs = inFlight.startedAt + this.#options.softTimeoutMs - performance.now();
+    if (waitMs <= 0) return undefined;
+    const leaving = new AbortController();
+    try {
+      const outcome = await waitFor(inFlight.outcomeFor(leaving.signal), { waitMs, signal });
+      const isNew = outcome !== TIMED_OUT && outcome !== 'elsewhere' && outcome.validAt > arrivedAt;
+      return isNew ? outcome : undefined;
+    } catch (error) {
+      if (signal?.aborted && error === signal.reason) throw error;
+      return undefined;
+    } finally {
+      leaving.abort();
+    }
   }
 
   /**
@@ -197,9 +164,28 @@ export class InFlightLoads<Value> {
     }
   }
 
-  #launch(request: LoadRequest<Value>, run: Run<Value>): InFlightLoad<Value> {
+  #launchRefresh(
+    request: LoadRequest<Value>,
+    seen: Buffer | undefined,
+    stale: 'served' | 'awaited',
+  ): InFlightLoad<Value> {
+    const launched = this.#launch(request, (inFlight) => this.#run(inFlight, seen), stale);
+    launched.outcome.catch((error: unknown) => {
+      const { key } = request;
+      this.#options.reporter.report(
+        new CacheLoadError('ERR_CACHE_REFRESH', this.#cache, [key], textOf(error), error),
+      );
+    });
+    return launched;
+  }
+
+  #launch(
+    request: LoadRequest<Value>,
+    run: Run<Value>,
+    stale: InFlightLoad<Value>['stale'] = 'none',
+  ): InFlightLoad<Value> {
     const { key } = request;
-    const inFlight = new InFlightLoad(request);
+    const inFlight = new InFlightLoad(request, stale);
     inFlight.outcome = run(inFlight).finally(() => {
       if (this.#loads.get(key) === inFlight) this.#loads.delete(key);
     });
@@ -207,12 +193,9 @@ export class InFlightLoads<Value> {
     return inFlight;
   }
 
-  async #run(
-    inFlight: InFlightLoad<Value>,
-    seenAtFirst: Buffer | undefined,
-    isRefresh: boolean,
-  ): Promise<Outcome<Value>> {
-    const { request } = inFlight;
+  async #run(inFlight: InFlightLoad<Value>, seenAtFirst: Buffer | undefined): Promise<Outcome<Value>> {
+    const { request, stale } = inFlight;
+    const isRefresh = stale !== 'none';
     const { key, shard, wakeups, expectedTags } = request;
     const { loadTimeoutMs } = this.#options;
     const deadlineAt = performance.now() + loadTimeoutMs;
@@ -234,8 +217,7 @@ export class InFlightLoads<Value> {
               return 'elsewhere';
             }
             const fallback = isRefresh ? undefined : this.#events.fallback(key);
-            if (fallback?.token === undefined)
-              return await this.#loadUnderLease(inFlight, reply.token, isRefresh);
+            if (fallback?.token === undefined) return await this.#loadUnderLease(inFlight, reply.token);
             // A full Redis may grant leases and refuse values: don't load for each reader.
             await shard.abandon(key, reply.token, 0).catch(() => undefined);
             return { value: fallback.value, validAt };
@@ -246,11 +228,13 @@ export class InFlightLoads<Value> {
             seen = read.seen;
             continue;
           }
-          if (isRefresh || inFlight.readers === 0) return 'elsewhere';
+          if (stale === 'served' || reply.isPaused) return 'elsewhere';
+          if (!isRefresh && inFlight.readers === 0) return 'elsewhere';
           const fallback = this.#events.fallback(key);
           // The lease is this process's own, which it could not release.
           if (fallback?.token === reply.holder) return { value: fallback.value, validAt };
           const leftMs = deadlineAt - performance.now();
+          if (leftMs <= 0 && isRefresh) return 'elsewhere';
           if (leftMs <= 0) throw this.#timeout(key);
           const waitMs = Math.min(reply.ms, leftMs);
           // This process was not subscribed yet: the next lease request includes its channel.
@@ -258,7 +242,7 @@ export class InFlightLoads<Value> {
           inFlight.holder = reply.holder;
           inFlight.retry = () => wakeUp.wake();
           await wakeUp.wait(waitMs);
-          if (inFlight.readers === 0) return 'elsewhere';
+          if (!isRefresh && inFlight.readers === 0) return 'elsewhere';
         } finally {
           inFlight.holder = undefined;
           inFlight.retry = undefined;
@@ -276,12 +260,9 @@ export class InFlightLoads<Value> {
     }
   }
 
-  async #loadUnderLease(
-    inFlight: InFlightLoad<Value>,
-    token: string,
-    isRefresh: boolean,
-  ): Promise<Outcome<Value>> {
+  async #loadUnderLease(inFlight: InFlightLoad<Value>, token: string): Promise<Outcome<Value>> {
     const { request } = inFlight;
+    const isRefresh = inFlight.stale !== 'none';
     const { key, shard, options, ownTags } = request;
     const startedLoadAt = InFlightLoads.moment();
     const release = this.#renewals.hold(shard, key, token);

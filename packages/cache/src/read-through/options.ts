@@ -65,6 +65,11 @@ export interface CacheOptions<Value = unknown> {
   readonly ttlMs?: number;
   /** How long it is served stale after that while one process refreshes it, in ms, up to 365 days. Default 0. */
   readonly staleMs?: number;
+  /**
+   * How long the load of a stale value may take until its readers get the stale value, in ms, up to 10 minutes; the load
+   * continues. 0: they get it at once. Default 0.
+   */
+  readonly softTimeoutMs?: number;
   /** How long a known absence is cached, in ms; 0: not at all. Default 10 s, at most `ttlMs`. */
   readonly negativeTtlMs?: number;
   /** The random part by which `ttlMs` is shortened, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
@@ -114,6 +119,7 @@ const MAX_TAGS = 16;
 const CACHE_DEFAULTS = {
   ttlMs: 60_000,
   staleMs: 0,
+  softTimeoutMs: 0,
   negativeTtlMs: 10_000,
   jitter: 0.1,
   earlyRefresh: 1,
@@ -131,6 +137,7 @@ const CACHE_DEFAULTS = {
 const CACHE_OPTIONS: ReadonlySet<string> = new Set<keyof CacheOptions>([
   'ttlMs',
   'staleMs',
+  'softTimeoutMs',
   'negativeTtlMs',
   'jitter',
   'earlyRefresh',
@@ -175,6 +182,7 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
   return {
     ttlMs,
     staleMs: duration('staleMs', 0, MAX_MS),
+    softTimeoutMs: duration('softTimeoutMs', 0, 600_000),
     negativeTtlMs:
       options.negativeTtlMs === undefined
         ? Math.min(ttlMs, CACHE_DEFAULTS.negativeTtlMs)

@@ -21,7 +21,13 @@ export type LeaseReply =
   | { readonly do: 'take'; readonly value: Buffer }
   | { readonly do: 'load'; readonly token: string }
   /** `holder`: the token of the lease of another process. */
-  | { readonly do: 'wait'; readonly ms: number; readonly holder: string };
+  | {
+      readonly do: 'wait';
+      readonly ms: number;
+      readonly holder: string;
+      /** Nobody loads: a load has failed, and readers have a stale value. */
+      readonly isPaused: boolean;
+    };
 
 /** An entry to store, or the end of a lease without a value. */
 export interface StoreRequest {
@@ -301,6 +307,6 @@ export class Shard {
 function leaseReplyOf(what: number, detail: number | Buffer): LeaseReply {
   if (what === 1) return { do: 'take', value: detail as Buffer };
   if (what === 2) return { do: 'load', token: detail.toString() };
-  const [ms, holder] = detail.toString().split(' ');
-  return { do: 'wait', ms: Number(ms), holder: holder! };
+  const [ms, holder, pause] = detail.toString().split(' ');
+  return { do: 'wait', ms: Number(ms), holder: holder!, isPaused: pause !== undefined };
 }

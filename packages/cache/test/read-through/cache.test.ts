@@ -262,6 +262,112 @@ describe('a stale value', () => {
   });
 });
 
+describe('softTimeoutMs', () => {
+  const LATER = { ttlMs: 60_000, staleMs: 60_000, softTimeoutMs: 600_000 };
+
+  /** A stale value in the cache. */
+  async function stale(cache: Pages): Promise<void> {
+    await cache.set('tools', 'saws');
+    await cache.expire('tools', 0);
+  }
+
+  test('a stale value waits for its load, in all processes, and all get the new one', async () => {
+    const { prefix, first, second } = inTwo({ ...LATER, ...LONG });
+    await stale(first);
+    const loader = new GatedLoader<string>();
+    const reads = [first, first].map((cache) => cache.getOrLoad('tools', loader.load));
+    const call = await loader.call(0);
+    reads.push(second.getOrLoad('tools', loader.load));
+    await waiting(redis, prefix, 'tools');
+    call.open('planes');
+    expect(await Promise.all(reads)).toEqual(['planes', 'planes', 'planes']);
+    expect(loader.calls).toHaveLength(1);
+  });
+
+  test('is served when the load takes longer: to readers after that at once, and the load continues', async () => {
+    const { prefix, first, second } = inTwo({ ...LATER, ...LONG, softTimeoutMs: 1 });
+    await stale(first);
+    const loader = new GatedLoader<string>();
+    expect(await first.getOrLoad('tools', loader.load)).toBe('saws');
+    expect(await first.getOrLoad('tools', loader.load)).toBe('saws');
+    const there = Promise.all([1, 2].map(() => second.getOrLoad('tools', loader.load)));
+    expect(await there).toEqual(['saws', 'saws']);
+    // The second process learns from its wait that the load is slow.
+    await waiting(redis, prefix, 'tools');
+    const call = await loader.call(0);
+    call.open('planes');
+    await until('the new value', async () => (await second.get('tools')) === 'planes');
+    expect(await second.getOrLoad('tools', loader.load)).toBe('planes');
+    expect(loader.calls).toHaveLength(1);
+  });
+
+  test('is served when the load fails, which is reported once, and at once in the pause after that', async () => {
+    const { prefix, cache, errors } = pagesOf<string>(redis, { ...LATER, retryMs: 3_600_000 });
+    const there = pagesOf<string>(other, { ...LATER, prefix }).cache;
+    await stale(cache);
+    const failure = new Error('no such shop');
+    const loader = new GatedLoader<string>();
+    const reads = [1, 2].map(() => cache.getOrLoad('tools', loader.load));
+    (await loader.call(0)).fail(failure);
+    expect(await Promise.all(reads)).toEqual(['saws', 'saws']);
+    expect(errors).toMatchObject([{ code: 'ERR_CACHE_REFRESH', keys: ['tools'], cause: failure }]);
+    for (const one of [cache, there]) expect(await one.getOrLoad('tools', loader.load)).toBe('saws');
+    expect(loader.calls).toHaveLength(1);
+  });
+
+  test('a value from before a change that the reader knows of is not returned', async () => {
+    const { first, second } = inTwo({ ...LATER, ...LONG });
+    await stale(first);
+    const loader = new GatedLoader<string>();
+    const early = first.getOrLoad('tools', loader.load);
+    const call = await loader.call(0);
+    await second.set('tools', 'planes');
+    await second.expire('tools', 0);
+    const late = first.getOrLoad('tools', loader.load);
+    const next = await loader.call(1);
+    call.open('old');
+    expect(await early).toBe('old');
+    next.open('new');
+    expect(await late).toBe('new');
+    expect(await second.get('tools')).toBe('new');
+  });
+
+  test('a reader that gives up gets the reason of its signal; its load continues', async () => {
+    const { cache } = pagesOf<string>(redis, LATER);
+    await stale(cache);
+    const loader = new GatedLoader<string>();
+    const controller = new AbortController();
+    const read = cache.getOrLoad('tools', loader.load, { signal: controller.signal });
+    const call = await loader.call(0);
+    const reason = new Error('closed the page');
+    controller.abort(reason);
+    await expect(read).rejects.toBe(reason);
+    call.open('planes');
+    await until('the new value', async () => (await cache.get('tools')) === 'planes');
+  });
+
+  test('a fresh value waits for nothing', async () => {
+    const { cache } = pagesOf<string>(redis, LATER);
+    await cache.set('tools', 'saws');
+    const loader = new GatedLoader<string>();
+    expect(await cache.getOrLoad('tools', loader.load)).toBe('saws');
+    expect(loader.calls).toHaveLength(0);
+  });
+
+  test("a reader without a value waits for the load that others don't wait for", async () => {
+    const { cache, prefix } = pagesOf<string>(redis, { ...LATER, ...LONG, softTimeoutMs: 1 });
+    await stale(cache);
+    const loader = new GatedLoader<string>();
+    expect(await cache.getOrLoad('tools', loader.load)).toBe('saws');
+    await redis.del(`${prefix}:cache:{pages}:value:tools`);
+    const read = cache.getOrLoad('tools', loader.load);
+    await until('its miss', () => cache.stats().misses > 0);
+    (await loader.call(0)).open('planes');
+    expect(await read).toBe('planes');
+    expect(loader.calls).toHaveLength(1);
+  });
+});
+
 describe('a change', () => {
   const changes: [string, (cache: Pages) => Promise<unknown>][] = [
     ['delete', (cache) => cache.delete('tools')],
