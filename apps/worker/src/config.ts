@@ -30,6 +30,7 @@ export interface Config {
   readonly sender: Sender;
   readonly concurrency: number;
   readonly leaseMs: number;
+  readonly unknownAfterMs: number;
   readonly shutdownTimeoutMs: number;
   /** Of the health checks. Without it, there are none; 0 is any free port. */
   readonly healthPort: number | undefined;
@@ -89,6 +90,7 @@ const Environment = z
     MAIL_FROM: z.string().optional().transform(mailbox),
     WORKER_CONCURRENCY: integer(1, 1_000).default(50),
     WORKER_LEASE_MS: integer(1_000, 3_600_000).default(10_000),
+    WORKER_UNKNOWN_AFTER_MS: integer(0, DAY_MS).default(600_000),
     WORKER_SHUTDOWN_TIMEOUT_MS: integer(0, 3_600_000).default(10_000),
     WORKER_PORT: integer(0, 65_535).optional(),
     WORKER_HOST: z.string().default('127.0.0.1'),
@@ -140,6 +142,7 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
     sender: { ...from, domain: env.MAIL_DOMAIN },
     concurrency: env.WORKER_CONCURRENCY,
     leaseMs: env.WORKER_LEASE_MS,
+    unknownAfterMs: env.WORKER_UNKNOWN_AFTER_MS,
     shutdownTimeoutMs: env.WORKER_SHUTDOWN_TIMEOUT_MS,
     healthPort: env.WORKER_PORT,
     healthHost: env.WORKER_HOST,

@@ -138,11 +138,12 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
 }
 
 /** One worker per queue, so that listings don't wait for a slow mail server. */
-function workersOf({ concurrency, leaseMs }: Config, log: Logger) {
+function workersOf({ concurrency, leaseMs, unknownAfterMs }: Config, log: Logger) {
   const errors = new ErrorLog(log);
   const options = {
     concurrency,
     leaseMs,
+    unknownAfterMs,
     onError: (error: unknown) => errors.add(error),
     // mail-delivery.ts logs each failure, with what it knows of it.
     onFailed: () => undefined,

@@ -243,6 +243,8 @@ export class AttemptError extends CodedError {
 
 const REPORTS = {
   ERR_UNKNOWN_TASK: (name: string, task: string) => `no handler for ${name}, ${task}`,
+  ERR_HANDLER_MISSING: (name: string, task: string) =>
+    `no handler for ${name}, ${task}: it goes back for other workers`,
   ERR_RESULT_NOT_KEPT: (name: string, task: string, why: string) =>
     `the result of ${name}, ${task} is not kept: ${why}`,
   ERR_BACKOFF_FUNCTION: (name: string, task: string, why: string) =>
@@ -250,7 +252,8 @@ const REPORTS = {
 };
 
 /**
- * A worker reports it to `onError` and goes on: a task without a handler, which is dead now; a result that is not JSON or
+ * A worker reports it to `onError` and goes on: a task without a handler, which is dead now or (ERR_HANDLER_MISSING, once a
+ * minute and name) goes back; a result that is not JSON or
  * too large and was dropped; a backoff function that failed, so the default was used.
  */
 export class WorkerError extends CodedError {

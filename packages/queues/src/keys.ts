@@ -17,6 +17,7 @@
  * | `idle`                 | ZSET   | lease, settings, channel of a worker -> until | workers              | a minute after its last look   |
  * | `timekeeper`           | STRING | next due instant, channel of the worker       | workers              | a minute after its last change |
  * |                        |        | that has a timer for it                       |                      |                                |
+ * | `handlers`             | ZSET   | name of a task -> until when it is listed     | workers              | 45 s after the last worker     |
  * | ——————                 |        |                                               |                      |                                |
  * | `features`             | STRING | exists while the settings have such a feature | configure, enqueue   | with the feature               |
  * | `tombstones`           | HASH   | id -> priorities in whose list it is void     | cancel, remove       | when a worker reaches the id   |
@@ -67,7 +68,17 @@ const OPTIONAL = [
   'dedupIds',
 ] as const;
 
-const CORE = ['settings', 'tasks', 'attempts', 'active', 'succeeded', 'dead', 'idle', 'timekeeper'] as const;
+const CORE = [
+  'settings',
+  'tasks',
+  'attempts',
+  'active',
+  'succeeded',
+  'dead',
+  'idle',
+  'timekeeper',
+  'handlers',
+] as const;
 
 type KeyName = (typeof CORE)[number] | (typeof OPTIONAL)[number];
 

@@ -20,6 +20,7 @@ import {
 } from '@mortise/redis';
 import type { InputSchemas, OutputSchemas } from './standard-schema.js';
 import { RunAtPastError } from './errors.js';
+import { ENQUEUE_OPTIONS, QUEUE_OPTIONS, WORKER_OPTIONS } from './option-names.js';
 import { MAX_DELAY_MS } from './limits.js';
 import type { OnFailed, OnSucceeded } from './ended-attempt.js';
 
@@ -130,6 +131,12 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
    * at most this time and a moment. 1,000 to an hour. Default 10,000.
    */
   readonly leaseMs?: number;
+  /**
+   * A task whose name has no handler here goes back for workers that have it: after 0.1 s, later after a tenth of the time
+   * since then, 15 s at most. It is dead with ERR_UNKNOWN_TASK after this time, ms, unless a live worker handles its name; 0:
+   * at once. 0 to 10 years. Default 600,000.
+   */
+  readonly unknownAfterMs?: number;
   /** Backoff of tasks without one, if their handler has none either. */
   readonly backoff?: Backoff | BackoffFunction;
   /**
@@ -181,6 +188,7 @@ export const DEFAULTS = {
   concurrency: 50,
   prefetch: 8,
   leaseMs: 10_000,
+  unknownAfterMs: 600_000,
   keepSucceeded: 1_000,
   keepSucceededMs: 86_400_000,
   keepDead: 10_000,
@@ -281,46 +289,6 @@ export function resolveWhen({ delayMs, runAt }: EnqueueOptions): number {
   return at;
 }
 
-const QUEUE_OPTIONS = new Set([
-  'prefix',
-  'priorities',
-  'maxPayloadBytes',
-  'keepCancelled',
-  'shards',
-  'schemas',
-  'telemetry',
-]);
-const ENQUEUE_OPTIONS = new Set([
-  'priority',
-  'delayMs',
-  'runAt',
-  'id',
-  'attempts',
-  'backoff',
-  'timeoutMs',
-  'expiresInMs',
-  'headers',
-  'group',
-  'dedupMs',
-]);
-const WORKER_OPTIONS = new Set([
-  'prefix',
-  'concurrency',
-  'prefetch',
-  'leaseMs',
-  'backoff',
-  'fairness',
-  'keepSucceeded',
-  'keepSucceededMs',
-  'keepDead',
-  'maxPayloadBytes',
-  'onError',
-  'onSucceeded',
-  'onFailed',
-  'schemas',
-  'telemetry',
-]);
-
 export function resolveQueueOptions<Tasks>(options: QueueOptions<Tasks>) {
   requireOptions('Queue', options, QUEUE_OPTIONS);
   const { prefix, priorities, shards } = options;
@@ -353,7 +321,7 @@ export type ResolvedWorkerOptions = ReturnType<typeof resolveWorkerOptions>;
 
 export function resolveWorkerOptions(options: WorkerOptions) {
   requireOptions('Worker', options, WORKER_OPTIONS);
-  const { concurrency, prefetch, leaseMs } = { ...DEFAULTS, ...withoutUndefined(options) };
+  const { concurrency, prefetch, leaseMs, unknownAfterMs } = { ...DEFAULTS, ...withoutUndefined(options) };
   const { onSucceeded, onFailed } = options;
   return {
     ...resolveEndOptions(options),
@@ -362,6 +330,7 @@ export function resolveWorkerOptions(options: WorkerOptions) {
     concurrency: requireInteger('concurrency', concurrency, { min: 1, max: 10_000 }),
     prefetch: requireInteger('prefetch', prefetch, { min: 0, max: 100 }),
     leaseMs: requireInteger('leaseMs', leaseMs, { min: 1_000, max: 3_600_000 }),
+    unknownAfterMs: requireDuration('unknownAfterMs', unknownAfterMs, { min: 0, max: MAX_DELAY_MS }),
   };
 }
 

@@ -5,10 +5,10 @@
  *
  *   enqueue ──► ready ──────────► active ──► succeeded
  *    │ │          ▲ ▲               │ │ │
- *    │ └► scheduled │ (when due)    │ │ └──► dead        no attempts left, Discard, unknown name
+ *    │ └► scheduled │ (when due)    │ │ └──► dead        no attempts left, Discard, no handler
  *    │              │               │ └────► retrying    failed, RetryLater
  *    ▼              └─── when due ──┼───────────┘
- *   waiting             └─── lease ended, given back
+ *   waiting             └─── lease ended, given back, no handler in this worker
  *      its children have ended: ready, or dead with them
  *
  *   cancel: from any state on the left and from active to cancelled; retry: from dead and cancelled to ready
@@ -38,6 +38,7 @@ import { clean, drain, retryAll } from './operate/bulk.js';
 import { Operator } from './operate/operator.js';
 import type { EnqueueOptions, QueueOptions } from './options.js';
 import { resolveQueueOptions } from './options.js';
+import { handledNames } from './work/handler-names.js';
 import type { ResultOptions } from './results/results.js';
 import { Results } from './results/results.js';
 import type { ScheduledTaskOptions } from './schedule/definition.js';
@@ -243,6 +244,14 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /** As `list`, without payloads and results, which may be large. Cursors of both calls are interchangeable. */
   async summaries(state: TaskState, options: ListOptions = {}): Promise<Page<TaskSummary<Tasks>>> {
     return listPage<Tasks>(this.#shards, 'summaries', state, options);
+  }
+
+  /**
+   * The names of tasks that live workers handle, sorted: the first 1,000 handlers of each worker. A name stays for 45 s after
+   * the last worker that has it. Claims are not listed. One round trip, O(names).
+   */
+  async names(): Promise<string[]> {
+    return handledNames(this.#shards.first);
   }
 
   /** The stored settings: priorities, shards, pause, limits. One round trip. */

@@ -88,7 +88,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /**
    * Claims tasks in the order in which a worker would fetch them; `[]` if none comes within `waitMs`. A waiting claim costs
    * nothing, like an idle worker. The holder of its `lease` has a task until `leaseUntil`. A task that is neither completed
-   * nor failed by then runs again, and so does a task whose reply was lost.
+   * nor failed by then runs again, and so does a task whose reply was lost. Tasks of all names are claimed: return a task that
+   * the caller doesn't know with `giveBack` and a delay. `unknownAfterMs` of workers doesn't count there.
    *
    * One round trip; without a task one more to end the wait; both for each shard. Claims of one tick and lease share them.
    * Rejects with TypeError or RangeError, with the reason of the signal, and with errors of Redis, also while it waits.

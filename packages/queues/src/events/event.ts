@@ -1,4 +1,5 @@
 /** Events of tasks and of the queue, and their binary form in the stream; see task.events.part.lua. */
+import { errorText } from '../task/handed-back.js';
 import { decodeTaskId } from '../task/task-id.js';
 
 const TYPES = {
@@ -79,5 +80,5 @@ function readText(kind: string, text: Buffer): Pick<QueueEvent, 'name' | 'error'
   if (kind === 'E') return { name: text.toString() };
   if (kind === 'P') return { progress: JSON.parse(text.toString()) as unknown };
   // The text may have been cut inside a character.
-  return { error: text.toString().replace(/\uFFFD$/, '') };
+  return { error: errorText(text.toString()).replace(/\uFFFD$/, '') };
 }

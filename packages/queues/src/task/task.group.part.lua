@@ -104,11 +104,12 @@ local function placeGroup(group, wasServed)
   end
 end
 
--- Adds a task to its group. `ahead`: the instant at which a delayed task was due; such tasks go before others.
-local function joinGroup(group, priority, id, attempt, ahead)
+-- Adds a task to its group. `ahead`: the instant at which a delayed task was due; such tasks go before others. `mark`: the
+-- data of a handed-back task, or nil.
+local function joinGroup(group, priority, id, attempt, ahead, mark)
   local sequence = ahead and ahead / 9007199254740992 or nextGroupOrder()
   redis.call('ZADD', grouped, 0, groupPrefix(group) .. struct.pack('>Bd', priority, sequence) .. id)
-  redis.call('HSET', attempts, id, struct.pack('>c1dH', 'Q', sequence, attempt))
+  redis.call('HSET', attempts, id, struct.pack('>c1dH', 'Q', sequence, attempt) .. (mark or ''))
   local state = groupState(group)
   state[1] = state[1] + 1
 end

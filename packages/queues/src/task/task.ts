@@ -1,6 +1,7 @@
 import type { EnqueueOptions } from '../options.js';
 import type { LogLine } from './log-lines.js';
 import { readLogLines } from './log-lines.js';
+import { errorText } from './handed-back.js';
 import { decodeRecord } from './record.js';
 
 /**
@@ -137,7 +138,7 @@ function readLastAttempt(last: Buffer): object {
     return { attempt, finishedAt, ...(text !== '' && { result: JSON.parse(text) as unknown }) };
   }
   if (state === 'D') return { attempt, finishedAt, error: text };
-  const error = text !== '' && { error: text };
+  const error = text !== '' && { error: errorText(text) };
   if (state === 'C') return { attempt, finishedAt, ...error };
   // Waiting in its group (Q), for its children (W), or for its next attempt (R, H).
   return state === 'Q' || state === 'W' ? { attempt } : { attempt, ...error };

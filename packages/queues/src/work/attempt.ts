@@ -3,6 +3,7 @@ import { ignorable, waitFor } from '@mortise/redis';
 import { AttemptError } from '../errors.js';
 import type { Completer } from './completer.js';
 import type { FetchedTask } from './fetch-and-ack.js';
+import type { HandlerNames } from './handler-names.js';
 import type { Heartbeater, Leased } from './heartbeater.js';
 import type { Report } from './leases.js';
 import { linesOf, progressJson } from './progress.js';
@@ -58,6 +59,7 @@ export interface Source {
   readonly shard: Shard;
   readonly completer: Completer;
   readonly heartbeater: Heartbeater;
+  readonly names: HandlerNames;
 }
 
 export class Attempt implements TaskContext, Leased {

@@ -21,6 +21,8 @@ const MIN_SPLIT = 32;
 export interface PendingAck {
   readonly storedId: Buffer;
   readonly encoded: Buffer;
+  /** See `Completion`. */
+  readonly leavesTime: boolean;
   /** Called with the answer of the script: 1, 0 or C. */
   readonly onAnswer?: ((answer: string) => void) | undefined;
   /** Called when the call has failed; without it, the ack is sent again. */
@@ -62,6 +64,7 @@ export class Completer {
     this.#waiting.push({
       storedId: task.storedId,
       encoded,
+      leavesTime: completion.leavesTime ?? false,
       ...callbacks,
       reportsLoss: completion.verdict !== 'B',
     });
@@ -72,17 +75,19 @@ export class Completer {
    * Takes the acks of the next call.
    *
    * @param mayBeSplit No other call is under way, so half of the acks may go with a second one.
-   * @returns the acks, and the most tasks that the call may fetch
+   * @returns the acks, the most tasks that the call may fetch, and whether it should leave the time to another worker
    */
-  take(mayBeSplit: boolean): { acks: PendingAck[]; most: number } {
+  take(mayBeSplit: boolean): { acks: PendingAck[]; most: number; leavesTime: boolean } {
     const waiting = this.#isShared ? this.#withoutRepeated() : this.#waiting;
     const isSplit = mayBeSplit && waiting.length >= MIN_SPLIT;
     const most = Math.min(MAX_BATCH, isSplit ? Math.ceil(waiting.length / 2) : waiting.length);
     let count = 0;
+    let leavesTime = false;
     for (let bytes = 0; count < most && bytes < MAX_BATCH_BYTES; count += 1) {
       bytes += waiting[count]!.encoded.length;
+      leavesTime ||= waiting[count]!.leavesTime;
     }
-    return { acks: this.#waiting.splice(0, count), most: isSplit ? count : MAX_BATCH };
+    return { acks: this.#waiting.splice(0, count), most: isSplit ? count : MAX_BATCH, leavesTime };
   }
 
   /** `answers` has one character for each ack. */

@@ -1,4 +1,5 @@
 import { describeError } from '@mortise/redis';
+import { handedBackData } from '../task/handed-back.js';
 
 /** The end of an attempt. */
 export interface Completion {
@@ -7,6 +8,8 @@ export interface Completion {
   readonly delayMs: number;
   /** The result as JSON or the error as text. */
   readonly data: string;
+  /** The worker should not be the timekeeper for this task, which it would fetch again. */
+  readonly leavesTime?: boolean;
 }
 
 export const SUCCEEDED: Completion = { verdict: 'S', delayMs: 0, data: '' };
@@ -15,6 +18,11 @@ export const GIVEN_BACK: Completion = { verdict: 'B', delayMs: 0, data: '' };
 /** The task dies, with the thrown value as the reason. */
 export function died(error: unknown): Completion {
   return { verdict: 'D', delayMs: 0, data: describeError(error) };
+}
+
+/** The task goes back to workers that have a handler for it. `since`: see `handedBackData`. */
+export function handedBack(since: number, delayMs: number, error: unknown): Completion {
+  return { verdict: 'L', delayMs, data: handedBackData(since, describeError(error)), leavesTime: true };
 }
 
 const HEAD_BYTES = 15;

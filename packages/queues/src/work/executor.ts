@@ -13,6 +13,7 @@
  *   fetched ─┬─► in a slot ──► ended                                       a slot is free
  *            ├─► prefetched ──► in a slot, or back after some ms          none is; see prefetch.ts
  *            ├─► in the queue of its handler ──► in a slot, or back       its name has a limit or is run in batches
+ *            ├─► handed back                                              its name has no handler here; see unknown-tasks.ts
  *            └─► ended                                                    expired, unreadable, or its lease is over
  */
 import type { ErrorReporter } from '@mortise/redis';
@@ -34,6 +35,7 @@ import { Prefetch } from './prefetch.js';
 import type { Service } from './service.js';
 import type { Schemas } from '../task/schemas.js';
 import type { Shard } from '../shard/shard.js';
+import { UnknownTasks } from './unknown-tasks.js';
 import type { WorkerTelemetry } from './worker-telemetry.js';
 
 export interface SlotRoom extends Room {
@@ -67,6 +69,7 @@ export class Executor implements Demand<SlotRoom>, Service {
   readonly #telemetry: WorkerTelemetry | undefined;
   readonly #reporter: ErrorReporter;
   readonly #listeners: EndListeners;
+  readonly #unknown: UnknownTasks;
   readonly #callOptions: CallOptions;
   readonly #prefetch: Prefetch;
   readonly #picker: FairPicker<Fetcher<SlotRoom>>;
@@ -88,6 +91,7 @@ export class Executor implements Demand<SlotRoom>, Service {
     const { backoff, maxPayloadBytes, onSucceeded, onFailed } = options;
     this.#listeners = new EndListeners(onSucceeded, onFailed, reporter);
     this.#callOptions = { backoff, maxPayloadBytes, reporter, schemas, listeners: this.#listeners };
+    this.#unknown = new UnknownTasks(options.unknownAfterMs, reporter);
     this.#prefetch = new Prefetch(options.prefetch, (attempt) => this.#giveBack(attempt));
     this.#picker = new FairPicker(queues, weights);
     for (const handler of handlers.values()) {
@@ -212,6 +216,11 @@ export class Executor implements Demand<SlotRoom>, Service {
       if (this.#isExpired(attempt)) return;
     }
     const handler = this.#handlers.get(attempt.name);
+    const completion = handler ? undefined : this.#unknown.handBack(attempt, nowMs);
+    if (completion) {
+      source.completer.add(task, completion);
+      return;
+    }
     const queue = handler && this.#handlerQueues.size > 0 ? this.#handlerQueues.get(handler) : undefined;
     if (!queue) {
       source.heartbeater.hold(attempt);

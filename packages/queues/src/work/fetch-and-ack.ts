@@ -10,6 +10,8 @@ export interface FetchedTask {
   readonly token: number;
   readonly attempt: number;
   readonly record: Buffer;
+  /** Since when workers without a handler hand it back, ms before the fetch. Default 0: this is the first one. */
+  readonly unknownMs?: number;
 }
 
 type Acks = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
@@ -26,6 +28,8 @@ export interface FetchRequest {
   readonly idleMs: number;
   /** Whether the script also looks for the next end of a lease. */
   readonly keepsTime: boolean;
+  /** Whether another idle worker should set the timer for the next due task. */
+  readonly leavesTime?: boolean;
   readonly acks: Acks;
 }
 
@@ -43,6 +47,9 @@ export interface FetchReply {
   readonly nowMs: number;
   readonly fetched: FetchedTask[];
 }
+
+/** In a reply, an attempt is its number and `unknownMs` times this. */
+const ATTEMPTS = 65_536;
 
 /** @param retention Maximum number of ended tasks. */
 export async function fetchAndAck(
@@ -81,7 +88,7 @@ export async function fetchAndAck(
         slots,
         leaseMs,
         idleMs,
-        keepsTime: keepsTime ? 1 : 0,
+        keepsTime: request.leavesTime ? 2 : keepsTime ? 1 : 0,
         keepSucceeded: keepSucceededMs > 0 ? keepSucceeded : 0,
         keepDead,
         count: acks.length,
@@ -94,11 +101,13 @@ export async function fetchAndAck(
   const token = nowUs % 2 ** 32;
   const fetched: FetchedTask[] = [];
   for (let index = 0; index < fields.length; index += 3) {
+    const attempt = fields[index + 1] as number;
     fetched.push({
       storedId: fields[index] as Buffer,
       token,
-      attempt: fields[index + 1] as number,
+      attempt: attempt % ATTEMPTS,
       record: fields[index + 2] as Buffer,
+      ...(attempt > ATTEMPTS && { unknownMs: Math.floor(attempt / ATTEMPTS) }),
     });
   }
   return { answers, sleepMs, maintenance, nowMs: Math.floor(nowUs / 1_000), fetched };

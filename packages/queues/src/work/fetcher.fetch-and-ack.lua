@@ -11,7 +11,8 @@
 --   tasks             HASH id -> record: u8 priority, u16 attempts, …; or a compact record, and then not in attempts: see src/task/compact-record.ts
 --   attempts          HASH id -> last attempt: A u32 token, u16 attempt, u8 priority + flags, u16 most attempts, group while active; then
 --                     S succeeded, D dead, R back in its priority, H the same and it holds its group, C cancelled: f64 instant,
---                     u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt
+--                     u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt. The data of R, H and Q may be
+--                     that of a handed-back task: see src/task/handed-back.ts
 --   active            ZSET u32 token · id -> end of the lease, ms
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
@@ -31,7 +32,8 @@
 --                     0: the worker is full, pauses or stops
 --   leaseMs           of the fetched tasks
 --   idleMs            how long the worker may stay idle without another call
---   keepsTime         1: find the next due time, and become the timekeeper if there is none; 0: only for delayed tasks
+--   keepsTime         1: find the next due time, and become the timekeeper if there is none; 0: only for delayed tasks; 2: as 1, but
+--                     another idle worker goes before
 --   keepSucceeded     count
 --   keepDead          count
 --   count             number of acks, 500 at most
@@ -46,13 +48,14 @@
 --   is not idle, -2 when the script did not look
 --   nowUs: the server's time in µs; modulo 2^32 it is the token of all fetched tasks
 --   maintenance that is due: 1 a schedule + 2 the outbox + 4 a lease has ended
---   then three values for each fetched task
+--   then three values for each fetched task; attempt: the number of the attempt + 65,536 times the ms since a worker first had no
+--   handler for the task
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, publish, priorityCount, usesOptional = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local member, want, slots, leaseMs = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local idleMs, keepsTime, keepSucceeded = tonumber(ARGV[9]), ARGV[10] == '1', tonumber(ARGV[11])
+local idleMs, keepsTime, keepSucceeded = tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
 local keepDead, count, acks = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14]
 local priorityKeys = { unpack(KEYS, 9) }
 -- The element that exceeds this size is the last one of the reply.
@@ -322,7 +325,7 @@ end
 
 local isIdle = fetched < slots and bytes < MOST_BYTES
 local hasEndedLease = false
-if isIdle and not (keepsTime or hasDelayed or usesOptional) then
+if isIdle and keepsTime == '0' and not (hasDelayed or usesOptional) then
   redis.call('ZADD', idle, string.format('%.0f', now + idleMs), member)
   reply[2] = -2
 elseif isIdle or redis.call('EXISTS', idle) == 1 then

@@ -1,6 +1,9 @@
 -- Fetches tasks of any queue: in each priority first due tasks by due time, then groups and ready tasks in turn. Expects:
 -- the prologue of fetcher.fetch-and-ack.lua, and its sections before this one.
 local GROUPED = 16
+-- The first byte of the data of a task that workers without a handler have handed back; see src/task/handed-back.ts.
+local HANDED_BACK = 1
+local ATTEMPTS = 65536
 local firstMarks = {}
 local hasGroups = false
 if usesOptional then
@@ -21,14 +24,17 @@ local function markOf(attempt, head)
   return mark
 end
 
--- Makes the task active.
-local function give(id, attempt, head, record)
+-- Makes the task active. `last`: its entry in attempts, or nil.
+local function give(id, attempt, head, record, last)
   local size, at = 2 * fetched, #reply
   local mark = markOf(attempt, head)
   changed[#changed + 1] = id
   changed[#changed + 1] = mark
   leases[size + 1], leases[size + 2] = leaseUntil, packedToken .. id
   reply[at + 1], reply[at + 2], reply[at + 3] = id, attempt, record
+  if last and string.byte(last, 12) == HANDED_BACK then
+    reply[at + 2] = attempt + ATTEMPTS * math.max(0, now - (string.match(last, '^%d+', 13) or now))
+  end
   fetched = fetched + 1
   bytes = bytes + #record
   if usesOptional then
@@ -61,13 +67,14 @@ local function giveAll(ids, dueAt)
           break
         end
         if math.floor(flags / GROUPED) % 2 == 0 then
-          give(id, before + 1, string.sub(record, 1, 3), record)
+          give(id, before + 1, string.sub(record, 1, 3), record, last)
         else
           local group = struct.unpack('>Hc0', record, 12)
           if state == 'H' then
-            give(id, before + 1, string.sub(record, 1, 3) .. group, record)
+            give(id, before + 1, string.sub(record, 1, 3) .. group, record, last)
           else
-            optional.joinGroup(group, flags % PRIORITIES, id, before, dueAt[from + i - 1])
+            local mark = last and string.byte(last, 12) == HANDED_BACK and string.sub(last, 12)
+            optional.joinGroup(group, flags % PRIORITIES, id, before, dueAt[from + i - 1], mark)
             joined[#joined + 1] = group
           end
         end
@@ -141,11 +148,11 @@ end
 -- One task of each group in turn, up to `most`.
 local function fetchGrouped(priority, most)
   while most > 0 and fetched < want and bytes < MOST_BYTES do
-    local id, record, before, group = optional.nextOfGroups(priority)
+    local id, record, before, group, last = optional.nextOfGroups(priority)
     if not id then
       return
     end
-    give(id, before + 1, string.sub(record, 1, 3) .. group, record)
+    give(id, before + 1, string.sub(record, 1, 3) .. group, record, last)
     most = most - 1
   end
 end

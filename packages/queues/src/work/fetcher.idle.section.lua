@@ -51,6 +51,17 @@ if isIdle then
   local nextAt = nextInstant()
   local due, keeper = timing()
   local isTimed = keeper and keeper ~= member and due <= nextAt and redis.call('ZSCORE', idle, keeper)
+  if not isTimed and keepsTime == '2' and nextAt < math.huge then
+    -- This call hands tasks back that its worker has no handler for. As the timekeeper it would fetch them again, so it wakes
+    -- another idle worker, which becomes the timekeeper with its call.
+    redis.call('ZREM', idle, member)
+    isTimed = wake(1) > 0
+    redis.call('ZADD', idle, string.format('%.0f', now + idleMs), member)
+    redis.call('PEXPIRE', idle, KEPT_MS)
+    if isTimed and keeper then
+      redis.call('DEL', timekeeper)
+    end
+  end
   if not isTimed and nextAt < math.huge then
     redis.call('SET', timekeeper, string.format('%.3f %s', nextAt, member), 'PX', KEPT_MS)
     reply[2] = nextAt > now and math.max(1, math.ceil(nextAt * 1000 - nowUs)) or 0

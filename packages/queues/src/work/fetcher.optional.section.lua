@@ -109,8 +109,8 @@ function optional.popReady(key, priority, most)
   end
 end
 
--- Takes the first task of the next group in this priority. Returns its id, record, attempts so far, and group; nil if no
--- group may run.
+-- Takes the first task of the next group in this priority. Returns its id, record, attempts so far, group, and entry of
+-- attempts; nil if no group may run.
 function optional.nextOfGroups(priority)
   while true do
     local first = redis.call('ZRANGE', runnableGroups, 0, 0, 'WITHSCORES')
@@ -118,7 +118,7 @@ function optional.nextOfGroups(priority)
       return nil
     end
     local group = first[1]
-    local state, head, id, record, before = groupState(group), headOf(group), nil, nil, 0
+    local state, head, id, record, last, before = groupState(group), headOf(group), nil, nil, nil, 0
     if isGroupLimited(state) then
       -- The group was placed under other limits.
       head = nil
@@ -129,7 +129,7 @@ function optional.nextOfGroups(priority)
       redis.call('ZREM', grouped, head)
       state[1] = math.max(0, state[1] - 1)
       record = redis.call('HGET', tasks, id)
-      local last = redis.call('HGET', attempts, id)
+      last = redis.call('HGET', attempts, id)
       if last then
         local _
         _, before = struct.unpack('>dH', last, 2)
@@ -143,7 +143,7 @@ function optional.nextOfGroups(priority)
     end
     placeGroup(group, true)
     if record then
-      return id, record, before, group
+      return id, record, before, group, last
     end
   end
 end

@@ -22,7 +22,7 @@ import type { ErrorReporter, RedisClient } from '@mortise/redis';
 import { afterMicrotasks, ServerClock } from '@mortise/redis';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Shard } from '../shard/shard.js';
-import type { Completer } from './completer.js';
+import type { Completer, PendingAck } from './completer.js';
 import { GIVEN_BACK } from './completion.js';
 import type { FetchReply, FetchedTask } from './fetch-and-ack.js';
 import { fetchAndAck } from './fetch-and-ack.js';
@@ -234,7 +234,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     const { demand, completer, maintainer, maxInFlight } = this.#options;
     if (this.#state === 'new' || this.#state === 'stopped') return;
     if (this.#inFlight >= maxInFlight || this.#backoff.isWaiting) return;
-    const { acks, most } = completer.take(maxInFlight > 1 && this.#inFlight === 0);
+    const { acks, most, leavesTime } = completer.take(maxInFlight > 1 && this.#inFlight === 0);
     // An idle worker that has completions to ack fetches with the same call.
     const mayFetch = this.hasWork || (this.#state === 'idle' && acks.length > 0 && this.#overdue === 0);
     const room = demand.reserve(this, mayFetch ? Math.min(most, MAX_FETCH) : 0, false);
@@ -268,7 +268,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     let reply: FetchReply | undefined;
     try {
       this.#registration.sent(room.slots);
-      reply = await this.#send(room, acks);
+      reply = await this.#send(room, acks, leavesTime);
       this.#clock.learn(sentAt, reply.nowMs);
       completer.answered(acks, reply.answers);
       this.#replied(reply, room, wakeUps);
@@ -290,7 +290,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     this.schedule();
   }
 
-  #send(room: Room, acks: Parameters<Completer['answered']>[0]): Promise<FetchReply> {
+  #send(room: Room, acks: readonly PendingAck[], leavesTime: boolean): Promise<FetchReply> {
     const { shard, retention } = this.#options;
     const registration = this.#registration;
     return fetchAndAck(shard, retention, {
@@ -300,6 +300,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
       },
       idleMs: registration.idleMs,
       keepsTime: this.#recheck.takeLook(),
+      leavesTime,
       acks,
     });
   }

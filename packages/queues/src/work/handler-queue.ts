@@ -3,18 +3,16 @@
  * lease, but their attempts have not started: given back, they don't count.
  *
  * A queue may begin with a million tasks of a name that runs two at a time, and other tasks must not wait for them. So few
- * tasks wait here; the others go back to Redis for a short delay. Their instants are half a millisecond apart, in steps of
- * 0.1 s, so the tasks keep their order and a worker fetches at most 2,000 of them a second (about 1 % of a server).
+ * tasks wait here; the others go back to Redis for a short delay, see return-pace.ts.
  * Rejected: fetching nothing more, which stops all other names; a list for each name in Redis, which makes an order across
  * names and priorities impossible.
  */
 import { afterMicrotasks } from '@mortise/redis';
 import type { Attempt } from './attempt.js';
 import type { ResolvedHandler } from './handlers.js';
+import { ReturnPace } from './return-pace.js';
 
 const MIN_PLACES = 16;
-const PACE_MS = 0.5;
-const STEP_MS = 100;
 
 export class HandlerQueue {
   readonly #handler: ResolvedHandler;
@@ -26,7 +24,7 @@ export class HandlerQueue {
   #isDue = false;
   #batchWindow: NodeJS.Timeout | undefined;
   #isFlushing = false;
-  #nextAt = 0;
+  readonly #pace = new ReturnPace();
 
   /** @param begin Runs tasks in one call; `call `ended` at its end. Must not throw. */
   constructor(handler: ResolvedHandler, begin: (attempts: Attempt[]) => void) {
@@ -50,9 +48,7 @@ export class HandlerQueue {
 
   /** The delay of the next task without a place. */
   delayMs(): number {
-    const now = performance.now();
-    this.#nextAt = Math.max(this.#nextAt, now) + PACE_MS;
-    return Math.ceil(this.#nextAt / STEP_MS) * STEP_MS - now;
+    return this.#pace.next();
   }
 
   /** A call has ended: there is room for another. */

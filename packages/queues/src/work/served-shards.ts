@@ -3,18 +3,24 @@
  * reply or when the queue is created.
  */
 import type { RedisClient } from '@mortise/redis';
+import { waitFor } from '@mortise/redis';
 import { Shard } from '../shard/shard.js';
+import { HandlerNames } from './handler-names.js';
 import type { Service } from './service.js';
 import type { ShardOptions } from './shard-services.js';
 import { ShardServices } from './shard-services.js';
 
-type Options = Omit<ShardOptions, 'isOnlyQueue' | 'onSettings'>;
+interface Options extends Omit<ShardOptions, 'names' | 'isOnlyQueue' | 'onSettings'> {
+  /** Names of tasks that the worker handles. */
+  readonly handled: readonly string[];
+}
 
 export class ServedShards implements Service {
   readonly #redis: RedisClient;
   readonly #queues: readonly string[];
   readonly #options: Options;
   readonly #served: ShardServices[] = [];
+  readonly #names = new Map<string, HandlerNames>();
   #state: 'new' | 'fetching' | 'paused' | 'leaving' = 'new';
 
   constructor(redis: RedisClient, queues: readonly string[], options: Options) {
@@ -27,6 +33,7 @@ export class ServedShards implements Service {
     if (this.#state !== 'new') return;
     this.#state = 'fetching';
     for (const queue of this.#queues) this.#add(queue, 0);
+    for (const names of this.#names.values()) names.start();
     for (const services of this.#served) services.start();
   }
 
@@ -48,13 +55,20 @@ export class ServedShards implements Service {
 
   async stop(withinMs: number): Promise<void> {
     this.leave();
-    await Promise.all(this.#served.map((services) => services.stop(withinMs)));
+    const names = waitFor(Promise.all([...this.#names.values()].map((one) => one.stop())), {
+      waitMs: withinMs,
+    });
+    await Promise.all([names, ...this.#served.map((services) => services.stop(withinMs))]);
   }
 
   #add(queue: string, index: number): ShardServices {
     const shard = new Shard(this.#redis, queue, this.#options.options.prefix, index);
+    const { handled, ...options } = this.#options;
+    const names = this.#names.get(queue) ?? new HandlerNames(shard, handled, options.reporter);
+    this.#names.set(queue, names);
     const services = new ShardServices(shard, {
-      ...this.#options,
+      ...options,
+      names,
       isOnlyQueue: this.#queues.length === 1,
       onSettings: () => this.#addOthers(shard),
     });

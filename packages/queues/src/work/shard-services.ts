@@ -8,6 +8,7 @@ import type { Source } from './attempt.js';
 import { Completer } from './completer.js';
 import type { Executor, SlotRoom } from './executor.js';
 import { Fetcher } from './fetcher.js';
+import type { HandlerNames } from './handler-names.js';
 import { Heartbeater } from './heartbeater.js';
 import { Maintainer } from './maintainer.js';
 import type { Service } from './service.js';
@@ -25,6 +26,8 @@ export interface ShardOptions {
   readonly options: ResolvedWorkerOptions;
   readonly executor: Executor;
   readonly reporter: ErrorReporter;
+  /** Of the queue. */
+  readonly names: HandlerNames;
   /** Whether the worker has no other queue, whose tasks may have to go before a handed-off one. */
   readonly isOnlyQueue: boolean;
   /** Called when the settings of the shard have changed. */
@@ -35,15 +38,17 @@ export class ShardServices implements Source, Service {
   readonly completer: Completer;
   readonly heartbeater: Heartbeater;
   readonly fetcher: Fetcher<SlotRoom>;
+  readonly names: HandlerNames;
   readonly #maintainer: Maintainer;
   readonly #wakeUps: WakeUps;
 
   /** Adds itself to the executor. */
   constructor(
     readonly shard: Shard,
-    { workerId, options, executor, reporter, isOnlyQueue, onSettings }: ShardOptions,
+    { workerId, options, executor, reporter, names, isOnlyQueue, onSettings }: ShardOptions,
   ) {
     const { leaseMs } = options;
+    this.names = names;
     this.completer = new Completer(
       () => this.fetcher.schedule(),
       (id) => reporter.report(taskLeaseLost(shard.queue, decodeTaskId(id))),

@@ -65,7 +65,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /**
    * @param redis An ioredis client, used as it is and never closed.
    * @param queues Names of queues, most urgent first; `fairness` says how they share the slots.
-   * @param handlers One for each task name. A task without a handler is dead-lettered and reported.
+   * @param handlers One for each task name. A task without a handler goes back for other workers, see `unknownAfterMs`.
    */
   constructor(
     redis: RedisClient,
@@ -127,6 +127,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
       options: this.#options,
       executor,
       reporter: this.#reporter,
+      handled: [...this.#handlers.keys()],
     });
     executor.start();
     this.#shards.start();

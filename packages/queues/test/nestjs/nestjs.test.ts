@@ -466,7 +466,7 @@ test('the Logger of NestJS gets errors outside of handlers', async () => {
     Logger.overrideLogger(false);
   }
   expect(logged).toEqual([
-    [expect.objectContaining({ code: 'ERR_UNKNOWN_TASK' }), undefined, 'QueuesModule'],
+    [expect.objectContaining({ code: 'ERR_HANDLER_MISSING' }), undefined, 'QueuesModule'],
   ]);
 });
 

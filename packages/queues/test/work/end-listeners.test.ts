@@ -56,15 +56,18 @@ describe('onSucceeded and onFailed', () => {
 
   test('onFailed learns of a task that timed out, expired or has no handler, not of RetryLater', async () => {
     let isLater = true;
-    const { queue, seen } = await listening({
-      slow: (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
-      later: () => {
-        if (!isLater) return;
-        isLater = false;
-        throw new RetryLater({ delayMs: 0 });
+    const { queue, seen } = await listening(
+      {
+        slow: (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+        later: () => {
+          if (!isLater) return;
+          isLater = false;
+          throw new RetryLater({ delayMs: 0 });
+        },
+        t: () => undefined,
       },
-      t: () => undefined,
-    });
+      { unknownAfterMs: 0 },
+    );
     await queue.enqueue('slow', 1, { id: 'slow', attempts: 1, timeoutMs: 1 });
     await until(() => seen.length === 1);
     await queue.enqueue('nobody', 1, { id: 'nobody' });

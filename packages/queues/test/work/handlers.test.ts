@@ -71,7 +71,10 @@ describe('handlers', () => {
     const errors: unknown[] = [];
     const run: string[] = [];
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '{}', 'a\nb', '🙂', 'T'];
-    await work({ t: (payload) => run.push(payload) }, { onError: (error) => errors.push(error) });
+    await work(
+      { t: (payload) => run.push(payload) },
+      { unknownAfterMs: 0, onError: (error) => errors.push(error) },
+    );
     await queue.enqueueMany(
       names.map((name, index) => ({ name, payload: 1, options: { id: String(index) } })),
     );

@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { expect, test } from '@jest/globals';
+import type { ChildProcess } from 'node:child_process';
+import { kill, startProcess } from '../fixture/processes.js';
+import { newQueue, redis } from '../fixture/new-queue.js';
+import { counted, until } from '../fixture/until.js';
+
+async function stop(child: ChildProcess): Promise<void> {
+  const exit = once(child, 'exit');
+  child.send('stop');
+  await exit;
+}
+
+test('old and new workers side by side under load: each task of either name runs once', async () => {
+  const { prefix, queue } = newQueue();
+  const url = process.env['MORTISE_TEST_REDIS']!;
+  const launch = (names: readonly string[]) =>
+    startProcess(url, 'q', { prefix, names, concurrency: 5, keepSucceeded: 10_000 });
+  let enqueued = 0;
+  // Producers are new first.
+  const load = async (count: number): Promise<void> => {
+    const tasks = Array.from({ length: count }, (_, index) => ({
+      name: index % 3 === 0 ? 'new' : 'old',
+      payload: index,
+      options: { id: String(enqueued + index), attempts: 1 },
+    }));
+    for (let from = 0; from < count; from += 10) await queue.enqueueMany(tasks.slice(from, from + 10));
+    enqueued += count;
+  };
+  const olds = [launch(['old']), launch(['old']), launch(['old'])];
+  await load(300);
+  // Without a new worker, what is old is done, and what is new waits.
+  await counted(queue, { succeeded: 200, retrying: 100, active: 0, ready: 0 });
+  const news = [];
+  for (const old of olds) {
+    news.push(launch(['old', 'new']));
+    await load(300);
+    await until(async () => (await queue.names()).includes('new'));
+    await load(300);
+    await stop(old.child);
+  }
+  await counted(queue, { succeeded: enqueued, retrying: 0, active: 0, ready: 0, dead: 0 });
+  const runs = await redis.hgetall(`${prefix}:runs`);
+  expect(Object.keys(runs)).toHaveLength(enqueued);
+  expect(Object.values(runs).every((count) => count === '1')).toBe(true);
+  for await (const task of queueOf(queue)) expect(task).toMatchObject({ attempt: 1, attempts: 1 });
+  const codes = new Set([...olds, ...news].flatMap(({ reports }) => reports.map(({ code }) => code)));
+  expect([...codes].filter((code) => code !== undefined)).toEqual(['ERR_HANDLER_MISSING']);
+  await Promise.all(news.map(({ child }) => kill(child)));
+});
+
+async function* queueOf(queue: ReturnType<typeof newQueue>['queue']) {
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof queue.list>> = await queue.list('succeeded', {
+      cursor,
+      limit: 500,
+    });
+    yield* page.tasks;
+    cursor = page.cursor;
+  } while (cursor !== null);
+}
