@@ -41,6 +41,8 @@ export function connect(config: Config): RedisClient & { readonly status: string
   if (nodes) {
     return new Cluster(nodes, {
       enableOfflineQueue: false,
+      // Else ioredis sends a command again when its connection closes.
+      retryDelayOnFailover: 0,
       clusterRetryStrategy: reconnectPauseMs,
       slotsRefreshTimeout: commandTimeout,
       redisOptions: options,
