@@ -74,14 +74,6 @@ test('every package has a README, a changelog and an example', () => {
   expect(missing).toEqual([]);
 });
 
-test('every README of a package tells those who use jest in CommonJS mode what to let it transform', () => {
-  const readmes = PACKAGES.map((name) => `packages/${name}/README.md`);
-  const silent = readmes.filter(
-    (file) => !/transformIgnorePatterns: \['\/node_modules\/.*@mortise.*'\]/.test(read(file)),
-  );
-  expect(silent).toEqual([]);
-});
-
 test('the examples in README.md are the ones that the tests run', () => {
   const blocks = [...read('README.md').matchAll(/<!-- (packages\/\S+) -->\n\n```ts\n([\s\S]*?)```/g)];
   expect(new Set(blocks.map(([, file]) => file!.split('/')[1]))).toEqual(new Set(PACKAGES));

@@ -10,7 +10,7 @@ export class LockClient {
   /** 96 random bits, without `.` and `:`. */
   readonly id = randomBytes(12).toString('base64url');
   /** Always the same object for a client. */
-  static readonly of = perClient((client) => new LockClient(client));
+  static readonly of = /* @__PURE__ */ perClient((client) => new LockClient(client));
   readonly #client: RedisClient;
   readonly #hub: WaiterHub;
   readonly #queues = new Map<string, WaitQueue>();

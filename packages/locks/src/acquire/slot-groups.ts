@@ -17,7 +17,7 @@ type Send<R, Reply> = (requests: readonly R[]) => Promise<readonly (Reply | Erro
 
 export class SlotGroups {
   /** The groups of a client. */
-  static readonly of = perClient((client) => new SlotGroups(client.isCluster));
+  static readonly of = /* @__PURE__ */ perClient((client) => new SlotGroups(client.isCluster));
   #isBySlot: boolean;
 
   private constructor(isBySlot: boolean) {

@@ -17,7 +17,7 @@ interface CountDown {
 /** All latches of one client. */
 export class Latches {
   /** The same client always gives the same object. */
-  static readonly of = perClient((client) => new Latches(client));
+  static readonly of = /* @__PURE__ */ perClient((client) => new Latches(client));
   readonly #redis: RedisClient;
   readonly #hub: WaiterHub;
   readonly #waiters = new Map<string, LatchWaiters>();

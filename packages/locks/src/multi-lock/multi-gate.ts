@@ -70,7 +70,7 @@ export function locksOf(
 
 /** The batches of one client. */
 class Takes {
-  static readonly of = perClient((client) => new Takes(client));
+  static readonly of = /* @__PURE__ */ perClient((client) => new Takes(client));
   readonly #redis: RedisClient;
   readonly #coalescer = new Coalescer<number, TakeRequest, TakeReply>((_, requests) => this.#send(requests), {
     maxBatch: MAX_BATCH,

@@ -6,7 +6,7 @@ import { perClient } from '../per-client.js';
  * split among fewer candidates, and the others send nothing.
  */
 export class LocalQueue {
-  static readonly #queues = perClient(() => new Map<string, LocalQueue>());
+  static readonly #queues = /* @__PURE__ */ perClient(() => new Map<string, LocalQueue>());
   readonly #onEmpty: () => void;
   readonly #waiting: (() => void)[] = [];
   #isTaken = false;

@@ -31,7 +31,7 @@ export interface WithdrawRequest {
 
 export class QuorumNode {
   /** The node of a client, always the same object. */
-  static readonly of = perClient((client) => new QuorumNode(client));
+  static readonly of = /* @__PURE__ */ perClient((client) => new QuorumNode(client));
   readonly #redis: RedisClient;
   readonly #hub: WaiterHub;
   readonly #votes = new Coalescer<number, VoteRequest, VoteReply>(

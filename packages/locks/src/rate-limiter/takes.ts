@@ -33,7 +33,7 @@ interface TakeRequest {
 /** All takes on one client. */
 export class Takes {
   /** Always the same object for a client. */
-  static readonly of = perClient((client) => new Takes(client));
+  static readonly of = /* @__PURE__ */ perClient((client) => new Takes(client));
   readonly #redis: RedisClient;
   /** Unique among clients. */
   readonly #id = randomBytes(6).toString('base64url');

@@ -42,7 +42,7 @@ const LATE_MS = 250;
 const IDLE_MS = 30_000;
 
 export class Confirmations {
-  static readonly of = perClient((client) => new Confirmations(client));
+  static readonly of = /* @__PURE__ */ perClient((client) => new Confirmations(client));
   readonly #client: RedisClient;
   #link: ReplicaLink | undefined;
   #requested: Pending[] = [];

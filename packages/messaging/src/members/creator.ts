@@ -1,5 +1,5 @@
 import { ArgumentTypeError, requireName } from '@mortise/redis';
-import { v7 as uuid } from 'uuid';
+import { randomUUID } from 'node:crypto';
 import { TooManyError } from '../errors.js';
 import type { ChatsContext } from '../log/context.js';
 import { encodeBody, encodeMember } from '../log/entry.js';
@@ -42,7 +42,7 @@ export class Creator {
   async create(options: CreateOptions): Promise<CreateResult> {
     const { sender, members, body, id, chatId: givenId } = resolveCreateOptions(options);
     const { redis, keys, limits, hub, telemetry } = this.#context;
-    const chatId = requireName('chatId', givenId ?? uuid());
+    const chatId = requireName('chatId', givenId ?? randomUUID());
     const author = encodeMember('sender', sender);
     if (!Array.isArray(members)) throw new ArgumentTypeError('members must be an array of names');
     const names = [...new Set([sender, ...(members as string[])])];

@@ -14,7 +14,7 @@ import {
   TIMED_OUT,
   waitFor,
 } from '@mortise/redis';
-import { v7 as uuidv7 } from 'uuid';
+import { randomUUID } from 'node:crypto';
 import { TaskCancelledError, taskLeaseLost } from '../errors.js';
 import { queueGet } from '../scripts.gen.js';
 import { Shards } from '../shard/shards.js';
@@ -53,7 +53,7 @@ const LAST_ACKS_MS = 2_000;
 
 export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly queue: string;
-  readonly #id = uuidv7();
+  readonly #id = randomUUID();
   readonly #redis: RedisClient;
   readonly #options: ResolvedClaimsOptions;
   #shards: Shards;

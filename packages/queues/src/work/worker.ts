@@ -25,7 +25,7 @@ import {
   requireName,
   requireOptions,
 } from '@mortise/redis';
-import { v7 as uuidv7 } from 'uuid';
+import { randomUUID } from 'node:crypto';
 import type { ResolvedWorkerOptions, WorkerOptions } from '../options.js';
 import { DEFAULTS, resolveWorkerOptions } from '../options.js';
 import { Schemas } from '../task/schemas.js';
@@ -42,7 +42,7 @@ const LAST_ACKS_MS = 2_000;
 const STOP_OPTIONS = new Set(['graceMs']);
 
 export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
-  readonly id = uuidv7();
+  readonly id: string = randomUUID();
   readonly #redis: RedisClient;
   readonly #queues: readonly string[];
   readonly #options: ResolvedWorkerOptions;

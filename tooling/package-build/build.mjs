@@ -1,0 +1,121 @@
+/**
+ * Builds the published files of the package in the current directory from what the compiler wrote into dist/tsc: one ES
+ * module and one CommonJS module for each entry, with declarations beside each. docs/decisions/0018-two-module-forms.md says why.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build as bundle } from 'esbuild';
+import { copyDeclarations } from './declarations.mjs';
+import { entriesOf, programsOf, threadsOf } from './entries.mjs';
+import { publicNames } from './public-names.mjs';
+
+const COMPILED = join(process.cwd(), 'dist/tsc');
+const [ESM, CJS] = [join(process.cwd(), 'dist/esm'), join(process.cwd(), 'dist/cjs')];
+/** These entries use the classes of all other entries. */
+const USERS = new Set(['./nestjs']);
+
+/** @type {import('esbuild').BuildOptions} */
+const COMMON = {
+  bundle: true,
+  packages: 'external',
+  platform: 'node',
+  target: 'node20.19',
+  legalComments: 'none',
+  logLevel: 'warning',
+};
+
+/**
+ * Doc comments are in the declarations. esbuild would keep those of fields.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+const withoutDocumentation = {
+  name: 'without documentation',
+  setup(build) {
+    build.onLoad({ filter: /\.js$/, namespace: 'file' }, ({ path }) =>
+      path.startsWith(COMPILED)
+        ? { contents: readFileSync(path, 'utf8').replaceAll(/^ *\/\*\*[^]*?\*\/\n/gm, '') }
+        : undefined,
+    );
+  },
+};
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+const entries = entriesOf(manifest);
+const threads = threadsOf(process.cwd());
+const programs = programsOf(manifest);
+const shared = [...entries].flatMap(([name, module]) =>
+  USERS.has(name) || name === './otel' ? [] : [module],
+);
+
+for (const folder of [ESM, CJS, ...programs.map((program) => dirname(join('dist', program)))]) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+}
+// Node reads the form of a .js file from the package.json above it.
+writeFileSync(join(CJS, 'package.json'), '{ "type": "commonjs" }\n');
+copyDeclarations(COMPILED, [...entries.values()], [ESM, CJS]);
+await Promise.all([
+  ...[...entries].flatMap(([name, module]) => {
+    const usesOthers = USERS.has(name);
+    return [esModule(module, { usesOthers }), commonJs(module, { usesOthers })];
+  }),
+  ...threads.flatMap((module) => [esModule(module), commonJs(module, { isThread: true })]),
+  ...programs.map((module) => esModule(module, { folder: join(process.cwd(), 'dist'), usesOthers: true })),
+]);
+
+/**
+ * @param {string} module
+ * @param {{ folder?: string, usesOthers?: boolean }} options
+ */
+function esModule(module, { folder = ESM, usesOthers = false } = {}) {
+  const outfile = join(folder, `${module}.js`);
+  return bundle({
+    ...COMMON,
+    entryPoints: [join(COMPILED, `${module}.js`)],
+    format: 'esm',
+    outfile,
+    plugins: pluginsOf(outfile, ESM, usesOthers),
+  });
+}
+
+/**
+ * @param {string} module
+ * @param {{ usesOthers?: boolean, isThread?: boolean }} options
+ */
+function commonJs(module, { usesOthers = false, isThread = false } = {}) {
+  const entry = join(COMPILED, `${module}.js`);
+  const outfile = join(CJS, `${module}.js`);
+  return bundle({
+    ...COMMON,
+    entryPoints: [entry],
+    format: 'cjs',
+    outfile,
+    plugins: pluginsOf(outfile, CJS, usesOthers),
+    // A thread imports a module of the user, of any form. Other dynamic imports become `require`, which jest can load.
+    supported: { 'dynamic-import': isThread },
+    define: { 'import.meta.url': 'importMetaUrl' },
+    inject: startsThread(module) ? [fileURLToPath(new URL('import-meta-url.mjs', import.meta.url))] : [],
+  });
+}
+
+/** @param {string} module */
+function startsThread(module) {
+  return threads.some((thread) => dirname(thread) === dirname(module) && thread !== module);
+}
+
+/**
+ * @param {string} outfile
+ * @param {string} form
+ * @param {boolean} usesOthers
+ * @returns {import('esbuild').Plugin[]}
+ */
+function pluginsOf(outfile, form, usesOthers) {
+  if (!usesOthers) return [withoutDocumentation];
+  const pathOf = (/** @type {string} */ entry) => {
+    const path = relative(dirname(outfile), join(form, `${entry}.js`)).replaceAll('\\', '/');
+    return path.startsWith('.') ? path : `./${path}`;
+  };
+  return [publicNames(COMPILED, shared, pathOf), withoutDocumentation];
+}
