@@ -151,7 +151,7 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Removes an entry and returns whether it existed. The result of a load under way is not stored, and no `getOrLoad` that
+   * Removes an entry and returns whether it existed; an invalidated one may count. The result of a load under way is not stored, and no `getOrLoad` that
    * starts after this call has resolved returns it, in any process. Rejects with CacheUnavailableError, after which the
    * entry may or may not be removed. One round trip, shared with other calls of the tick. Repeating it is safe; a call that
    * ioredis sends again after a lost reply returns false.

@@ -23,9 +23,10 @@ export class Cache<Value = unknown> extends CacheView<Value> {
   /**
    * Sends nothing. Throws TypeError or RangeError for invalid options.
    *
+   * @param redis Null: the entries are in the memory of this process alone, within the bounds of `near`, and `stop` drops them.
    * @param name Names the entries in Redis. 1 to 1,024 bytes.
    */
-  constructor(redis: RedisClient, name: string, options: CacheOptions<Value> = {}) {
+  constructor(redis: RedisClient | null, name: string, options: CacheOptions<Value> = {}) {
     const core = new Core(redis, name, options);
     super(core, { keyPrefix: '', ownTags: [] }, core.options.load);
     this.#core = core;

@@ -1,30 +1,25 @@
 /** The work of a cache and its namespaces, with keys as they are in Redis. */
-import { randomUUID } from 'node:crypto';
 import { keySlot, requireClient, waitFor } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { CacheUnavailableError } from '../errors.js';
-import { InvalidationMessages } from '../near/invalidation-messages.js';
-import type { Coherence } from '../near/coherence.js';
 import type { Cell } from '../near/near-store.js';
 import { NearTier } from '../near/near-tier.js';
-import { ClientTracking } from '../near/client-tracking.js';
 import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { cacheKeys } from '../keys.js';
+import type { Backend, EntryStore } from './entry-store.js';
 import { decodeEntry } from './envelope.js';
 import { InFlightLoads } from './in-flight-loads.js';
 import type { LoadRequest } from './in-flight-load.js';
 import type { FallbackValue } from './in-flight-loads.js';
-import { TimedCommands } from './timed-commands.js';
-import { CircuitBreaker } from './circuit-breaker.js';
-import { resolveCacheOptions, resolveLifetime } from './options.js';
+import { MemoryBackend } from './memory-backend.js';
+import { NEAR_DEFAULTS, resolveCacheOptions, resolveLifetime } from './options.js';
 import type { CacheOptions, EntryOptions, LoadOptions, ResolvedCacheOptions } from './options.js';
 import { FallbackValues } from './fallback-values.js';
 import { Reader } from './reader.js';
 import type { OnLease, ReadResult } from './reader.js';
+import { RedisBackend } from './redis-backend.js';
 import { LeaseRenewals } from './lease-renewals.js';
-import { Shard } from './shard.js';
 import { Values } from './values.js';
-import { Wakeups } from './wakeups.js';
 
 /** Counters of this object. */
 export interface CacheStats {
@@ -50,48 +45,35 @@ const FALLBACK_BOUNDS = { entries: 10_000, bytes: 64 * 1_048_576 };
 export class Core<Value> {
   readonly name: string;
   readonly options: ResolvedCacheOptions<Value>;
-  readonly #redis: RedisClient;
-  readonly #shards: readonly Shard[];
-  readonly #wakeups: readonly Wakeups[];
+  readonly #backend: Backend;
   readonly #values: Values<Value>;
   readonly #reader: Reader<Value>;
   readonly #inFlight: InFlightLoads<Value>;
   readonly #telemetry: CacheTelemetry | undefined;
   readonly #near: NearTier<Value | null> | undefined;
-  readonly #coherence: Coherence | undefined;
   readonly #fallbacks = new FallbackValues<FallbackValue<Value>>(FALLBACK_BOUNDS);
-  /** Undefined before the first read and after `stop`. */
-  #stopListening: readonly (() => void)[] | undefined;
   readonly #counts = { nearHits: 0, hits: 0, staleHits: 0, misses: 0, loads: 0, unavailable: 0 };
 
-  constructor(redis: RedisClient, name: string, given: CacheOptions<Value>) {
-    requireClient(redis);
+  constructor(redis: RedisClient | null, name: string, given: CacheOptions<Value>) {
+    if (redis !== null) requireClient(redis);
     const options = resolveCacheOptions(given);
-    const shards = Array.from({ length: options.shards }, (_, shard) =>
-      cacheKeys(name, options.prefix, shard),
-    );
+    const { leaseMs, prefix, shards } = options;
+    const keys = Array.from({ length: shards }, (_, shard) => cacheKeys(name, prefix, shard));
     this.name = name;
     this.#telemetry = CacheTelemetry.for(given.telemetry, 'entries', name);
     this.options = options;
-    const near = options.near && new NearTier<Value | null>(options.near);
-    this.#near = near;
-    this.#coherence =
-      near &&
-      (redis.isCluster
-        ? new InvalidationMessages(redis, near, name, shards, options.reporter)
-        : new ClientTracking(redis, near, name, options.reporter));
-    const { leaseMs, commandTimeoutMs } = options;
-    const commands = new TimedCommands(redis, name, commandTimeoutMs);
-    // If the tracked connection does not answer, the client reads within the same total time.
-    const tracked = this.#coherence && {
-      reads: this.#coherence,
-      commands: new TimedCommands(redis, name, commandTimeoutMs / 2),
-    };
-    const process = randomUUID();
-    this.#shards = shards.map((keys) => new Shard(redis, keys, { leaseMs, commands, tracked }));
-    this.#wakeups = shards.map((keys) => new Wakeups(redis, keys.loaded(process)));
+    if (redis === null) {
+      const bounds = options.near ?? NEAR_DEFAULTS;
+      this.#near = new NearTier(bounds);
+      this.#backend = new MemoryBackend(keys[0]!, this.#near, bounds);
+    } else {
+      this.#near = options.near && new NearTier(options.near);
+      // The fallback values are not coherent with another server.
+      const onReady = (): void => this.#fallbacks.clear();
+      this.#backend = new RedisBackend(redis, name, options, { keys, near: this.#near, onReady });
+    }
     this.#values = new Values(name, options);
-    this.#reader = new Reader(this.#values, options, near);
+    this.#reader = new Reader(this.#values, options, this.#near);
     this.#inFlight = new InFlightLoads(name, options, {
       reader: this.#reader,
       values: this.#values,
@@ -105,7 +87,6 @@ export class Core<Value> {
         onUnavailable: (error) => this.#missRedis(error),
       },
     });
-    this.#redis = redis;
   }
 
   get stats(): CacheStats {
@@ -132,8 +113,7 @@ export class Core<Value> {
 
   /** Reads the near tier's source of truth; `found` is undefined if there is no usable value. */
   async read(key: string, expectedTags: readonly string[], onLease?: OnLease): Promise<ReadResult<Value>> {
-    if (this.#stopListening === undefined) this.#listen();
-    this.#coherence?.start();
+    this.#backend.start();
     try {
       const result = await this.#reader.read(this.#shardOf(key), key, expectedTags, onLease);
       const { found } = result;
@@ -223,48 +203,33 @@ export class Core<Value> {
     for (const tag of tags) this.#inFlight.detachTag(tag);
     this.#fallbacks.clear();
     this.#telemetry?.changed(tags.length);
-    const redisKeys = this.#shards.flatMap(({ keys }) => tags.map((tag) => keys.tag(tag)));
-    await this.#change(redisKeys, () => Promise.all(this.#shards.map((shard) => shard.invalidate(tags))));
+    const redisKeys = this.#backend.shards.flatMap(({ keys }) => tags.map((tag) => keys.tag(tag)));
+    await this.#change(redisKeys, () =>
+      Promise.all(this.#backend.shards.map((shard) => shard.invalidate(tags))),
+    );
   }
 
   async stop(): Promise<void> {
-    for (const stop of this.#stopListening ?? []) stop();
-    this.#stopListening = undefined;
-    for (const { clock } of this.#shards) clock.forget();
-    for (const wakeups of this.#wakeups) wakeups.stop();
     this.#fallbacks.clear();
-    await this.#coherence?.stop();
-  }
-
-  #listen(): void {
-    const breaker = CircuitBreaker.of(this.#redis);
-    this.#stopListening = [
-      breaker.onReady(() => {
-        // The server may be a different one with another clock, and the fallback values are not coherent with it.
-        for (const { clock } of this.#shards) clock.forget();
-        this.#fallbacks.clear();
-      }),
-      // Otherwise connections and timers of the near tier keep the process alive after its client was closed.
-      breaker.onClosed(() => void this.#coherence?.stop()),
-    ];
+    await this.#backend.stop();
   }
 
   #placed(request: Omit<LoadRequest<Value>, 'shard' | 'wakeups'>): LoadRequest<Value> {
     const index = this.#indexOf(request.key);
-    return { ...request, shard: this.#shards[index]!, wakeups: this.#wakeups[index]! };
+    return { ...request, shard: this.#backend.shards[index]!, wakeups: this.#backend.wakeups[index]! };
   }
 
-  #shardOf(key: string): Shard {
-    return this.#shards[this.#indexOf(key)]!;
+  #shardOf(key: string): EntryStore {
+    return this.#backend.shards[this.#indexOf(key)]!;
   }
 
   /** As in Redis, keys with the same text in braces share a shard. */
   #indexOf(key: string): number {
-    const { length } = this.#shards;
+    const { length } = this.#backend.shards;
     return length === 1 ? 0 : keySlot(key) % length;
   }
 
-  #changeKey<Result>(shard: Shard, key: string, act: () => Promise<Result>): Promise<Result> {
+  #changeKey<Result>(shard: EntryStore, key: string, act: () => Promise<Result>): Promise<Result> {
     this.#fallbacks.delete(key);
     this.#inFlight.detach(key);
     this.#telemetry?.changed(1);

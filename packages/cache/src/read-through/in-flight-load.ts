@@ -1,13 +1,12 @@
 import { onAbort } from '@mortise/redis';
+import type { EntryStore, LoadWakeups } from './entry-store.js';
 import type { LoadedEntry, LoadOptions } from './options.js';
-import type { Shard } from './shard.js';
-import type { Wakeups } from './wakeups.js';
 
 /** A request to load a value. */
 export interface LoadRequest<Value> {
   readonly key: string;
-  readonly shard: Shard;
-  readonly wakeups: Wakeups;
+  readonly shard: EntryStore;
+  readonly wakeups: LoadWakeups;
   readonly load: (
     signal: AbortSignal,
     entry: LoadedEntry,

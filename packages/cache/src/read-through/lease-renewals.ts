@@ -1,11 +1,11 @@
 /** Renews the leases of running loads, so that leases can be short: a dead process delays others by one lease only. */
-import type { Shard } from './shard.js';
+import type { EntryStore } from './entry-store.js';
 
 const MAX_BATCH = 500;
 
 export class LeaseRenewals {
   readonly #everyMs: number;
-  readonly #held = new Map<Shard, Map<string, string>>();
+  readonly #held = new Map<EntryStore, Map<string, string>>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(leaseMs: number) {
@@ -13,7 +13,7 @@ export class LeaseRenewals {
   }
 
   /** Renews the lease until the returned function is called. */
-  hold(shard: Shard, key: string, token: string): () => void {
+  hold(shard: EntryStore, key: string, token: string): () => void {
     const held = this.#held.get(shard) ?? new Map<string, string>();
     this.#held.set(shard, held.set(key, token));
     this.#timer ??= setInterval(() => this.#renew(), this.#everyMs).unref();

@@ -131,8 +131,9 @@ const CACHE_DEFAULTS = {
   maxPayloadBytes: MIB,
   version: 0,
   shards: 1,
-  near: { entries: 10_000, bytes: 64 * MIB },
 } as const;
+
+export const NEAR_DEFAULTS: Required<NearOptions> = { entries: 10_000, bytes: 64 * MIB };
 
 const CACHE_OPTIONS: ReadonlySet<string> = new Set<keyof CacheOptions>([
   'ttlMs',
@@ -221,7 +222,7 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
 
 function resolveNear(near: NearOptions): Required<NearOptions> {
   requireKnown('near', requireObject('near', near), NEAR_OPTIONS);
-  const { entries, bytes } = { ...CACHE_DEFAULTS.near, ...near };
+  const { entries, bytes } = { ...NEAR_DEFAULTS, ...near };
   return {
     entries: requireInteger('near.entries', entries, { min: 1, max: 10_000_000 }),
     bytes: requireInteger('near.bytes', bytes, { min: 1_024, max: 16_384 * MIB }),

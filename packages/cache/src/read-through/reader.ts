@@ -4,7 +4,7 @@ import { decodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
 import { drawFor, dueFrom } from './freshness.js';
 import type { ResolvedCacheOptions } from './options.js';
-import type { Shard } from './shard.js';
+import type { EntryStore } from './entry-store.js';
 import type { Values } from './values.js';
 
 /** The result of a read. */
@@ -53,7 +53,7 @@ export class Reader<Value> {
    * Rejects with CacheUnavailableError.
    */
   read(
-    shard: Shard,
+    shard: EntryStore,
     key: string,
     expectedTags: readonly string[],
     onLease?: OnLease,
@@ -81,7 +81,7 @@ export class Reader<Value> {
    * bytes or later.
    */
   check(
-    shard: Shard,
+    shard: EntryStore,
     key: string,
     bytes: Buffer | null,
     known: ReadonlyMap<string, Buffer | null>,
@@ -97,7 +97,7 @@ export class Reader<Value> {
   }
 
   #judge(
-    { clock }: Shard,
+    { clock }: EntryStore,
     key: string,
     seen: Buffer,
     entry: Entry,
@@ -135,7 +135,7 @@ export class Reader<Value> {
 
   /** A tag without a version counts as invalidated: its version may have been evicted after an invalidation. */
   async #hasValidTags(
-    shard: Shard,
+    shard: EntryStore,
     { tags, token }: Entry,
     known: ReadonlyMap<string, Buffer | null>,
     mark: ReadMark | undefined,

@@ -12,46 +12,10 @@ import {
 } from '../scripts.gen.js';
 import type { CacheKeys } from '../keys.js';
 import { requestId } from '../request-id.js';
+import type { EntryStore, ExpireRequest, LeaseReply, StoreRequest } from './entry-store.js';
 import type { TimedCommands } from './timed-commands.js';
 import { Reads } from './reads.js';
 import type { TrackedReads } from './reads.js';
-
-/** The answer to a reader without a usable value. */
-export type LeaseReply =
-  | { readonly do: 'take'; readonly value: Buffer }
-  | { readonly do: 'load'; readonly token: string }
-  /** `holder`: the token of the lease of another process. */
-  | {
-      readonly do: 'wait';
-      readonly ms: number;
-      readonly holder: string;
-      /** Nobody loads: a load has failed, and readers have a stale value. */
-      readonly isPaused: boolean;
-    };
-
-/** An entry to store, or the end of a lease without a value. */
-export interface StoreRequest {
-  readonly key: string;
-  /** The token of the lease; '' stores without a lease. */
-  readonly token: string;
-  /** 0: store nothing. */
-  readonly keepMs: number;
-  /** After a lease without a value: how long readers with a stale value get no lease. */
-  readonly pauseMs: number;
-  readonly body: Buffer;
-  readonly tags: readonly string[];
-}
-
-/** A new time to live of an entry that was read. */
-export interface ExpireRequest {
-  readonly key: string;
-  /** The value that was read, or its first bytes. */
-  readonly seen: Buffer;
-  /** From now on. */
-  readonly ttlMs: number;
-  readonly staleMs: number;
-  readonly tags: readonly string[];
-}
 
 interface LeaseRequest {
   readonly key: string;
@@ -77,7 +41,7 @@ const TAG_MS = 3_600_000;
 const SEEN_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
 
-export class Shard {
+export class Shard implements EntryStore {
   readonly keys: CacheKeys;
   readonly clock = new ServerClock();
   readonly #redis: RedisClient;
@@ -112,16 +76,11 @@ export class Shard {
     this.#invalidations = new Coalescer((_, tags) => this.#sendInvalidations(tags), { maxBatch: MAX_BATCH });
   }
 
-  /** Reads keys of Redis, in one command with all reads of this tick. */
+  /** In one command with all reads of this tick. */
   read(redisKeys: readonly string[]): Promise<(Buffer | null)[]> {
     return this.#reads.read(redisKeys);
   }
 
-  /**
-   * @param seen The value that was not usable, or its first bytes. @param isServed Whether readers have a stale value, so
-   *   that a failed load need not be repeated at once. @param tags The tags known before the load. @param channel The
-   *   wake-up channel, or ''.
-   */
   requestLease(
     key: string,
     { seen, isServed }: { readonly seen: Buffer | undefined; readonly isServed: boolean },
@@ -136,22 +95,18 @@ export class Shard {
     });
   }
 
-  /** Returns whether the entry was stored. */
   store(request: StoreRequest): Promise<boolean> {
     return this.#stores.submit('stores', request);
   }
 
-  /** Ends a lease without a value. */
   abandon(key: string, token: string, pauseMs: number): Promise<boolean> {
     return this.store({ key, token, pauseMs, keepMs: 0, body: NOTHING, tags: [] });
   }
 
-  /** Returns whether there was a value. */
   delete(key: string): Promise<boolean> {
     return this.#deletes.submit('deletes', key);
   }
 
-  /** Returns false if the entry was changed meanwhile. */
   expire(request: ExpireRequest): Promise<boolean> {
     return this.#expiries.submit('expiries', request);
   }
@@ -171,12 +126,10 @@ export class Shard {
     );
   }
 
-  /** Whether the server's time should be read again. */
   get isClockDue(): boolean {
     return performance.now() - this.clock.learnedAt > CLOCK_MS;
   }
 
-  /** Reads the server's time. */
   sync(): Promise<void> {
     this.#syncing ??= this.#askTime().finally(() => {
       this.#syncing = undefined;

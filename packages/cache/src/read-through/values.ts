@@ -5,7 +5,7 @@ import { encodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
 import { requireTags, resolveLoaded } from './options.js';
 import type { EntryOptions, Lifetime, LoadedEntry, ResolvedCacheOptions } from './options.js';
-import type { StoreRequest } from './shard.js';
+import type { StoreRequest } from './entry-store.js';
 
 /** Options for storing a value. */
 export interface StoreOptions<Value> {

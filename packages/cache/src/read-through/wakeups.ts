@@ -4,8 +4,9 @@
  */
 import { TIMED_OUT, waitFor, WaiterHub, WakeUp } from '@mortise/redis';
 import type { Listener, RedisClient } from '@mortise/redis';
+import type { LoadWakeups } from './entry-store.js';
 
-export class Wakeups implements Listener {
+export class Wakeups implements Listener, LoadWakeups {
   readonly #redis: RedisClient;
   readonly #channel: string;
   readonly #waiting = new Map<string, Set<WakeUp>>();
@@ -17,12 +18,11 @@ export class Wakeups implements Listener {
     this.#channel = channel;
   }
 
-  /** The channel for leases; '' while this process is not subscribed. */
   get channel(): string {
     return this.#stop ? this.#channel : '';
   }
 
-  /** Subscribes; resolves to whether wake-ups arrive from now on, after `ms` at the latest. */
+  /** Subscribes. */
   async listen(ms: number): Promise<boolean> {
     this.#listening ??= WaiterHub.of(this.#redis).listen(this.#channel, this);
     const listening = this.#listening;
@@ -35,7 +35,6 @@ export class Wakeups implements Listener {
     return this.#stop !== undefined;
   }
 
-  /** A flag that messages about the key raise until `forget`. Needed before the lease request: its reply may come later. */
   expect(redisKey: string): WakeUp {
     const wakeUp = new WakeUp();
     const waiting = this.#waiting.get(redisKey) ?? new Set();
