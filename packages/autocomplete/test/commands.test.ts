@@ -27,6 +27,7 @@ test('recent contacts: each method is one round trip, and changes of a tick shar
   for (const [kind, contacts] of Object.entries({ recent, ranked })) {
     const steps = {
       [`${kind}.touch`]: () => contacts.touch('anna', 'jill'),
+      [`${kind}.touchMany`]: () => contacts.touchMany('anna', ['jack', 'jill']),
       [`${kind}.touch, remove`]: () =>
         Promise.all([contacts.touch('anna', 'joe'), contacts.remove('anna', 'jack')]),
       [`${kind}.complete`]: () => contacts.complete('anna', 'j'),
@@ -37,11 +38,13 @@ test('recent contacts: each method is one round trip, and changes of a tick shar
   }
   expect(rows.join('\n')).toMatchInlineSnapshot(`
 "recent.touch → recent-contacts.apply:  lrem recent · lpush recent · pexpire recent
+recent.touchMany → recent-contacts.apply:  (lrem recent · lpush recent) ×2 · pexpire recent
 recent.touch, remove → recent-contacts.apply:  lrem recent · lpush recent · lrem recent · ltrim recent · pexpire recent
 recent.complete → recent-contacts.complete:  lrange recent
 recent.complete, too long → nothing
 recent.list → lrange recent
 ranked.touch → recent-contacts.rank:  time · zremrangebyrank ranked · zscore ranked · zremrangebyrank ranked · zadd ranked · pexpire ranked
+ranked.touchMany → recent-contacts.rank:  time · zremrangebyrank ranked · (zscore ranked · zadd ranked) ×2 · pexpire ranked
 ranked.touch, remove → recent-contacts.rank:  time · zremrangebyrank ranked · zscore ranked · zremrangebyrank ranked · zadd ranked · zrem ranked · pexpire ranked
 ranked.complete → recent-contacts.complete:  zrange ranked
 ranked.complete, too long → nothing

@@ -63,6 +63,12 @@ const WRITES: Readonly<Record<string, Write>> = {
     act: ({ recent }) => Promise.all(['x', 'first', 'y'].map((contact) => recent.touch('u', contact))),
     answer: [undefined, undefined, undefined],
   },
+  touchMany: { act: ({ recent }) => recent.touchMany('u', ['x', 'first', 'y']), answer: undefined },
+  'touchMany by frecency': {
+    act: ({ ranked }) => ranked.touchMany('u', ['x', 'first']),
+    answer: undefined,
+    countsTwice: true,
+  },
   'remove of a contact': {
     act: ({ recent }) => recent.remove('u', 'first'),
     answer: true,

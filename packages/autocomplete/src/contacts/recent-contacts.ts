@@ -6,7 +6,7 @@
  * it is a ZSET of at most 128 members. A script filters: sending 100 contacts costs the client 47 µs, filtering them in Lua
  * costs Redis 16.
  */
-import { ignorable, requireClient, requireOptions, SafeTelemetry } from '@mortise/redis';
+import { ignorable, requireArray, requireClient, requireOptions, SafeTelemetry } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { AutocompleteKeys } from '../keys.js';
 import { CHANGES, COMPLETIONS, SUGGESTIONS } from '../metrics.js';
@@ -17,6 +17,9 @@ import { normalize } from '../text/normalize.js';
 import { isTooLong, requireTyped } from '../text/typed-text.js';
 import { ContactChanges } from './contact-changes.js';
 import { toContact, toEntry } from './contact.js';
+
+/** The highest capacity. */
+const MAX_TOUCHED = 1_000;
 
 /** The recent contacts of all users, with completion. */
 export class RecentContacts {
@@ -65,6 +68,14 @@ export class RecentContacts {
   }
 
   /**
+   * `touch` for up to 1,000 contacts, in their order: the last one becomes the most recent. Each 100 are one atomic script, all
+   * checked before the first is sent. Repeating it is safe under the same condition.
+   */
+  touchMany(user: string, contacts: readonly string[]): Promise<void> {
+    return ignorable(this.#touchMany(user, contacts));
+  }
+
+  /**
    * Removes the contact; returns whether it existed. Costs as `touch`, and shares its calls. Repeating it is safe. After a
    * lost reply ioredis sends the call again, and `remove` then returns false.
    */
@@ -99,6 +110,14 @@ export class RecentContacts {
   /** The part of a contact by which it is found and shown: the result of the option `displayOf`, or the contact itself. */
   displayOf(contact: string): string {
     return this.#displayOf ? this.#displayOf(contact) : contact;
+  }
+
+  async #touchMany(user: string, contacts: readonly string[]): Promise<void> {
+    const key = this.#key(user);
+    const entries = requireArray('contacts', contacts, { max: MAX_TOUCHED }).map((contact) =>
+      toEntry(contact, this.#displayOf),
+    );
+    await Promise.all(entries.map((entry) => this.#changes.submit({ key, sign: '+', entry })));
   }
 
   async #change(sign: '+' | '-', user: string, contact: string): Promise<boolean> {

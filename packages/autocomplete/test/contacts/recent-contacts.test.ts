@@ -43,6 +43,19 @@ describe('touch', () => {
     expect(await recent.list('anna')).toEqual(['jack', 'joe', 'jill']);
   });
 
+  test('touchMany touches in order, in one tick with other changes, and nothing where a contact is refused', async () => {
+    const recent = create();
+    await Promise.all([
+      recent.touch('anna', 'joe'),
+      recent.touchMany('anna', ['jack', 'jill', 'jack']),
+      recent.touchMany('anna', []),
+      recent.touch('anna', 'ben'),
+    ]);
+    expect(await recent.list('anna')).toEqual(['ben', 'jack', 'jill', 'joe']);
+    await expect(recent.touchMany('anna', ['carl', ''])).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
+    expect(await recent.list('anna')).toEqual(['ben', 'jack', 'jill', 'joe']);
+  });
+
   test('keeps the order of calls made in the same tick, with removals among them', async () => {
     const recent = create();
     const results = await Promise.all([
