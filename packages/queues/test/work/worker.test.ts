@@ -280,7 +280,9 @@ describe('retention', () => {
       expect(await queue.enqueue('t', 1, { id: 'a' })).toMatchObject({ isDuplicate: false });
       await until(async () => (await queue.get(id)) === null);
       await worker.stop();
-      expect(await redis.keys(`${prefix}:queues:{q}*`)).toEqual([`${prefix}:queues:{q}:settings`]);
+      // The names of handlers expire.
+      const keys = await redis.keys(`${prefix}:queues:{q}*`);
+      expect(keys.toSorted()).toEqual(['handlers', 'settings'].map((part) => `${prefix}:queues:{q}:${part}`));
     },
   );
 
@@ -461,6 +463,7 @@ describe('stop', () => {
     const keys = await redis.keys(`${prefix}:queues:{q}*`);
     expect(keys.map((key) => key.slice(prefix.length + '{q}:queues::'.length)).toSorted()).toEqual([
       'attempts',
+      'handlers',
       'settings',
       'succeeded',
       'tasks',
