@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisClient } from '@mortise/redis';
-import { ClientClosedError, isTransient } from '@mortise/redis';
+import { ClientClosedError, isClosed, isTransient } from '@mortise/redis';
 
 const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
@@ -36,7 +36,7 @@ export async function persisted<Result>(
 ): Promise<Result> {
   let result: { readonly value: Result } | undefined;
   await persist(
-    () => isWanted() && !signal?.aborted && redis.status !== 'end',
+    () => isWanted() && !signal?.aborted && !isClosed(redis),
     async () => {
       result = { value: await act() };
     },

@@ -3,11 +3,14 @@
  * sends the file.
  */
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { SentFile } from '@mortise/messaging/files';
 import type { RedisClient } from '@mortise/redis';
-import { connect, gate, interposed, until } from '@mortise/test-kit';
+import { startProxy } from '@mortise/redis-server';
+import { connect, disconnectLater, gate, interposed, until } from '@mortise/test-kit';
+import { Redis } from 'ioredis';
 import type { Death } from '../fixture/stepwise-client.js';
 import { DeathError, dieEverywhere, slowlyAfter } from '../fixture/stepwise-client.js';
 import {
@@ -25,6 +28,8 @@ import {
 const redis = connect();
 // Its own connection, so that only its commands wait.
 const other = connect();
+const proxy = await startProxy({ port: Number(new URL(process.env['MORTISE_TEST_REDIS']!).port) });
+afterAll(() => proxy.stop());
 const { pathOf } = freshDirectory();
 
 /** Dies at each step, before and after its execution, until it lives through; returns the number of steps. */
@@ -390,4 +395,26 @@ describe('two senders of one file', () => {
     expect(await readAll(channel.receiver())).toEqual({ a: 'text' });
     expect(await files.numberOf('id')).toMatchObject({ name: 'a' });
   });
+});
+
+test('a send ends with ERR_CLIENT_CLOSED when its client is closed during an outage', async () => {
+  // Commands fail at once while the connection is lost.
+  const options = { enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 };
+  const client = disconnectLater(new Redis(proxy.url, options));
+  await once(client, 'ready');
+  const channel = new Channel(redis);
+  const source = new PassThrough();
+  const sending = channel.sender({}, client).send(source, { name: 'a' });
+  source.write('text');
+  const [file, leave] = await first(channel.receiver());
+  for await (const block of file.blocks()) {
+    expect(String(block)).toBe('text');
+    break;
+  }
+  await leave();
+  proxy.refuse();
+  source.write('more');
+  await once(client, 'reconnecting');
+  client.disconnect();
+  await expect(sending).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
 });
