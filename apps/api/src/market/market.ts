@@ -114,7 +114,8 @@ export class Market {
 
   /**
    * Puts a new item into a player's inventory; false when it is there already. Atomic, one round trip, O(log n).
-   * Repeating it is safe. Throws ERR_INVALID_ID, ERR_UNKNOWN_PLAYER, ERR_ITEM_TAKEN, ERR_MARKET_FULL.
+   * Repeating it is safe; a call that ioredis sends again after a lost reply returns false. Throws ERR_INVALID_ID,
+   * ERR_UNKNOWN_PLAYER, ERR_ITEM_TAKEN, ERR_MARKET_FULL.
    */
   async giveItem(playerId: string, itemId: string): Promise<boolean> {
     requireId('playerId', playerId);

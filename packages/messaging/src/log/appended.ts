@@ -7,7 +7,10 @@ import { toRange } from './entry.js';
 export interface Appended {
   /** The id of the message in its chat or mailbox. */
   readonly id: number;
-  /** Whether the sender's id was known: nothing was stored, and `id` is that of the first time. */
+  /**
+   * Whether the sender's id was known: nothing was stored, and `id` is that of the first time. Also if ioredis has sent this call
+   * again after a lost reply.
+   */
   readonly isDuplicate: boolean;
   /**
    * Messages that the log dropped to stay within its limits before all had acked them. Messages of one script call report

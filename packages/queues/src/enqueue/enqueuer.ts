@@ -37,7 +37,10 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 /** A stored task. */
 export interface Enqueued {
   readonly id: string;
-  /** Whether the caller's id was stored before; that task is unchanged. */
+  /**
+   * Whether the caller's id was stored before; that task is unchanged. Also if ioredis has sent this call again after a lost
+   * reply.
+   */
   readonly isDuplicate: boolean;
 }
 
