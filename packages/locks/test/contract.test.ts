@@ -126,7 +126,7 @@ describe.each(KINDS)('$kind', ({ make }) => {
       controller.abort(reason);
       const rejected = { status: 'rejected', reason };
       expect(await results).toEqual([rejected, rejected]);
-      await queued(lock, 0);
+      expect(await lock.inspect()).toMatchObject({ holder: holder.holder, queueLength: 0 });
       expect(holder.isValid).toBe(true);
     });
 
@@ -139,6 +139,26 @@ describe.each(KINDS)('$kind', ({ make }) => {
       // Before the end of the lease of ten seconds that it would have left.
       const lease = await second.acquire({ waitMs: 8_000 });
       expect(await lease.release()).toBe(true);
+    });
+
+    test('an ended wait has left the queue, also where its client is closed right after it', async () => {
+      const [lock, , , prefix] = shared();
+      await using holder = await lock.acquire();
+      for (const end of ['abort', 'timeout']) {
+        const own = connect();
+        const controller = new AbortController();
+        const wait = make(own, 'lock', { prefix }).acquire({
+          signal: controller.signal,
+          waitMs: end === 'timeout' ? 20 : 60_000,
+        });
+        if (end === 'abort') {
+          await queued(lock, 1);
+          controller.abort(new Error('enough'));
+        }
+        await expect(wait).rejects.toThrow();
+        await own.quit();
+        expect(await lock.inspect()).toMatchObject({ holder: holder.holder, queueLength: 0 });
+      }
     });
 
     test('is not reentrant: the holder waits for itself', async () => {

@@ -14,8 +14,12 @@ export interface PendingGrant<G extends Grant> {
   readonly waitsFor: string;
   /** The error if the state of the lock is unknown. */
   readonly failure: unknown;
-  leave(): void;
+  /** Resolves when the caller is in no queue any more, or Redis cannot be asked. Never rejects. Idempotent. */
+  leave(): Promise<void>;
 }
+
+/** How long a failed acquisition waits until it has left its queue. Redis takes a round trip or two for that. */
+const LEAVE_MS = 50;
 
 /** Waits for the lock in its queue. `waitMs: 0` doesn't join the queue. */
 export async function acquire<G extends Grant>(
@@ -32,7 +36,10 @@ export async function acquire<G extends Grant>(
   return grant;
 }
 
-/** Starts again until it gets a grant. A grant that arrives after the end of its lease is given back. */
+/**
+ * Starts again until it gets a grant. A grant that arrives after the end of its lease is given back. Rejects when it has left the
+ * queue, so that a caller who then closes the client leaves no entry behind; after `LEAVE_MS` at the latest.
+ */
 export async function acquireBy<G extends Grant>(
   begin: () => PendingGrant<G>,
   { waitMs, signal }: ResolvedAcquireOptions,
@@ -46,11 +53,13 @@ export async function acquireBy<G extends Grant>(
       if (grant === TIMED_OUT) throw timeout(pending, waitMs);
       if (grant && isInTime(grant)) return grant;
     } catch (error) {
-      pending.leave();
+      await waitFor(pending.leave(), { waitMs: LEAVE_MS });
       throw error;
     }
-    pending.leave();
-    if (performance.now() >= deadlineAt) throw timeout(pending, waitMs);
+    const left = pending.leave();
+    if (performance.now() < deadlineAt) continue;
+    await waitFor(left, { waitMs: LEAVE_MS });
+    throw timeout(pending, waitMs);
   }
 }
 

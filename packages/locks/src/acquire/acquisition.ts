@@ -69,6 +69,7 @@ export class Acquisition<G extends Grant> implements QueuedWaiter {
   #inbox: Waiter | undefined;
   #sent: Promise<unknown> | undefined;
   #hasLeft = false;
+  #left: Promise<void> | undefined;
 
   constructor(client: LockClient, request: LockRequest<G>) {
     this.#client = client;
@@ -102,11 +103,15 @@ export class Acquisition<G extends Grant> implements QueuedWaiter {
   }
 
   /** Gives up: leaves the queue and returns a grant, as soon as no request is in flight. */
-  leave(): void {
-    if (this.#hasLeft) return;
+  leave(): Promise<void> {
+    this.#left ??= this.#leave();
+    return this.#left;
+  }
+
+  async #leave(): Promise<void> {
     this.#hasLeft = true;
     this.#stopListening();
-    if (this.#sent) void this.#giveBack(this.#sent);
+    if (this.#sent) await this.#giveBack(this.#sent);
   }
 
   async #run(): Promise<G | null> {

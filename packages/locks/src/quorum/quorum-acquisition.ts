@@ -39,6 +39,7 @@ export class QuorumAcquisition implements PendingGrant<QuorumGrant> {
   #candidate: Candidate | undefined;
   #failure: unknown;
   #hasLeft = false;
+  #left: Promise<void> | undefined;
 
   constructor(client: LockClient, terms: QuorumTerms, queue: LocalQueue) {
     this.#client = client;
@@ -57,12 +58,16 @@ export class QuorumAcquisition implements PendingGrant<QuorumGrant> {
     return this.#failure;
   }
 
-  leave(): void {
-    if (this.#hasLeft) return;
+  leave(): Promise<void> {
+    this.#left ??= this.#leave();
+    return this.#left;
+  }
+
+  async #leave(): Promise<void> {
     this.#hasLeft = true;
     this.#listener?.close();
     this.#exitQueue();
-    void this.#candidate?.withdraw(true);
+    await this.#candidate?.withdraw(true);
   }
 
   async #run(): Promise<QuorumGrant> {
