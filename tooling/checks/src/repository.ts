@@ -7,6 +7,10 @@ export const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 export const PACKAGES = ['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache'] as const;
 
+const { repository } = JSON.parse(read('packages/redis/package.json')) as { repository: { url: string } };
+/** The address of a file of the repository begins so. */
+export const ADDRESS = `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/main`;
+
 /** Every file of the repository that git tracks or would track, relative to the root. */
 export function files(...patterns: string[]): string[] {
   return execFileSync(

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { files, PACKAGES, read, root } from '../src/repository.js';
+import { ADDRESS, files, PACKAGES, read, root } from '../src/repository.js';
 
 const documents = files('*.md');
 
@@ -25,9 +25,13 @@ test('there are documents to check', () => {
 
 describe.each(documents)('%s', (file) => {
   const links = [...withoutFences(read(file)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+  /** A link to this repository is one to the file beside it. */
+  const local = links.map((target) =>
+    target.startsWith(`${ADDRESS}/`) ? relative(dirname(file), target.slice(ADDRESS.length + 1)) : target,
+  );
 
   test('has no broken link inside the repository', () => {
-    const broken = links
+    const broken = local
       .filter((target) => !/^[a-z]+:/.test(target))
       .filter((target) => {
         const [path, anchor] = target.split('#') as [string, string | undefined];
@@ -38,15 +42,22 @@ describe.each(documents)('%s', (file) => {
     expect(broken).toEqual([]);
   });
 
+  // On npm there are no other folders.
+  if (/^packages\/\w+\/(README|CHANGELOG)\.md$/.test(file)) {
+    test('has no relative link that leaves the package', () => {
+      expect(links.filter((target) => target.startsWith('../'))).toEqual([]);
+    });
+  }
+
   test('names only scripts that exist', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const named = [...read(file).matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name!);
     const own = file.startsWith('packages/') || file.startsWith('apps/') || file.startsWith('tooling/');
-    const local = own
+    const ofPackage = own
       ? (JSON.parse(read(`${file.split('/').slice(0, 2).join('/')}/package.json`)) as { scripts?: object })
           .scripts
       : {};
-    expect(named.filter((name) => !(name in scripts) && !(name in (local ?? {})))).toEqual([]);
+    expect(named.filter((name) => !(name in scripts) && !(name in (ofPackage ?? {})))).toEqual([]);
   });
 
   test('says which language each code block is in', () => {

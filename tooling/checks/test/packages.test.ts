@@ -1,5 +1,5 @@
 /** The packages as they would be published: packed, looked into, and installed into an empty project. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,16 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
+const REPOSITORY = /^git\+https:\/\/(.+)\.git$/;
+
 interface Manifest {
+  readonly name: string;
+  readonly author: string;
+  readonly bugs: string;
+  readonly homepage: string;
+  readonly keywords: readonly string[];
+  readonly publishConfig: object;
+  readonly repository: { readonly url: string; readonly directory: string };
   readonly exports: unknown;
   readonly dependencies?: Record<string, string>;
 }
@@ -55,6 +64,33 @@ describe.each(PACKAGES)('@mortise/%s', (name) => {
       [],
     );
   });
+});
+
+test.each(PACKAGES)('@mortise/%s tells npm where it comes from, and brings its changelog', (name) => {
+  const { path, manifest } = unpack(name);
+  const [, address] = REPOSITORY.exec(manifest.repository.url)!;
+  expect(manifest).toMatchObject({
+    homepage: `https://${address}/tree/main/packages/${name}#readme`,
+    bugs: `https://${address}/issues`,
+    repository: { directory: `packages/${name}` },
+    publishConfig: { access: 'public', provenance: true },
+  });
+  expect(manifest.author).not.toBe('');
+  expect(manifest.keywords.length).toBeGreaterThan(3);
+  expect(readdirSync(path)).toEqual(expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'README.md']));
+});
+
+test.each([
+  ['pack', 'npm run pnpm -- --filter=<package> pack'],
+  ['publish', 'npm run release'],
+])('npm %s in a package is refused, with the command that works', (command, instead) => {
+  const { status, stderr } = spawnSync('npm', [command, '--dry-run', '--loglevel=error'], {
+    cwd: join(root, 'packages/redis'),
+    encoding: 'utf8',
+  });
+  expect(status).toBe(1);
+  expect(stderr).toContain(`npm ${command} makes a package that nobody can install`);
+  expect(stderr).toContain(`\n  ${instead}\n`);
 });
 
 test('all packages install into an empty project and load by import and by require', () => {
