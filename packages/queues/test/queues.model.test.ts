@@ -203,7 +203,7 @@ class Subject {
       if (!last) continue;
       handedOff += 1;
       expect([known.delayMs, usesOptional]).toEqual([0, false]);
-      // Before it came it was not there, and what fell due meanwhile may have done so behind it.
+      // It was not there before; tasks that fell due meanwhile may come after it.
       known.place = 'active';
       expect(this.model.isFirst(task.priority, from)).toBe(true);
       const member = Buffer.concat([last.subarray(1, 5), storedId]);

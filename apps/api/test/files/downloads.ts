@@ -83,7 +83,7 @@ describe('a file', () => {
     ]);
   });
 
-  test('is read while it is being written, and has its digest behind it', async () => {
+  test('is read while it is being written, and its digest follows it', async () => {
     const logs = await open('ann');
     const uploading = logs.begin();
     await uploading.write('one ');
@@ -129,7 +129,7 @@ describe('a file', () => {
   });
 });
 
-test('automatic acks free what was read, and stay behind what may be on its way', async () => {
+test('automatic acks free the read bytes, but none that may still be on their way', async () => {
   const logs = await open('ann');
   const body = numbered(3 * MIB);
   await logs.upload(body);

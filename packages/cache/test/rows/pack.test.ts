@@ -263,7 +263,7 @@ describe('a pack', () => {
 
   test.each([
     [20, [20, 1], 'comes before a row that was due only a moment earlier'],
-    [30, [1, 20], 'comes behind a row that has been due for longer'],
+    [30, [1, 20], 'comes after a row that has been due for longer'],
   ])('for which there is no room beside a row (%d ms) %j: %s', async (earlierMs, expected) => {
     const packed = await Packed.make();
     const { keys } = packed;

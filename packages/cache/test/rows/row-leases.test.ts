@@ -159,7 +159,7 @@ describe('a clock that went back', () => {
     expect((await leases.lease()).nextInMs).toBeGreaterThan(0);
   });
 
-  test('is noticed although no lease knows of it, behind rows that are due at one time', async () => {
+  test('is noticed although no lease knows of it, after rows that are due at one time', async () => {
     const { rows, leases, keys } = table({ batch: 2 });
     const { due, latest: leaseKey } = keys;
     const far = Array.from({ length: 9 }, (_, index) => `far ${index}`);

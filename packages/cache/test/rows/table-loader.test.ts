@@ -144,7 +144,7 @@ describe('a row whose query hangs', () => {
     expect(stats).toMatchObject({ loaded: 200 - stats.failing, shardsDown: 0 });
     expect(stats.failing).toBeLessThanOrEqual(16);
     expect(database.queries.filter((query) => query.includes('row 100'))).toHaveLength(2);
-    // One, two, four, eight, and then 16 at a time; so again behind the part with the row.
+    // One, two, four, eight, and then 16 at a time; so again after the part with the row.
     expect(database.queries.length).toBeLessThanOrEqual(1 + 4 + Math.ceil(200 / 16) + 5);
     expect(errors).toHaveLength(1);
     expect((errors[0] as RowLoadError).ids).toContain('row 100');

@@ -221,7 +221,7 @@ describe('a task in the middle of a long list', () => {
     const ran = await runAll(bench, total);
     expect(ran.filter((id) => id === MIDDLE)).toHaveLength(1);
     expect(ran).toHaveLength(total);
-    // Where it stands now: behind those of the second round.
+    // Its place now: after those of the second round.
     expect(ran.indexOf(MIDDLE)).toBe(COUNT - 1 + 1_200);
     expect(await redis.exists(bench.keys.of.tombstones)).toBe(0);
   });

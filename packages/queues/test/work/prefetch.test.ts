@@ -30,7 +30,7 @@ interface Scene {
   readonly worker?: WorkerOptions;
   /** Beside `quick` and `hold`. */
   readonly handlers?: Handlers<Tasks>;
-  /** How many tasks stand behind those that are held, and what they are. */
+  /** The number and kind of the tasks after the running ones. */
   readonly behind?: number;
   readonly name?: string;
   readonly options?: EnqueueOptions;
@@ -47,7 +47,7 @@ interface WorkingWorker extends NewQueue {
   readonly open: () => void;
 }
 
-/** A worker that has run quick tasks, now has all its slots taken by handlers that do not end, and has more tasks behind them. */
+/** A worker that has run quick tasks, now has all its slots taken by handlers that do not end, and has more tasks after them. */
 async function newHeld(scene: Scene = {}): Promise<WorkingWorker> {
   const { behind = BEHIND, name = 'quick', options = {} } = scene;
   const { concurrency = 1 } = scene.worker ?? {};
@@ -429,7 +429,7 @@ describe('a waiting task', () => {
     expect(given).toEqual([attempt]);
   });
 
-  test('is no last attempt, nor what came behind one with the same answer', () => {
+  test('is no last attempt, nor a task that came after one with the same answer', () => {
     const { prefetch, given, run } = newQuick();
     const [first, last, behind] = [newAttempt(4, 5), newAttempt(5, 5), newAttempt(1, 5)];
     expect([first, last, behind].map((attempt) => prefetch.add(attempt))).toEqual([true, false, false]);

@@ -100,7 +100,7 @@ export class BookRun {
     await until(`${changes} changes`, () => this.accepted >= aim, TIMEOUT_MS);
   }
 
-  /** SIGKILL; another process takes its place, and goes on behind it. */
+  /** SIGKILL; another process takes its place, and continues after it. */
   async replace(index: number): Promise<void> {
     this.kills += 1;
     await this.#children[index]!.kill();

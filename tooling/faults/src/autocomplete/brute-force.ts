@@ -122,14 +122,14 @@ function isCloseMatch(tokens: readonly string[], words: readonly string[]): bool
 
 /**
  * Whether a text begins with what one edit makes of the typed one, by code points. The last one stands: what
- * another one finds is what the text without it does, and stands behind all else.
+ * another one finds is what the text without it does, and comes last.
  */
 function isEdited(typed: string, text: string): boolean {
   const from = Array.from(typed);
   const to = Array.from(text);
   const begins = (made: readonly string[]): boolean => made.every((point, index) => point === to[index]);
   const last = from.length - 1;
-  /** All behind is the same letter: to leave it out is to leave out the last one. */
+  /** All following letters are the same: leaving one out is leaving out the last one. */
   const isDoubled = (at: number): boolean => from.slice(at).every((point) => point === from[last]);
   return from.some((point, at) => {
     const isLess = at < last && begins(from.toSpliced(at, 1)) && !isDoubled(at);

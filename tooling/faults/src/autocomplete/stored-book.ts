@@ -128,7 +128,7 @@ async function keysOf(redis: Redis | Cluster, prefix: string): Promise<string[]>
   return keys.map((key) => key.toString('latin1'));
 }
 
-/** Behind the entity. A key has only ASCII before it, if `prefix` has. */
+/** After the entity. A key has only ASCII before it, if `prefix` has. */
 function partOf(key: string): string {
   return key.slice(key.indexOf('}:') + 2);
 }

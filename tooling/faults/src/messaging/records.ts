@@ -23,7 +23,7 @@ export interface Delivered {
   readonly id: number;
   readonly from: string;
   readonly n: number;
-  /** Of who follows: goes on behind it. */
+  /** Of a follower: it resumes after it. */
   readonly token?: string;
 }
 
