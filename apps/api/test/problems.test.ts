@@ -43,7 +43,7 @@ describe('the catalogue', () => {
   });
 
   test('has every refusal of queues that a request can meet', () => {
-    /** Of handlers and workers, of what has no routes, and of full memory, which is `redis-unavailable`; ERR_UNKNOWN_TASK, of workers, has the word of a problem by chance. */
+    /** Codes of handlers, of workers, of features without routes, and of full memory, which is `redis-unavailable`. ERR_UNKNOWN_TASK of workers has the word of a problem by chance. */
     const others = [
       'ERR_ATTEMPT_ENDED',
       'ERR_BACKOFF_FUNCTION',

@@ -159,7 +159,7 @@ test('flows, results and events over queues and shards on all masters', async ()
           children: [tree(depth + 1), tree(depth + 1), { queue: names[3]!, name: 'one', payload: null }],
         };
   const flows = await Promise.all(Array.from({ length: 5 }, () => queues[0]!.enqueueFlow(tree(0))));
-  // Of each flow 8 + 4 + 2 + 1 leaves, all in the last queue.
+  // Each flow has 8 + 4 + 2 + 1 leaves, all in the last queue.
   const results = Promise.all(flows.map(({ id }) => queues[0]!.result(id)));
   await launch(cluster, names, handlers, { prefix, keepSucceeded: 0 });
   expect(await results).toEqual(flows.map(() => 15));

@@ -15,7 +15,7 @@ describe('a file', () => {
     expect(id).toMatch(new RegExp(`^${logs.channel}:[\\w-]{12}:1$`));
     expect([sent.status, sent.headers.location]).toEqual([201, `/v1/files/${id}`]);
     expect((await api.send({ path: sent.headers.location! })).json.sha256).toBe(sha256(body));
-    // Of a channel that was forgotten.
+    // The id names a forgotten channel.
     const old = await api.send({ path: `/v1/files/${logs.channel}:${'x'.repeat(12)}:1` });
     expect([old.status, slug(old)]).toEqual([404, 'unknown-file']);
     expect(sent.json).toEqual({
@@ -175,7 +175,7 @@ describe('a range', () => {
       response.headers['content-length'],
     ]).toEqual([206, `bytes ${from}-${end - 1}/${body.length}`, String(end - from)]);
     expect(content.equals(body.subarray(from, end))).toBe(true);
-    // Of the whole, not of what was sent.
+    // The digest is that of the whole file, not of the sent range.
     expect(response.headers['repr-digest']).toBe(digestOf(body));
     expect(response.headers).not.toHaveProperty('content-digest');
   });

@@ -126,7 +126,7 @@ describe('typing errors', () => {
     ['Han', 0x4e00, 90],
     ['emoji', 0x1f600, 60],
   ])('in a letter of %s are found among thousands of names, wherever they are', async (_, from, letters) => {
-    // Of each first letter there are so many that it has a top set of its own.
+    // Each first letter has enough names for a top set of its own.
     const point = (index: number): string => String.fromCodePoint(from + (index % letters));
     const entries = Array.from({ length: 4_000 }, (__, index) => {
       const [a, b] = [Math.floor(index / 64) + 1, Math.floor(index / 8)];

@@ -296,7 +296,7 @@ describe('a pack', () => {
       const { ids } = await others.lease();
       return ids.length > 0 && ids;
     });
-    // One is left with the score that all were given: as many as the old lease had without a pack.
+    // One row keeps the score that all got: the old lease had as many rows outside a pack.
     expect(taken).toHaveLength(19);
     expect(await packed.commit(old, 'late')).toMatchObject({ held: 0 });
     expect(await packed.rows.get('single')).toBeNull();

@@ -411,7 +411,7 @@ describe('the id of a child', () => {
     const [refused, stored] = await Promise.allSettled([queue.enqueueFlow(wrong), queue.enqueueFlow(right)]);
     expect(refused).toMatchObject({ reason: conflict('same') });
     expect(String((refused as PromiseRejectedResult).reason)).toContain('a child of a flow needs a new one');
-    // Of those that were sent in one call, only that one.
+    // Only this flow of the call is stored.
     expect(stored).toMatchObject({ value: { isDuplicate: false } });
     expect(await queue.counts()).toMatchObject({ ready: 2, waiting: 1 });
   });

@@ -165,7 +165,7 @@ describe('a flow without room', () => {
       queue.enqueueFlow(flow([flow([flow([...leaves(1), leaf(1, 'other')]), leaf(1)])])),
     ).rejects.toMatchObject(full);
     expect(Object.values(await queue.counts()).every((count) => count === 0)).toBe(true);
-    // Those of one call share the room.
+    // The flows of one call share the room.
     const two = await Promise.allSettled([1, 2].map(() => queue.enqueueFlow(flow(leaves(2)))));
     expect(two).toMatchObject([{ status: 'fulfilled' }, { reason: full }]);
     await queue.enqueueFlow({ ...flow(leaves(50, 'other')) });

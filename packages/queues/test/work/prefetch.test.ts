@@ -83,7 +83,7 @@ async function newHeld(scene: Scene = {}): Promise<WorkingWorker> {
   return { ...given, worker, watching, begun, contexts, ids, open: () => door.open() };
 }
 
-/** One that has taken as many as it may. A machine that stands still meanwhile makes handlers seem slow: then another one. */
+/** A worker that prefetched as many tasks as it may. A pause of the machine makes handlers seem slow; then another worker is tried. */
 async function newPrefetched(scene: Scene = {}): Promise<WorkingWorker> {
   const { concurrency = 1 } = scene.worker ?? {};
   const most = concurrency + Math.min(MOST_PREFETCHED, scene.behind ?? BEHIND);
@@ -117,7 +117,7 @@ function newPrefetch(): { prefetch: Prefetch; given: Attempt[]; run: (ms: number
   return { prefetch, given, run };
 }
 
-/** Of a worker whose handlers are quick, and whose queue has more than it asks for. */
+/** The prefetch of a worker with quick handlers, whose queue has more tasks than it fetches. */
 function newQuick(): ReturnType<typeof newPrefetch> {
   const made = newPrefetch();
   made.run(0.01, 20);

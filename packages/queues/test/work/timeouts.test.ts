@@ -165,7 +165,7 @@ describe('expiresInMs', () => {
     await queue.enqueue('t', 1);
     const { id } = await queue.enqueue('t', 2, { expiresInMs: 300 });
     await queue.enqueue('t', 3);
-    // Or it has come too late even for that.
+    // Or the task came too late even for that.
     await until(async () => (await queue.counts()).active === 3 || (await queue.counts()).dead === 1);
     const { enqueuedAt } = (await queue.get(id))!;
     await until(() => Date.now() > enqueuedAt + 350);

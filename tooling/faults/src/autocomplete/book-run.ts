@@ -22,7 +22,7 @@ export interface BookRunOptions {
   readonly prefix: string;
   readonly role: ActorConfig['role'];
   readonly actors: number;
-  /** Of each actor. */
+  /** Entries of each actor. */
   readonly entries: number;
   readonly isBoosting?: boolean;
 }
@@ -107,13 +107,13 @@ export class BookRun {
     await this.#start(this.#configs[index]!);
   }
 
-  /** SIGKILL of all; nobody goes on. */
+  /** SIGKILL of all; no process continues. */
   async kill(): Promise<void> {
     this.kills += this.#children.length;
     await Promise.all(this.#children.map((child) => child.kill()));
   }
 
-  /** Waits until all have done what they had to do, or stops those who go on without end. */
+  /** Waits until all actors are done, or stops actors that run without end. */
   async end(): Promise<void> {
     for (const child of this.#children) child.send('stop' satisfies Order);
     await Promise.all(this.#children.map(({ hasEnded }) => hasEnded));

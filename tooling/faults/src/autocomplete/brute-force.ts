@@ -10,14 +10,14 @@ export interface Known {
 interface Indexed {
   readonly key: string;
   readonly score: number;
-  /** Of each of its names. */
+  /** The words of each of its names. */
   readonly words: readonly (readonly string[])[];
 }
 
 /** Shorter typed words are taken as they are. */
 const LEAST_POINTS = 3;
 
-/** Of names and of what is typed; further ones don't count, as the README of the package says. */
+/** Words of a name or of typed text that count; the README of the package states the limit. */
 const MOST_WORDS = 6;
 
 /** As names and typed texts are cut into words. */

@@ -23,7 +23,7 @@ export interface Delivered {
   readonly id: number;
   readonly from: string;
   readonly n: number;
-  /** Of a follower: it resumes after it. */
+  /** The token of a follower, after which it resumes. */
   readonly token?: string;
 }
 
