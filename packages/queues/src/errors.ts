@@ -128,6 +128,23 @@ export class QueueFullError extends CodedError {
   }
 }
 
+/** `obliterate` without `force`: tasks of the queue are active, or workers wait for tasks. Nothing was removed from that shard. */
+export class QueueInUseError extends CodedError {
+  readonly code = 'ERR_QUEUE_IN_USE';
+
+  constructor(
+    readonly queue: string,
+    /** Tasks that are active. */
+    readonly active: number,
+    /** Idle workers and waiting claims. */
+    readonly workers: number,
+  ) {
+    super(
+      `queue ${JSON.stringify(queue)} is in use: ${active} active tasks, ${workers} idle workers; stop its workers, or use force`,
+    );
+  }
+}
+
 /** No task has this id, or the task is no longer retained. */
 export class TaskNotFoundError extends CodedError {
   readonly code = 'ERR_TASK_NOT_FOUND';

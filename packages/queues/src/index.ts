@@ -10,6 +10,7 @@ export {
   InvalidScheduleError,
   MemoryFullError,
   QueueFullError,
+  QueueInUseError,
   ResultTimeoutError,
   RetryLater,
   RunAtPastError,
@@ -49,6 +50,7 @@ export type { ScheduledTaskOptions } from './schedule/definition.js';
 export type { CronRule, IntervalRule, ScheduleRule } from './schedule/rule.js';
 export type { Schedule, Scheduled } from './schedule/schedules.js';
 export type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
+export type { ObliterateOptions } from './removal/obliteration.js';
 export type { ListOptions, Page } from './inspect/list.js';
 export type { PayloadIssue } from './errors.js';
 export type { InputSchemas, OutputSchemas, StandardSchemaV1 } from './standard-schema.js';

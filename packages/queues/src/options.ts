@@ -21,7 +21,7 @@ import {
 import type { InputSchemas, OutputSchemas } from './standard-schema.js';
 import { RunAtPastError } from './errors.js';
 import { ENQUEUE_OPTIONS, QUEUE_OPTIONS, WORKER_OPTIONS } from './option-names.js';
-import { MAX_DELAY_MS } from './limits.js';
+import { MAX_DELAY_MS, MAX_PRIORITIES } from './limits.js';
 import type { OnFailed, OnSucceeded } from './ended-attempt.js';
 
 /**
@@ -199,7 +199,6 @@ export const DEFAULTS = {
 const MAX_TIMEOUT_MS = 24 * 86_400_000;
 const MAX_ATTEMPTS = 65_535;
 const MAX_HEADERS_BYTES = 16_384;
-const MAX_PRIORITIES = 16;
 const MAX_PAST_MS = 60_000;
 const MAX_SHARDS = 64;
 

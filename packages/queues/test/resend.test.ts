@@ -111,6 +111,11 @@ const writes: Readonly<Record<string, Write>> = {
     answer: 0,
     stored: null,
   },
+  obliterate: {
+    act: ({ twice }) => twice.queue.obliterate(),
+    answer: false,
+    stored: null,
+  },
   pause: {
     act: ({ twice }) => twice.queue.pause(),
     answer: undefined,

@@ -19,8 +19,8 @@ locks: acquire count-down-latch lease multi-lock mutex rate-limiter read-write-l
 locks/nestjs: acquire count-down-latch lease multi-lock mutex nestjs quorum rate-limiter read-write-lock replication semaphore telemetry | @mortise/redis @mortise/redis/nestjs @nestjs/common
 locks/otel: otel | @mortise/redis/otel
 locks/quorum: acquire lease quorum telemetry | @mortise/redis
-queues: claims enqueue events flow inspect operate results schedule shard task work | @mortise/redis croner
-queues/nestjs: claims enqueue events flow inspect nestjs operate results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core croner
+queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis croner
+queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core croner
 queues/otel: otel | @mortise/redis/otel
 queues/sandbox: sandbox | @mortise/redis
 messaging: follow log mailbox members post pull telemetry wait | @mortise/redis

@@ -155,6 +155,17 @@ const clean: Act = async (context) => {
   return 0;
 };
 
+/** Also for a name that is no longer listed, since an earlier call may have died. */
+const obliterate: Act = async ({ redis, prefix, names, values, print, complain }) => {
+  const queue = new Queue(redis, singleName('obliterate', names), prefix);
+  if (!(await queue.obliterate({ force: values.force ?? false }))) {
+    complain(`no queue ${JSON.stringify(queue.name)}`);
+    return 1;
+  }
+  print({ obliterated: queue.name }, `obliterated ${plain(queue.name)}\n`);
+  return 0;
+};
+
 export const COMMANDS: Readonly<Record<Command, Act>> = {
   ls,
   show,
@@ -173,6 +184,7 @@ export const COMMANDS: Readonly<Record<Command, Act>> = {
   resume: pauseOrResume('resume'),
   drain,
   clean,
+  obliterate,
 };
 
 /** A misspelt name must not create a queue. */

@@ -143,7 +143,7 @@ describe('enqueueFlow', () => {
   });
 
   test('a parent is dead when a child is, and so are those above it; others go on', async () => {
-    const { queue, work } = newQueue();
+    const { queue, keys, work } = newQueue();
     const opened = gate();
     await work({
       leaf: async (payload) => (await opened.passed, payload),
@@ -172,6 +172,8 @@ describe('enqueueFlow', () => {
     expect(await queue.result(first.id)).toBe(1);
     expect(await queue.counts()).toMatchObject({ waiting: 0, dead: 3 });
     // By hand, a parent runs with what there is.
+    expect(await queue.result(middle.children[1]!.id)).toBe(2);
+    await until(async () => (await redis.exists(keys.of.outbox)) === 0);
     await queue.retry(middle.id);
     expect(await queue.result(middle.id)).toBe(2);
   });
