@@ -18,6 +18,7 @@ export interface PayloadIssue {
  * doesn't fit its schema; that task is dead.
  */
 export class InvalidPayloadError extends CodedError {
+  static override readonly className: string = 'InvalidPayloadError';
   readonly code: 'ERR_INVALID_PAYLOAD' | 'ERR_PAYLOAD_TOO_LARGE';
   /** The problems found by the schema. */
   readonly issues: readonly PayloadIssue[];
@@ -48,6 +49,7 @@ export class InvalidPayloadError extends CodedError {
 
 /** The queue exists with other priorities, or another number of shards, than this instance was given. */
 export class SettingsMismatchError extends CodedError {
+  static override readonly className: string = 'SettingsMismatchError';
   readonly code: 'ERR_PRIORITIES_MISMATCH' | 'ERR_SHARDS_MISMATCH';
 
   constructor(
@@ -68,6 +70,7 @@ export class SettingsMismatchError extends CodedError {
  * child of a flow is taken. Nothing was stored except `stored`.
  */
 export class TaskConflictError extends CodedError {
+  static override readonly className: string = 'TaskConflictError';
   readonly code = 'ERR_TASK_CONFLICT';
 
   constructor(
@@ -83,6 +86,7 @@ export class TaskConflictError extends CodedError {
 
 /** Redis has no memory left and evicts nothing. Nothing was stored except `stored`. Workers go on. */
 export class MemoryFullError extends CodedError {
+  static override readonly className: string = 'MemoryFullError';
   readonly code = 'ERR_MEMORY_FULL';
 
   constructor(
@@ -107,6 +111,7 @@ export class MemoryFullError extends CodedError {
 
 /** `runAt` is more than a minute ago, by the clock of the caller. Seconds in place of ms are in the past too. */
 export class RunAtPastError extends CodedError {
+  static override readonly className: string = 'RunAtPastError';
   readonly code = 'ERR_RUN_AT_PAST';
 
   constructor(readonly runAt: number) {
@@ -116,6 +121,7 @@ export class RunAtPastError extends CodedError {
 
 /** The queue holds as many tasks as its limits allow. Nothing was stored except `stored`. */
 export class QueueFullError extends CodedError {
+  static override readonly className: string = 'QueueFullError';
   readonly code = 'ERR_QUEUE_FULL';
 
   constructor(
@@ -147,6 +153,7 @@ export class QueueInUseError extends CodedError {
 
 /** No task has this id, or the task is no longer retained. */
 export class TaskNotFoundError extends CodedError {
+  static override readonly className: string = 'TaskNotFoundError';
   readonly code = 'ERR_TASK_NOT_FOUND';
 
   constructor(
@@ -159,6 +166,7 @@ export class TaskNotFoundError extends CodedError {
 
 /** A running task can't be removed. Cancel it first. */
 export class TaskActiveError extends CodedError {
+  static override readonly className: string = 'TaskActiveError';
   readonly code = 'ERR_TASK_ACTIVE';
 
   constructor(
@@ -171,6 +179,7 @@ export class TaskActiveError extends CodedError {
 
 /** The task was cancelled. It is the reason of the aborted signal, and `result` rejects with it. */
 export class TaskCancelledError extends CodedError {
+  static override readonly className: string = 'TaskCancelledError';
   readonly code = 'ERR_TASK_CANCELLED';
 
   constructor(
@@ -183,6 +192,7 @@ export class TaskCancelledError extends CodedError {
 
 /** `result` rejects with it for a dead task. `reason` says why the last attempt failed. */
 export class TaskDeadError extends CodedError {
+  static override readonly className: string = 'TaskDeadError';
   readonly code = 'ERR_TASK_DEAD';
 
   constructor(
@@ -196,6 +206,7 @@ export class TaskDeadError extends CodedError {
 
 /** The task had not ended within `waitMs`. `cause` is the failure of the last look at Redis, if that failed. */
 export class ResultTimeoutError extends CodedError {
+  static override readonly className: string = 'ResultTimeoutError';
   readonly code = 'ERR_RESULT_TIMEOUT';
 
   constructor(
@@ -210,6 +221,7 @@ export class ResultTimeoutError extends CodedError {
 
 /** The tree of tasks can't be a flow: too deep, too many tasks or bytes, an id twice, an option that children can't have. */
 export class InvalidFlowError extends CodedError {
+  static override readonly className: string = 'InvalidFlowError';
   readonly code = 'ERR_INVALID_FLOW';
 
   constructor(
@@ -225,6 +237,7 @@ export class InvalidFlowError extends CodedError {
  * report it for a stored schedule that can't be read.
  */
 export class InvalidScheduleError extends CodedError {
+  static override readonly className: string = 'InvalidScheduleError';
   constructor(
     readonly key: string,
     reason: string,
@@ -247,6 +260,7 @@ const ENDS = {
  * after the handler had returned.
  */
 export class AttemptError extends CodedError {
+  static override readonly className: string = 'AttemptError';
   constructor(
     readonly code: keyof typeof ENDS,
     readonly queue: string,
@@ -274,6 +288,7 @@ const REPORTS = {
  * too large and was dropped; a backoff function that failed, so the default was used.
  */
 export class WorkerError extends CodedError {
+  static override readonly className: string = 'WorkerError';
   constructor(
     readonly code: keyof typeof REPORTS,
     readonly queue: string,
@@ -288,6 +303,7 @@ export class WorkerError extends CodedError {
 
 /** The thread of a sandbox ended before its handler: it crashed, ran out of memory, exited, or ignored its signal. */
 export class SandboxExitedError extends CodedError {
+  static override readonly className: string = 'SandboxExitedError';
   readonly code = 'ERR_SANDBOX_EXITED';
 
   constructor(
@@ -304,6 +320,7 @@ export class SandboxExitedError extends CodedError {
 
 /** Thrown by a handler for a hopeless task: the task is dead at once, even with attempts left. */
 export class Discard extends CodedError {
+  static override readonly className: string = 'Discard';
   readonly code = 'ERR_DISCARDED';
 }
 
@@ -314,6 +331,7 @@ const RETRY_LATER_OPTIONS = new Set(['delayMs', 'reason']);
  * throws a RangeError, which fails the attempt.
  */
 export class RetryLater extends CodedError {
+  static override readonly className: string = 'RetryLater';
   readonly code = 'ERR_RETRY_LATER';
   readonly delayMs: number;
 
