@@ -136,6 +136,7 @@ export class QueueFullError extends CodedError {
 
 /** `obliterate` without `force`: tasks of the queue are active, or workers wait for tasks. Nothing was removed from that shard. */
 export class QueueInUseError extends CodedError {
+  static override readonly className: string = 'QueueInUseError';
   readonly code = 'ERR_QUEUE_IN_USE';
 
   constructor(
