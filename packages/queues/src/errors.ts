@@ -220,6 +220,19 @@ export class ResultTimeoutError extends CodedError {
   }
 }
 
+/** `idle`: the queue still had tasks to run after `waitMs`. `cause` tells the task that it waited for. */
+export class IdleTimeoutError extends CodedError {
+  readonly code = 'ERR_IDLE_TIMEOUT';
+
+  constructor(
+    readonly queue: string,
+    readonly waitMs: number,
+    cause?: ResultTimeoutError,
+  ) {
+    super(`queue ${JSON.stringify(queue)} was not idle after ${waitMs} ms`, cause && { cause });
+  }
+}
+
 /** The tree of tasks can't be a flow: too deep, too many tasks or bytes, an id twice, an option that children can't have. */
 export class InvalidFlowError extends CodedError {
   static override readonly className: string = 'InvalidFlowError';

@@ -5,6 +5,7 @@ export type { TaskContext } from './work/attempt.js';
 export {
   AttemptError,
   Discard,
+  IdleTimeoutError,
   InvalidFlowError,
   InvalidPayloadError,
   InvalidScheduleError,
@@ -43,6 +44,7 @@ export type { EventsOptions } from './events/events.js';
 export type { Child } from './flow/child.js';
 export type { FlowIds, FlowTask } from './flow/flow-node.js';
 export type { EnqueuedFlow } from './flow/flows.js';
+export type { IdleOptions } from './results/idle.js';
 export type { ResultOptions } from './results/results.js';
 export type { Enqueued } from './enqueue/enqueuer.js';
 export { Queue } from './queue.js';

@@ -41,6 +41,8 @@ import { Operator } from './operate/operator.js';
 import type { EnqueueOptions, QueueOptions } from './options.js';
 import { resolveQueueOptions } from './options.js';
 import { handledNames } from './work/handler-names.js';
+import type { IdleOptions } from './results/idle.js';
+import { waitUntilIdle } from './results/idle.js';
 import type { ResultOptions } from './results/results.js';
 import { Results } from './results/results.js';
 import type { ScheduledTaskOptions } from './schedule/definition.js';
@@ -344,6 +346,18 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   async result(id: string, options: ResultOptions = {}): Promise<unknown> {
     return this.#results.result(id, options);
+  }
+
+  /**
+   * Waits until nothing is left to run: no task is ready, active, retrying or waiting for its children. Scheduled tasks count when
+   * they are due. A paused queue with ready tasks is not idle. Tasks that come during the call are waited for, too. With
+   * shards the queue is not looked at as a whole, but shard after shard.
+   *
+   * Costs what `result` does, for one task after another: the last of those that are there. Rejects with ERR_IDLE_TIMEOUT after
+   * `waitMs` (default: never), or with the reason of the signal.
+   */
+  async idle(options: IdleOptions = {}): Promise<void> {
+    return waitUntilIdle(this.#shards, this.#results, options);
   }
 
   /**

@@ -36,10 +36,15 @@ export class Results {
     const storedId = encodeTaskId(id);
     const deadlineAt = performance.now() + requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
     for (const shard of await this.#candidates(storedId)) {
-      const end = await this.#waiterOf(shard).wait(storedId, { waitMs, deadlineAt, signal });
+      const end = await this.endOf(shard, storedId, { waitMs, deadlineAt, signal });
       if (end.length > 0) return this.#read(id, end);
     }
     throw new TaskNotFoundError(this.#queue, id);
+  }
+
+  /** Waits for the end of a task of this shard; see `ResultWaiter.wait`. */
+  endOf(shard: Shard, storedId: Buffer, options: Parameters<ResultWaiter['wait']>[1]): Promise<End> {
+    return this.#waiterOf(shard).wait(storedId, options);
   }
 
   /** The shard of the id comes first. A task with a group and an id of the caller may be in another one. */
