@@ -47,8 +47,11 @@ describe('the catalogue', () => {
     const others = [
       'ERR_ATTEMPT_ENDED',
       'ERR_BACKOFF_FUNCTION',
+      'ERR_CALL_FAILED',
       'ERR_DISCARDED',
+      'ERR_HANDLER_MISSING',
       'ERR_INVALID_FLOW',
+      'ERR_LISTENER_FAILED',
       'ERR_MEMORY_FULL',
       'ERR_RESULT_NOT_KEPT',
       'ERR_RETRY_LATER',
@@ -56,6 +59,7 @@ describe('the catalogue', () => {
       'ERR_TASK_EXPIRED',
       'ERR_TASK_NOT_FOUND',
       'ERR_TASK_TIMEOUT',
+      'ERR_TASK_UNREADABLE',
       'ERR_WORKER_STOPPED',
     ];
     const refusals = Object.values(queues).filter(

@@ -4,6 +4,7 @@
  */
 import { CodedError, describeError, LeaseLostError, requireDuration, requireOptions } from '@mortise/redis';
 import { MAX_DELAY_MS } from './limits.js';
+import type { TaskError } from './task-error.js';
 
 /** Why a payload does not fit its schema. */
 export interface PayloadIssue {
@@ -191,17 +192,19 @@ export class TaskCancelledError extends CodedError {
   }
 }
 
-/** `result` rejects with it for a dead task. `reason` says why the last attempt failed. */
+/** `result` rejects with it for a dead task. `error` and its message, `reason`, say why the last attempt failed. */
 export class TaskDeadError extends CodedError {
   static override readonly className: string = 'TaskDeadError';
   readonly code = 'ERR_TASK_DEAD';
+  readonly reason: string;
 
   constructor(
     readonly queue: string,
     readonly taskId: string,
-    readonly reason: string,
+    readonly error: TaskError,
   ) {
-    super(`${taskOf(queue, taskId)} is dead: ${reason.split('\n', 1)[0]}`);
+    super(`${taskOf(queue, taskId)} is dead: ${error.message.split('\n', 1)[0]}`);
+    this.reason = error.message;
   }
 }
 
@@ -290,6 +293,9 @@ const REPORTS = {
   ERR_UNKNOWN_TASK: (name: string, task: string) => `no handler for ${name}, ${task}`,
   ERR_HANDLER_MISSING: (name: string, task: string) =>
     `no handler for ${name}, ${task}: it goes back for other workers`,
+  ERR_TASK_UNREADABLE: (_: string, task: string, why: string) => `${task} cannot be read: ${why}`,
+  ERR_LISTENER_FAILED: (name: string, task: string, why: string) =>
+    `onSucceeded or onFailed threw for ${name}, ${task}: ${why}`,
   ERR_RESULT_NOT_KEPT: (name: string, task: string, why: string) =>
     `the result of ${name}, ${task} is not kept: ${why}`,
   ERR_BACKOFF_FUNCTION: (name: string, task: string, why: string) =>
@@ -299,7 +305,8 @@ const REPORTS = {
 /**
  * A worker reports it to `onError` and goes on: a task without a handler, which is dead now or (ERR_HANDLER_MISSING, once a
  * minute and name) goes back; a result that is not JSON or
- * too large and was dropped; a backoff function that failed, so the default was used.
+ * too large and was dropped; a backoff function that failed, so the default was used; a listener that failed (`cause` has its
+ * error); a task of a newer version, which is dead now and has no `taskName`.
  */
 export class WorkerError extends CodedError {
   static override readonly className: string = 'WorkerError';
@@ -312,6 +319,15 @@ export class WorkerError extends CodedError {
   ) {
     const why = describeError(cause).split('\n', 1)[0]!;
     super(REPORTS[code](JSON.stringify(taskName), taskOf(queue, taskId), why));
+  }
+}
+
+/** `onError` gets it when a call to Redis has failed. `cause` is the error of ioredis. The worker repeats the call. */
+export class CallFailedError extends CodedError {
+  readonly code = 'ERR_CALL_FAILED';
+
+  constructor(override readonly cause: unknown) {
+    super(`a call to Redis failed: ${describeError(cause).split('\n', 1)[0]}`);
   }
 }
 

@@ -4,6 +4,7 @@ export type { ClaimOptions, ClaimsOptions, FailOptions, GiveBackOptions } from '
 export type { TaskContext } from './work/attempt.js';
 export {
   AttemptError,
+  CallFailedError,
   Discard,
   IdleTimeoutError,
   InvalidFlowError,
@@ -37,6 +38,7 @@ export type {
   WorkerOptions,
 } from './options.js';
 export { DEFAULTS } from './options.js';
+export type { OnCodedError } from './on-coded-error.js';
 export type { EndedAttempt, OnFailed, OnSucceeded } from './ended-attempt.js';
 export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';
@@ -59,6 +61,7 @@ export type { InputSchemas, OutputSchemas, StandardSchemaV1 } from './standard-s
 export type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './task/task.js';
 export { TASK_STATES } from './task/task.js';
 export type { LogLine } from './task/log-lines.js';
+export type { TaskError } from './task-error.js';
 export type {
   BatchHandler,
   BatchTask,

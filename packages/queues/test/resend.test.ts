@@ -171,7 +171,7 @@ const writes: Readonly<Record<string, Write>> = {
     before: claimed,
     act: ({ twice }, { lease }) => twice.claims.fail('a', lease, { error: 'no', delayMs: HOUR_MS }),
     answer: 'ERR_LEASE_LOST',
-    stored: { state: 'retrying', attempt: 1, error: 'no' },
+    stored: { state: 'retrying', attempt: 1, error: { message: 'no' } },
   },
   giveBack: {
     before: claimed,

@@ -63,7 +63,7 @@ const tasks: Act = async (context) => {
     task.priority,
     `${task.attempt}/${task.attempts}`,
     instant(task.finishedAt ?? task.runAt ?? task.leaseUntil ?? task.enqueuedAt),
-    firstLine(task.error),
+    firstLine(task.error && `${task.error.name}: ${task.error.message}`),
   ]);
   const more = page.cursor === null ? '' : `more: --cursor ${page.cursor}\n`;
   print(page, table(['id', 'name', 'priority', 'attempt', 'at', 'error'], rows) + more);
@@ -238,6 +238,7 @@ function printable({
   leaseUntil,
   finishedAt,
   logs,
+  error,
   ...rest
 }: Task<Record<string, unknown>>): object {
   const instants = Object.entries({ enqueuedAt, runAt, expiresAt, leaseUntil, finishedAt }).filter(
@@ -246,6 +247,7 @@ function printable({
   const lines = (logs ?? []).map(({ at, text }, index) => [`log ${index + 1}`, `${instant(at)} ${text}`]);
   return {
     ...rest,
+    ...(error && { error: error.stack }),
     ...Object.fromEntries(instants.map(([name, at]) => [name, instant(at)])),
     ...(Object.fromEntries(lines) as object),
   };

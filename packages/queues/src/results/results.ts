@@ -3,6 +3,7 @@ import { requireDuration, requireOptions, requireSignal } from '@mortise/redis';
 import { TaskCancelledError, TaskDeadError, TaskNotFoundError } from '../errors.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
+import { readError } from '../task/stored-error.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { End } from './result-waiter.js';
 import { ResultWaiter } from './result-waiter.js';
@@ -67,7 +68,7 @@ export class Results {
     const state = String.fromCharCode(end[0]!);
     const text = end.toString('utf8', DATA_AT);
     if (state === 'C') throw new TaskCancelledError(this.#queue, id);
-    if (state === 'D') throw new TaskDeadError(this.#queue, id, text);
+    if (state === 'D') throw new TaskDeadError(this.#queue, id, readError(text));
     return text === '' ? undefined : (JSON.parse(text) as unknown);
   }
 }

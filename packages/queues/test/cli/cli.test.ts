@@ -144,7 +144,7 @@ describe('commands that change tasks', () => {
       0,
       ids.map((id) => ({ id, cancelled: true })),
     ]);
-    expect(await bench.queue.get('}x')).toMatchObject({ state: 'cancelled', error: 'no more' });
+    expect(await bench.queue.get('}x')).toMatchObject({ state: 'cancelled', error: { message: 'no more' } });
     expect(await json(bench, 'retry', 'q', ...ids)).toEqual([0, ids.map((id) => ({ id, retried: true }))]);
     expect(await json(bench, 'remove', 'q', ...ids)).toEqual([0, ids.map((id) => ({ id, removed: true }))]);
     expect(await json(bench, 'remove', 'q', '--', '-x')).toEqual([1, [{ id: '-x', removed: false }]]);

@@ -31,7 +31,7 @@ async function newest(queue: Queue<Tasks>): Promise<QueueEvent> {
 }
 
 const short = ({ type, id, name, attempt, error }: QueueEvent): string =>
-  [type, id, name, attempt, error?.split('\n', 1)[0]].filter((part) => part !== undefined).join(' ');
+  [type, id, name, attempt, error?.message].filter((part) => part !== undefined).join(' ');
 
 const ofType = (type: string) => (events: QueueEvent[]) => events.some((event) => event.type === type);
 
@@ -81,12 +81,12 @@ describe('events', () => {
     expect(events.map(short)).toEqual([
       'enqueued a flaky',
       'started a 1',
-      'retrying a 1 Error: busy',
+      'retrying a 1 busy',
       'started a 2',
       'succeeded a 2',
       'enqueued b hopeless',
       'started b 1',
-      'dead b 1 Discard: no such address',
+      'dead b 1 no such address',
       'enqueued c flaky',
       'cancelled c sold elsewhere',
       'removed c',

@@ -121,11 +121,12 @@ describe('a message that cannot be delivered', () => {
     const reason = 'queue "full" is full: it may hold 1 tasks';
     expect(await queue.get(strict.id)).toMatchObject({
       state: 'dead',
-      error: expect.stringContaining(reason),
+      error: { message: expect.stringContaining(reason) },
     });
     let errors: unknown[] = [];
     await work({
-      sum: async (_, context) => void (errors = (await context.children()).map(({ error }) => error)),
+      sum: async (_, context) =>
+        void (errors = (await context.children()).map(({ error }) => error?.message)),
     });
     await queue.result(lenient.id);
     expect(errors).toEqual(Array.from({ length: 300 }, () => reason));

@@ -169,7 +169,7 @@ describe('obliterate', () => {
     expect(await other.obliterate()).toBe(true);
     expect(await queue.get(flow.id)).toMatchObject({
       state: 'dead',
-      error: expect.stringContaining('removed'),
+      error: { message: expect.stringContaining('removed') },
     });
     await expect(queue.result(flow.id)).rejects.toMatchObject({ code: 'ERR_TASK_DEAD' });
   });

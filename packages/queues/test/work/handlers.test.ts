@@ -85,7 +85,7 @@ describe('handlers', () => {
         name,
         state: 'dead',
         attempt: 1,
-        error: expect.stringContaining(`no handler for ${JSON.stringify(name)}`),
+        error: { message: expect.stringContaining(`no handler for ${JSON.stringify(name)}`) },
       });
       expect(errors).toContainEqual(expect.objectContaining({ code: 'ERR_UNKNOWN_TASK', taskName: name }));
     }

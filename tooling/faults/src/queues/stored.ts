@@ -70,6 +70,6 @@ export class Stored implements StoredTasks {
     this.attempts[index] = task.attempts;
     if (task.state === 'succeeded') this.result[index] = Number(task.result);
     if (task.leaseUntil !== undefined) this.leases.set(index, task.leaseUntil);
-    if (task.error !== undefined) this.errors.set(index, task.error.split('\n', 1)[0]!);
+    if (task.error !== undefined) this.errors.set(index, task.error.message);
   }
 }
