@@ -62,6 +62,7 @@ interface AccessLogs {
   /** A MaxMind database, or a CSV of ranges. */
   readonly ranges: string;
   readonly keepMs: number;
+  readonly maxAgeMs: number;
 }
 
 const DAY_MS = 86_400_000;
@@ -101,6 +102,7 @@ const Environment = z
       .regex(/^[1-9]\d{0,2}\/[1-9]\d{0,2}$/, 'must be such as 1/3')
       .default('1/1'),
     ACCESS_LOG_RETENTION_DAYS: integer(1, 36_500).default(400),
+    ACCESS_LOG_MAX_AGE_DAYS: integer(0, 36_500).optional(),
     GEOIP_DB: z.string().endsWith('.mmdb', 'must be a file ….mmdb').optional(),
     GEO_RANGES: z.string().optional(),
     DATABASE_URL: databasePlace().optional(),
@@ -170,6 +172,7 @@ function accessLogs(env: z.infer<typeof Environment>): AccessLogs | undefined {
     share: { index: part - 1, of },
     ranges,
     keepMs: env.ACCESS_LOG_RETENTION_DAYS * DAY_MS,
+    maxAgeMs: (env.ACCESS_LOG_MAX_AGE_DAYS ?? env.ACCESS_LOG_RETENTION_DAYS) * DAY_MS,
   };
 }
 

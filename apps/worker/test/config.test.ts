@@ -68,12 +68,14 @@ describe('readConfig', () => {
       share: { index: 0, of: 1 },
       ranges: 'ranges.csv',
       keepMs: 400 * 86_400_000,
+      maxAgeMs: 400 * 86_400_000,
     });
     const all = {
       ACCESS_LOG_CHANNEL: 'logs',
       ACCESS_LOG_RECEIVER: 'worker-2',
       ACCESS_LOG_SHARE: '2/3',
       ACCESS_LOG_RETENTION_DAYS: '30',
+      ACCESS_LOG_MAX_AGE_DAYS: '3000',
       GEOIP_DB: '/data/city.mmdb',
     };
     expect(readConfig(all).accessLogs).toEqual({
@@ -82,6 +84,7 @@ describe('readConfig', () => {
       share: { index: 1, of: 3 },
       ranges: '/data/city.mmdb',
       keepMs: 30 * 86_400_000,
+      maxAgeMs: 3_000 * 86_400_000,
     });
     expect(readConfig({ GEO_RANGES: 'ranges.csv' }).accessLogs).toBeUndefined();
   });

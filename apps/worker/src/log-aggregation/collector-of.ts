@@ -13,7 +13,7 @@ export async function logCollectorOf(
   log: Logger,
 ): Promise<LogCollector | undefined> {
   if (accessLogs === undefined) return undefined;
-  const { channel, receiver, share, ranges, keepMs } = accessLogs;
+  const { channel, receiver, share, ranges, keepMs, maxAgeMs } = accessLogs;
   const table = await readRangeTable(ranges);
   log.info({ ranges: table.ranges, places: table.places.size }, 'ranges of addresses are loaded');
   const errors = new ErrorLog(log);
@@ -21,6 +21,7 @@ export async function logCollectorOf(
     prefix,
     share,
     keepMs,
+    maxAgeMs,
     onError: (error) => errors.add(error),
     onReport: ({ id: file, malformed, malformedOf, samples, ...report }) => {
       const isClean = malformed === 0;

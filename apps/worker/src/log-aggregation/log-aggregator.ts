@@ -159,11 +159,11 @@ export class LogAggregator {
     }
   }
 
-  /** The days that are counted, by the server's clock: those that are kept, and tomorrow, since other time zones are ahead. */
+  /** The days that are counted, by the server's clock: up to `maxAgeMs` ago, and tomorrow, since other time zones are ahead. */
   async #window(): Promise<DayWindow> {
     const [seconds] = (await this.#redis.call('time', [])) as [string | number];
     const now = Number(seconds) * 1_000;
-    return { first: keyOf(now - this.#options.keepMs), last: keyOf(now + DAY_MS) };
+    return { first: keyOf(now - this.#options.maxAgeMs), last: keyOf(now + DAY_MS) };
   }
 
   #persist(signal: AbortSignal | undefined): Persist {

@@ -5,7 +5,7 @@ export const REASONS = {
   time: 'the third field is not a time',
   fields: 'there are fewer than four fields',
   length: 'the line is longer than it may be',
-  window: 'the day is too old to be kept, or in the future',
+  window: 'the day is older than maxAgeMs, or in the future',
 } as const;
 
 export type Reason = keyof typeof REASONS;

@@ -4,8 +4,13 @@ import { ErrorReporter, requireDuration, requireInteger, requireName } from '@mo
 export interface LogAggregatorOptions {
   /** First part of every key; the same as the API's. */
   readonly prefix?: string;
-  /** How long the aggregates of a day are kept after it was last counted, ms. Lines of days before are not counted. Default 400 days. */
+  /** How long the aggregates of a day are kept after it was last counted, ms. Default 400 days. */
   readonly keepMs?: number;
+  /**
+   * The age up to which a day is counted, ms, at most 36,500 days. Lines of older days, and of days after tomorrow, are malformed for
+   * the reason `window`. Default `keepMs`.
+   */
+  readonly maxAgeMs?: number;
   /**
    * How long the marks of files are kept, ms, after their day was last counted; a file that comes again later is counted again.
    * Default 30 days; not longer than `keepMs`.
@@ -63,6 +68,7 @@ export function resolveOptions(options: LogAggregatorOptions = {}): ResolvedOpti
     prefix: prefix === undefined ? undefined : requireName('prefix', prefix),
     errors: new ErrorReporter('mortise log aggregation', onError),
     keepMs: Math.floor(keepMs),
+    maxAgeMs: requireDuration('maxAgeMs', options.maxAgeMs ?? keepMs, { min: 0, max: MAX_RETENTION_MS }),
     markerMs: Math.floor(
       requireDuration('markerMs', options.markerMs ?? Math.min(DEFAULTS.markerMs, keepMs), {
         min: 60_000,

@@ -167,6 +167,16 @@ describe('LogAggregator', () => {
     expect((await keysOfPrefix('total')).length).toBe(1);
   });
 
+  test('maxAgeMs decides which days are counted, whatever the time for which they are kept', async () => {
+    const text = [line('8.8.8.8', day(3_000)), line('8.8.8.8', day(12)), line('8.8.8.8', day(0))].join('');
+    const keepMs = 10 * 86_400_000;
+    const old = await aggregator({ keepMs, maxAgeMs: 36_500 * 86_400_000 }).count(new MemoryFile('a', text));
+    expect(old).toMatchObject({ lines: 3, malformed: 0 });
+    for (const key of await keysOfPrefix('total')) expect(await redis.pttl(key)).toBeLessThanOrEqual(keepMs);
+    const recent = await aggregator({ keepMs, maxAgeMs: 0 }).count(new MemoryFile('b', text));
+    expect(recent).toMatchObject({ lines: 1, malformedOf: { window: 2 } });
+  });
+
   test('a file that breaks off has failed; the others go on', async () => {
     const bad = new MemoryFile('bad', '');
     const error = new Error('the file is cut off');
@@ -242,6 +252,7 @@ describe('LogAggregator', () => {
     [{ maxDays: 1.5 }, RangeError],
     [{ keepMs: Infinity }, RangeError],
     [{ markerMs: 1 }, RangeError],
+    [{ maxAgeMs: -1 }, RangeError],
     [{ keepMs: 86_400_000, markerMs: 86_400_001 }, RangeError],
     [{ concurrency: '4' as never }, TypeError],
     [{ prefix: '' }, RangeError],

@@ -60,7 +60,8 @@ export class RowCache<Row = unknown> {
 
   /**
    * Refreshes the row every `everyMs` from now on, first at once; 0 or less removes it from cache and schedule.
-   * A row that has this schedule already is unchanged, so every process may call this at its start. Calls of one
+   * A row that has this schedule already is unchanged, so every process may call this at its start. The book's
+   * `schedule_row_cache` refreshes it at once, and so does `refresh`: each deployment would load all rows again. Calls of one
    * tick share a round trip and are atomic together, up to 500 rows. O(log n). Repeating it is safe.
    */
   async schedule(id: string, options: ScheduleOptions): Promise<void> {
