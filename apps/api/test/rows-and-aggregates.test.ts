@@ -211,13 +211,10 @@ describe('a row of bad input', () => {
     expect(slugOf(await ask('GET', 'stock/rows/bad'))).toBe('not-scheduled');
   });
 
-  test.each(['%00', 'a%20b', '%7Ba%7D', 'x'.repeat(129), '%2e%2e', '%F0%9F%98%80'])(
-    'no row is called %.20s',
-    async (id) => {
-      const answer = await ask('GET', `stock/rows/${id}`);
-      expect([answer.status, slugOf(answer)]).toEqual([400, 'invalid-id']);
-    },
-  );
+  test.each(['x'.repeat(1_025), '%2e%2e', '%C3%A9'.repeat(513)])('no row is called %.20s', async (id) => {
+    const answer = await ask('GET', `stock/rows/${id}`);
+    expect([answer.status, slugOf(answer)]).toEqual([400, 'invalid-id']);
+  });
 });
 
 const DAY = '2026-11-20';

@@ -6,7 +6,7 @@ import { InjectRecentContacts } from '@mortise/autocomplete/nestjs';
 import type { z } from 'zod';
 
 import { Answers, AnswersNothing } from '../http/answers.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { Problems } from '../http/problems.decorator.js';
 import { contactSchema, contactsQuery, contactsSchema } from './contact-schemas.js';
 
@@ -24,7 +24,7 @@ export class ContactsController {
   @Answers(contactsSchema, 'The contacts.')
   @Problems('invalid-id', 'invalid-query')
   async contacts(
-    @Id('user') user: string,
+    @Name('user') user: string,
     @Query({ schema: contactsQuery }) { prefix, limit }: z.infer<typeof contactsQuery>,
   ): Promise<z.infer<typeof contactsSchema>> {
     const contacts = await this.recent.complete(user, prefix, { limit });
@@ -39,7 +39,7 @@ export class ContactsController {
   @AnswersNothing('It is the first one.')
   @Problems('invalid-id')
   async touchContact(
-    @Id('user') user: string,
+    @Name('user') user: string,
     @Param('contact', { schema: contactSchema }) contact: string,
   ): Promise<void> {
     await this.recent.touch(user, contact);
@@ -50,7 +50,7 @@ export class ContactsController {
   @AnswersNothing('It is removed.')
   @Problems('invalid-id')
   async removeContact(
-    @Id('user') user: string,
+    @Name('user') user: string,
     @Param('contact', { schema: contactSchema }) contact: string,
   ): Promise<void> {
     await this.recent.remove(user, contact);

@@ -23,7 +23,7 @@ import type { Config } from '../config.js';
 import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import type { BodyConfig } from '../http/body-config.js';
 import { Waits } from '../http/deadline.interceptor.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
@@ -102,7 +102,7 @@ export class FileChannelsController {
     'shutting-down',
   )
   async uploadFile(
-    @Id('channel') channel: string,
+    @Name('channel') channel: string,
     @Query({ schema: uploadQuery }) { name }: z.infer<typeof uploadQuery>,
     @IdempotencyKey() key: string | undefined,
     @Headers('content-digest') digest: string | undefined,
@@ -114,7 +114,7 @@ export class FileChannelsController {
     const { number, epoch, isDuplicate, bytes, sha256, resumedAt } = sent;
     const id = formatFileId({ channel, epoch, number });
     reply.status(isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
-    reply.header('location', `/v1/files/${id}`);
+    reply.header('location', `/v1/files/${encodeURIComponent(id).replaceAll('%3A', ':')}`);
     return { id, number, name, isDuplicate, ...(!isDuplicate && { bytes, sha256, resumedAt }) };
   }
 
@@ -134,7 +134,7 @@ export class FileChannelsController {
     'shutting-down',
   )
   async listFiles(
-    @Id('channel') channel: string,
+    @Name('channel') channel: string,
     @Query({ schema: listQuery }) { receiver, after, limit, waitMs }: z.infer<typeof listQuery>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof filesSchema>> {
@@ -152,7 +152,7 @@ export class FileChannelsController {
   })
   @AnswersNothing('It has ended.')
   @Problems('invalid-id')
-  async endChannel(@Id('channel') channel: string): Promise<void> {
+  async endChannel(@Name('channel') channel: string): Promise<void> {
     await this.#of(channel).end();
   }
 
@@ -160,7 +160,7 @@ export class FileChannelsController {
   @ApiOperation({ summary: 'List the receivers of a channel' })
   @Answers(receiversSchema, 'The receivers.')
   @Problems('invalid-id')
-  async listReceivers(@Id('channel') channel: string): Promise<z.infer<typeof receiversSchema>> {
+  async listReceivers(@Name('channel') channel: string): Promise<z.infer<typeof receiversSchema>> {
     return { items: await this.#of(channel).receivers() };
   }
 
@@ -173,8 +173,8 @@ export class FileChannelsController {
   @Creates(joinedChannelSchema, 'It is one.', 'It was one already; also for a repeated request.')
   @Problems('invalid-id', 'channel-ended', 'too-many-receivers')
   async joinChannel(
-    @Id('channel') channel: string,
-    @Id('receiver') receiver: string,
+    @Name('channel') channel: string,
+    @Name('receiver') receiver: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof joinedChannelSchema>> {
     const isNew = await this.#of(channel).join(receiver);
@@ -189,7 +189,7 @@ export class FileChannelsController {
   })
   @AnswersNothing('It is no receiver any more.')
   @Problems('invalid-id')
-  async leaveChannel(@Id('channel') channel: string, @Id('receiver') receiver: string): Promise<void> {
+  async leaveChannel(@Name('channel') channel: string, @Name('receiver') receiver: string): Promise<void> {
     await this.#of(channel).leave(receiver);
   }
 

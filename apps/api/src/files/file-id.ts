@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 
-import { isDotSegment } from '../http/dot-segment.js';
+import { nameSchema } from '../http/id-schema.js';
 
 export interface FileId {
   readonly channel: string;
@@ -12,7 +12,7 @@ export interface FileId {
   readonly epoch: string | undefined;
 }
 
-const ID = /^([A-Za-z0-9._~@:-]{1,128}?)(?::([A-Za-z0-9_-]{12}))?:([1-9][0-9]{0,14})$/;
+const ID = /^(.{1,1024}?)(?::([A-Za-z0-9_-]{12}))?:([1-9][0-9]{0,14})$/su;
 
 export function formatFileId({ channel, epoch, number }: FileId): string {
   return [channel, epoch, number].filter((part) => part !== undefined).join(':');
@@ -20,7 +20,7 @@ export function formatFileId({ channel, epoch, number }: FileId): string {
 
 export const fileIdSchema = z.string().transform((text, context): FileId => {
   const [, channel, epoch, number] = ID.exec(text) ?? [];
-  if (channel !== undefined && !isDotSegment(channel)) return { channel, epoch, number: Number(number) };
+  if (nameSchema.safeParse(channel).success) return { channel: channel!, epoch, number: Number(number) };
   context.addIssue({ code: 'custom', message: 'must be the id of a file, as lists have it' });
   return z.NEVER;
 });

@@ -1,7 +1,7 @@
 /** Requests and responses of the routes of files. */
 import { z } from 'zod';
 
-import { idSchema } from '../http/id-schema.js';
+import { nameSchema } from '../http/id-schema.js';
 import { count, digits, flag, instant, limit, name, waitMs } from '../messaging/schemas.js';
 
 const MAX_NAME_BYTES = 1_024;
@@ -23,7 +23,7 @@ const fileName = z
     'must have no part that is empty, . or ..',
   );
 
-const receiver = idSchema.meta({ description: 'a receiver of the channel' });
+const receiver = nameSchema.meta({ description: 'a receiver of the channel' });
 
 export const uploadQuery = z.strictObject({
   name: fileName.meta({ description: 'what receivers see; parts may have / between them' }),

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 
-import { idUpTo } from '../http/id-schema.js';
+import { nameSchema } from '../http/id-schema.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
 
-/** Long enough for the locks that the API itself takes, such as `market:listing:` and an id. */
-export const nameSchema = idUpTo(256);
+export { nameSchema };
 const name = nameSchema.meta({ examples: ['invoice:42'] });
 
 const leaseMs = z

@@ -9,7 +9,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Answers, Creates } from '../http/answers.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { senderIdOf } from '../http/sender-id.js';
@@ -45,7 +45,7 @@ export class ChatMessagesController {
   @Creates(sentSchema, 'It is in the chat.', 'It was posted before.')
   @Problems(...POST_PROBLEMS)
   async postMessage(
-    @Id('id') chatId: string,
+    @Name('id') chatId: string,
     @Body({ schema: postBody }) { sender, body, id }: z.infer<typeof postBody>,
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -67,7 +67,7 @@ export class ChatMessagesController {
   @Answers(chatMessagesSchema, 'The messages, by ascending ids.')
   @Problems('invalid-id', 'invalid-query', 'unknown-chat')
   async chatHistory(
-    @Id('id') chatId: string,
+    @Name('id') chatId: string,
     @Query({ schema: historyQuery }) query: z.infer<typeof historyQuery>,
   ): Promise<{ items: ChatMessage[] }> {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
@@ -86,7 +86,7 @@ export class ChatMessagesController {
   @Answers(sentSchema, 'It is edited.')
   @Problems(...POST_PROBLEMS, 'unknown-message', 'not-allowed')
   async editMessage(
-    @Id('id') chatId: string,
+    @Name('id') chatId: string,
     @Param('messageId', { schema: messageIdSchema }) messageId: number,
     @Body({ schema: editBody }) { sender, body, id }: z.infer<typeof editBody>,
     @IdempotencyKey() key: string | undefined,
@@ -116,7 +116,7 @@ export class ChatMessagesController {
     'not-allowed',
   )
   async deleteMessage(
-    @Id('id') chatId: string,
+    @Name('id') chatId: string,
     @Param('messageId', { schema: messageIdSchema }) messageId: number,
     @Query({ schema: deleteQuery }) { sender }: z.infer<typeof deleteQuery>,
   ): Promise<PostResult> {

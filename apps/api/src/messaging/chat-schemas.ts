@@ -1,7 +1,7 @@
 /** Requests and responses of the routes of chats and their members. */
 import { z } from 'zod';
 
-import { idSchema } from '../http/id-schema.js';
+import { nameSchema } from '../http/id-schema.js';
 import { nextCursor } from '../http/page.js';
 import {
   body,
@@ -26,14 +26,14 @@ const MAX_CURSOR_LENGTH = 8_192;
 const ROLES = ['owner', 'member', 'reader'] as const;
 
 const role = z.enum(ROLES).meta({ description: 'an owner may do everything, a member post, a reader read' });
-const sender = idSchema.meta({ description: 'a member of the chat' });
+const sender = nameSchema.meta({ description: 'a member of the chat' });
 
 export const createBody = z
   .strictObject({
-    sender: idSchema.meta({ description: 'who creates the chat, and owns it' }),
-    members: z.array(idSchema).max(MAX_MEMBERS).meta({ description: 'the others' }),
+    sender: nameSchema.meta({ description: 'who creates the chat, and owns it' }),
+    members: z.array(nameSchema).max(MAX_MEMBERS).meta({ description: 'the others' }),
     body: z.unknown().optional().meta({ description: 'the first message: any JSON' }),
-    chatId: idSchema.optional().meta({ description: 'default: a UUID' }),
+    chatId: nameSchema.optional().meta({ description: 'default: a UUID' }),
   })
   .meta({
     id: 'CreateChatBody',
@@ -85,7 +85,7 @@ export const joinedSchema = z
 export const roleBody = z
   .strictObject({
     role,
-    by: idSchema
+    by: nameSchema
       .optional()
       .meta({ description: 'the acting member, who has to be an owner; default: no check' }),
   })
@@ -115,7 +115,7 @@ export const editBody = z
   .meta({ id: 'EditBody', examples: [{ sender: 'frank', body: { text: 'Bring your tools.' } }] });
 
 export const deleteQuery = z.strictObject({
-  sender: idSchema.meta({ description: 'the author, or an owner of the chat' }),
+  sender: nameSchema.meta({ description: 'the author, or an owner of the chat' }),
 });
 
 export const historyQuery = z
@@ -147,7 +147,7 @@ export const chatMessagesSchema = z
   .meta({ id: 'ChatMessages', description: 'By ascending ids. Deleted messages are left out.' });
 
 export const typingBody = z
-  .strictObject({ member: idSchema })
+  .strictObject({ member: nameSchema })
   .meta({ id: 'TypingBody', examples: [{ member: 'frank' }] });
 
 // Of members, across all their chats.

@@ -1,4 +1,6 @@
 /** Chats and their members. */
+import { createHash } from 'node:crypto';
+
 import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
@@ -9,7 +11,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Answers, AnswersNothing, Creates } from '../http/answers.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { senderIdOf } from '../http/sender-id.js';
@@ -60,8 +62,8 @@ export class ChatsController {
       sender,
       members,
       body,
-      // The message also has an id, which no client can choose, so that a repeated request gets the same answer.
-      ...(chatId !== undefined && { chatId, id: `create ${chatId}` }),
+      // The message also has an id, which no other message of the sender has, so that a repeated request gets the same answer.
+      ...(chatId !== undefined && { chatId, id: firstMessageId(chatId) }),
     });
     if (!created.isNew && key !== undefined && body !== undefined) {
       const repeated = { key, chatId: created.chatId, id: created.id ?? 1, sender, body };
@@ -80,7 +82,7 @@ export class ChatsController {
   @Answers(chatMembersSchema, 'A page of members.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-chat')
   async chatMembers(
-    @Id('id') id: string,
+    @Name('id') id: string,
     @Query({ schema: membersQuery }) { cursor, limit }: z.infer<typeof membersQuery>,
   ): Promise<z.infer<typeof chatMembersSchema>> {
     const options = { limit, ...(cursor !== undefined && { cursor }) };
@@ -96,8 +98,8 @@ export class ChatsController {
   @Creates(joinedSchema, 'They are in it.', 'They were in it already; also for a repeated request.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'too-many-members', 'too-many-chats')
   async joinChat(
-    @Id('id') id: string,
-    @Id('member') member: string,
+    @Name('id') id: string,
+    @Name('member') member: string,
     @Body({ schema: joinBody }) body: z.infer<typeof joinBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JoinResult> {
@@ -110,7 +112,7 @@ export class ChatsController {
   @ApiOperation({ summary: 'Leave a chat', description: 'A chat ends with its last member.' })
   @AnswersNothing('They are not in it any more.')
   @Problems('invalid-id')
-  async leaveChat(@Id('id') id: string, @Id('member') member: string): Promise<void> {
+  async leaveChat(@Name('id') id: string, @Name('member') member: string): Promise<void> {
     await this.chats.leave(id, member);
   }
 
@@ -119,8 +121,8 @@ export class ChatsController {
   @AnswersNothing('They have it.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'not-allowed')
   async setRole(
-    @Id('id') id: string,
-    @Id('member') member: string,
+    @Name('id') id: string,
+    @Name('member') member: string,
     @Body({ schema: roleBody }) { role, by }: z.infer<typeof roleBody>,
   ): Promise<void> {
     await this.chats.setRole(id, member, role, by === undefined ? {} : { by });
@@ -135,8 +137,8 @@ export class ChatsController {
   @Answers(cursorSchema, 'Where the cursor is.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'unknown-message')
   async moveCursor(
-    @Id('id') id: string,
-    @Id('member') member: string,
+    @Name('id') id: string,
+    @Name('member') member: string,
     @Body({ schema: cursorBody }) { upToId, epoch }: z.infer<typeof cursorBody>,
   ): Promise<z.infer<typeof cursorSchema>> {
     const options = epoch === undefined ? {} : { epoch };
@@ -151,9 +153,14 @@ export class ChatsController {
   @AnswersNothing('The followers are notified.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member')
   async tellTyping(
-    @Id('id') id: string,
+    @Name('id') id: string,
     @Body({ schema: typingBody }) { member }: z.infer<typeof typingBody>,
   ): Promise<void> {
     await this.chats.typing(id, member);
   }
+}
+
+/** A digest, since the name of a chat may be as long as an id. */
+function firstMessageId(chatId: string): string {
+  return `create ${createHash('sha256').update(chatId).digest('base64url')}`;
 }

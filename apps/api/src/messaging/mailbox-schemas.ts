@@ -1,19 +1,19 @@
 /** Requests and responses of the routes of mailboxes. */
 import { z } from 'zod';
 
-import { idSchema } from '../http/id-schema.js';
+import { nameSchema } from '../http/id-schema.js';
 import { body, count, instant, limit, messageId, name, range, senderId, upToId, waitMs } from './schemas.js';
 
 const YEAR_MS = 365 * 86_400_000;
 const MAX_TTL_MS = 10 * YEAR_MS;
 
-const device = idSchema
+const device = nameSchema
   .default('main')
   .meta({ description: 'of the recipient; each has a cursor of its own' });
 
 export const sendBody = z
   .strictObject({
-    from: idSchema.meta({ description: 'who sends' }),
+    from: nameSchema.meta({ description: 'who sends' }),
     body,
     id: senderId,
     ttlMs: z.int().min(1).max(MAX_TTL_MS).optional().meta({ description: 'how long it is deliverable' }),

@@ -9,7 +9,7 @@ import type { z } from 'zod';
 
 import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
@@ -51,7 +51,7 @@ export class MailboxesController {
   @Creates(sentSchema, 'It is in the mailbox.', 'It was sent before.')
   @Problems('invalid-id', 'invalid-idempotency-key', ...BODY_PROBLEMS, 'sender-blocked')
   async sendMessage(
-    @Id('recipient') recipient: string,
+    @Name('recipient') recipient: string,
     @Body({ schema: sendBody }) { from, body, id, ttlMs }: z.infer<typeof sendBody>,
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -71,7 +71,7 @@ export class MailboxesController {
   @Answers(mailboxMessagesSchema, 'The messages; none when none came in time.')
   @Problems('invalid-id', 'invalid-query', 'unknown-device', 'too-many-waits', 'shutting-down')
   async receiveMessages(
-    @Id('recipient') recipient: string,
+    @Name('recipient') recipient: string,
     @Query({ schema: receiveQuery }) query: z.infer<typeof receiveQuery>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ items: Message[] }> {
@@ -89,7 +89,7 @@ export class MailboxesController {
   @Answers(ackedSchema, 'They are acked.')
   @Problems('invalid-id', 'invalid-query', 'unknown-device')
   async clearMailbox(
-    @Id('recipient') recipient: string,
+    @Name('recipient') recipient: string,
     @Query({ schema: deviceQuery }) query: z.infer<typeof deviceQuery>,
   ): Promise<z.infer<typeof ackedSchema>> {
     return { acked: await this.mailboxes.clear(recipient, query) };
@@ -104,7 +104,7 @@ export class MailboxesController {
   @Answers(ackedSchema, 'They are acked.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-message', 'unknown-device')
   async ackMessages(
-    @Id('recipient') recipient: string,
+    @Name('recipient') recipient: string,
     @Body({ schema: mailboxAckBody }) { upToId, device }: z.infer<typeof mailboxAckBody>,
   ): Promise<z.infer<typeof ackedSchema>> {
     return { acked: await this.mailboxes.ack(recipient, upToId, { device }) };
@@ -117,7 +117,7 @@ export class MailboxesController {
   })
   @Answers(mailboxSchema, 'The statistics of the mailbox.')
   @Problems('invalid-id')
-  async mailbox(@Id('recipient') recipient: string): Promise<MailboxStatus> {
+  async mailbox(@Name('recipient') recipient: string): Promise<MailboxStatus> {
     return this.mailboxes.status(recipient);
   }
 
@@ -125,7 +125,7 @@ export class MailboxesController {
   @ApiOperation({ summary: 'List the devices of a recipient', description: 'The slowest first.' })
   @Answers(devicesSchema, 'The devices.')
   @Problems('invalid-id')
-  async devices(@Id('recipient') recipient: string): Promise<{ items: MailboxStatus['devices'] }> {
+  async devices(@Name('recipient') recipient: string): Promise<{ items: MailboxStatus['devices'] }> {
     return { items: await this.mailboxes.devices(recipient) };
   }
 
@@ -142,8 +142,8 @@ export class MailboxesController {
   )
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-devices')
   async addDevice(
-    @Id('recipient') recipient: string,
-    @Id('device') device: string,
+    @Name('recipient') recipient: string,
+    @Name('device') device: string,
     @Body({ schema: addDeviceBody }) body: z.infer<typeof addDeviceBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof addedDeviceSchema>> {
@@ -159,7 +159,7 @@ export class MailboxesController {
   })
   @AnswersNothing('It is removed.')
   @Problems('invalid-id')
-  async removeDevice(@Id('recipient') recipient: string, @Id('device') device: string): Promise<void> {
+  async removeDevice(@Name('recipient') recipient: string, @Name('device') device: string): Promise<void> {
     await this.mailboxes.removeDevice(recipient, device);
   }
 
@@ -167,7 +167,7 @@ export class MailboxesController {
   @ApiOperation({ summary: 'List whom a recipient has blocked' })
   @Answers(blockedSchema, 'The senders, sorted.')
   @Problems('invalid-id')
-  async blockedSenders(@Id('recipient') recipient: string): Promise<z.infer<typeof blockedSchema>> {
+  async blockedSenders(@Name('recipient') recipient: string): Promise<z.infer<typeof blockedSchema>> {
     const senders = await this.mailboxes.blocked(recipient);
     return { items: senders.map((sender) => ({ sender })) };
   }
@@ -176,7 +176,7 @@ export class MailboxesController {
   @ApiOperation({ summary: 'Block a sender', description: 'Stored messages stay.' })
   @AnswersNothing('They are blocked.')
   @Problems('invalid-id', 'too-many-blocked')
-  async blockSender(@Id('recipient') recipient: string, @Id('sender') sender: string): Promise<void> {
+  async blockSender(@Name('recipient') recipient: string, @Name('sender') sender: string): Promise<void> {
     await this.mailboxes.block(recipient, sender);
   }
 
@@ -184,7 +184,7 @@ export class MailboxesController {
   @ApiOperation({ summary: 'Unblock a sender' })
   @AnswersNothing('They are not blocked any more.')
   @Problems('invalid-id')
-  async unblockSender(@Id('recipient') recipient: string, @Id('sender') sender: string): Promise<void> {
+  async unblockSender(@Name('recipient') recipient: string, @Name('sender') sender: string): Promise<void> {
     await this.mailboxes.unblock(recipient, sender);
   }
 }

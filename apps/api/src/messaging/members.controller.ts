@@ -9,7 +9,7 @@ import type { z } from 'zod';
 
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
@@ -43,7 +43,7 @@ export class MembersController {
   @Answers(pendingSchema, 'The chats with unread messages; none when none came in time.')
   @Problems('invalid-id', 'invalid-query', 'too-many-waits', 'shutting-down')
   async pending(
-    @Id('member') member: string,
+    @Name('member') member: string,
     @Query({ schema: pendingQuery }) query: z.infer<typeof pendingQuery>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ items: Pulled[] }> {
@@ -58,7 +58,7 @@ export class MembersController {
   @Answers(chatsSchema, 'The chats.')
   @Problems('invalid-id', 'invalid-query')
   async chatsOf(
-    @Id('member') member: string,
+    @Name('member') member: string,
     @Query({ schema: chatsQuery }) query: z.infer<typeof chatsQuery>,
   ): Promise<{ items: ChatOverview[] }> {
     return { items: await this.chats.chatsOf(member, query) };
@@ -72,8 +72,8 @@ export class MembersController {
   @AnswersNothing('It is muted.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'not-a-member')
   async muteChat(
-    @Id('member') member: string,
-    @Id('chatId') chatId: string,
+    @Name('member') member: string,
+    @Name('chatId') chatId: string,
     @Body({ schema: muteBody }) { untilMs }: z.infer<typeof muteBody>,
   ): Promise<void> {
     await this.chats.mute(chatId, member, untilMs === undefined ? {} : { untilMs });
@@ -83,7 +83,7 @@ export class MembersController {
   @ApiOperation({ summary: 'End the muting of a chat' })
   @AnswersNothing('It is not muted any more.')
   @Problems('invalid-id')
-  async unmuteChat(@Id('member') member: string, @Id('chatId') chatId: string): Promise<void> {
+  async unmuteChat(@Name('member') member: string, @Name('chatId') chatId: string): Promise<void> {
     await this.chats.unmute(chatId, member);
   }
 
@@ -95,7 +95,7 @@ export class MembersController {
   @AnswersNothing('The followers are notified.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
   async tellPresence(
-    @Id('member') member: string,
+    @Name('member') member: string,
     @Body({ schema: presenceBody }) { status }: z.infer<typeof presenceBody>,
   ): Promise<void> {
     await this.chats.presence(member, status);

@@ -2,7 +2,7 @@
 import { MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
-import { idSchema } from '../http/id-schema.js';
+import { nameSchema } from '../http/id-schema.js';
 import { digits } from '../http/digits.js';
 import { limit } from '../http/page.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
@@ -34,7 +34,7 @@ export const body = z
   .meta({ description: 'any JSON, up to 65,536 bytes; whole numbers above 2^53 are rounded' });
 
 /** The sender's id of a message, so that sending it again does nothing. */
-export const senderId = idSchema
+export const senderId = nameSchema
   .optional()
   .meta({ description: 'sent twice under one id by one sender, a message is stored once' });
 

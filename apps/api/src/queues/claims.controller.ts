@@ -8,7 +8,7 @@ import type { z } from 'zod';
 import { Answers, AnswersNothing } from '../http/answers.js';
 import type { BodyConfig } from '../http/body-config.js';
 import { Waits } from '../http/deadline.interceptor.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { waitOf } from '../http/wait-of.js';
@@ -61,7 +61,7 @@ export class ClaimsController {
   @Answers(claimsSchema, 'The tasks; none when none came in time.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-waits', 'shutting-down')
   async claimTasks(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @Body({ schema: claimBody }) body: z.infer<typeof claimBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof claimsSchema>> {
@@ -80,7 +80,7 @@ export class ClaimsController {
   @AnswersNothing('The lease lasts until then.')
   @Problems(...LEASE_PROBLEMS)
   async heartbeat(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @TaskId() id: string,
     @Body({ schema: heartbeatBody }) { lease, leaseMs }: z.infer<typeof heartbeatBody>,
   ): Promise<void> {
@@ -96,7 +96,7 @@ export class ClaimsController {
   @AnswersNothing('It has succeeded.')
   @Problems(...LEASE_PROBLEMS)
   async completeTask(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @TaskId() id: string,
     @Body({ schema: completeBody }) { lease, result }: z.infer<typeof completeBody>,
   ): Promise<void> {
@@ -111,7 +111,7 @@ export class ClaimsController {
   @AnswersNothing('It waits for its next attempt, or is dead.')
   @Problems(...LEASE_PROBLEMS)
   async failTask(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @TaskId() id: string,
     @Body({ schema: failBody }) { lease, error, isRetried, delayMs }: z.infer<typeof failBody>,
   ): Promise<void> {
@@ -127,7 +127,7 @@ export class ClaimsController {
   @AnswersNothing('Another one gets it.')
   @Problems(...LEASE_PROBLEMS)
   async giveTaskBack(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @TaskId() id: string,
     @Body({ schema: giveBackBody }) { lease, delayMs }: z.infer<typeof giveBackBody>,
   ): Promise<void> {
@@ -139,7 +139,7 @@ export class ClaimsController {
   @AnswersNothing('It is kept.')
   @Problems(...LEASE_PROBLEMS)
   async tellProgress(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @TaskId() id: string,
     @Body({ schema: progressBody }) { lease, progress }: z.infer<typeof progressBody>,
   ): Promise<void> {
@@ -151,7 +151,7 @@ export class ClaimsController {
   @AnswersNothing('They are kept.')
   @Problems(...LEASE_PROBLEMS)
   async logLine(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @TaskId() id: string,
     @Body({ schema: logBody }) { lease, text }: z.infer<typeof logBody>,
   ): Promise<void> {

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
 import { IfMatch, TakesIfMatch } from '../http/entity-tags.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { ofMany } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
@@ -50,7 +50,7 @@ export class QueuesController {
   @Answers(queueSchema, 'The queue.')
   @Problems('invalid-id', 'unknown-queue')
   async queue(
-    @Id('queue') name: string,
+    @Name('queue') name: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof queueSchema>> {
     return this.queues.use(name, async (queue) => {
@@ -91,7 +91,7 @@ export class QueuesController {
     'settings-changed',
   )
   async putQueue(
-    @Id('queue') name: string,
+    @Name('queue') name: string,
     @Body({ schema: queueBody }) body: z.infer<typeof queueBody>,
     @IfMatch() ifMatch: readonly string[] | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -118,7 +118,7 @@ export class QueuesController {
   })
   @AnswersNothing('It is paused.')
   @Problems('invalid-id', 'unknown-queue')
-  async pauseQueue(@Id('queue') name: string): Promise<void> {
+  async pauseQueue(@Name('queue') name: string): Promise<void> {
     await this.queues.use(name, (queue) => queue.pause());
   }
 
@@ -126,7 +126,7 @@ export class QueuesController {
   @ApiOperation({ summary: 'Resume a queue' })
   @AnswersNothing('It is not paused.')
   @Problems('invalid-id', 'unknown-queue')
-  async resumeQueue(@Id('queue') name: string): Promise<void> {
+  async resumeQueue(@Name('queue') name: string): Promise<void> {
     await this.queues.use(name, (queue) => queue.resume());
   }
 
@@ -139,7 +139,7 @@ export class QueuesController {
   @Answers(bulkSchema, 'How many were removed.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async drainQueue(
-    @Id('queue') name: string,
+    @Name('queue') name: string,
     @Body({ schema: drainBody }) { isAll }: z.infer<typeof drainBody>,
   ): Promise<Bulk> {
     return this.queues.use(name, async (queue) => ({ tasks: await queue.drain({ scheduled: isAll }) }));
@@ -155,7 +155,7 @@ export class QueuesController {
   @Answers(bulkSchema, 'How many were removed.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async cleanQueue(
-    @Id('queue') name: string,
+    @Name('queue') name: string,
     @Body({ schema: cleanBody }) { state, ...options }: z.infer<typeof cleanBody>,
   ): Promise<Bulk> {
     return this.queues.use(name, async (queue) => ({ tasks: await queue.clean(state, options) }));
@@ -171,7 +171,7 @@ export class QueuesController {
   @Answers(bulkSchema, 'How many are due now.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async retryTasks(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @Body({ schema: retryAllBody }) { state, name, limit }: z.infer<typeof retryAllBody>,
   ): Promise<Bulk> {
     const options = { state, limit, ...(name !== undefined && { name }) };

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 
 import { Answers } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { OpenWaits } from '../http/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
@@ -43,7 +43,7 @@ export class ResultsController {
     'shutting-down',
   )
   async readResult(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @TaskId() id: string,
     @Query({ schema: resultQuery }) { waitMs }: z.infer<typeof resultQuery>,
     @Res({ passthrough: true }) reply: FastifyReply,

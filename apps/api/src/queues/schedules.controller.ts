@@ -6,11 +6,12 @@ import type { z } from 'zod';
 
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { LARGE_BODY } from '../http/body-config.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
 import { refuseMisuse } from './misuse.js';
 import { OpenQueues } from './open-queues.js';
+import { ScheduleKey } from './schedule-key.decorator.js';
 import { scheduleBody, scheduledSchema, schedulesSchema } from './schedule-schemas.js';
 
 @ApiTags('schedules')
@@ -22,7 +23,7 @@ export class SchedulesController {
   @ApiOperation({ summary: 'List the schedules of a queue', description: 'Without payloads.' })
   @Answers(schedulesSchema, 'All of them, up to 10,000.')
   @Problems('invalid-id', 'unknown-queue')
-  async listSchedules(@Id('queue') queueName: string): Promise<z.infer<typeof schedulesSchema>> {
+  async listSchedules(@Name('queue') queueName: string): Promise<z.infer<typeof schedulesSchema>> {
     const schedules = await this.queues.use(queueName, (queue) => queue.schedules());
     const items = schedules.map((schedule) => {
       const { rule, payload: _, options: __, ...others } = schedule;
@@ -50,8 +51,8 @@ export class SchedulesController {
     'too-many-schedules',
   )
   async putSchedule(
-    @Id('queue') queueName: string,
-    @Id('key') key: string,
+    @Name('queue') queueName: string,
+    @ScheduleKey() key: string,
     @Body({ schema: scheduleBody }) body: z.infer<typeof scheduleBody>,
   ): Promise<z.infer<typeof scheduledSchema>> {
     const { name, payload, cron, timezone, everyMs, startAt, until, maxRuns, missed, overlap, ...given } =
@@ -79,7 +80,7 @@ export class SchedulesController {
   })
   @AnswersNothing('No schedule has this key.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-schedule')
-  async endSchedule(@Id('queue') queueName: string, @Id('key') key: string): Promise<void> {
+  async endSchedule(@Name('queue') queueName: string, @ScheduleKey() key: string): Promise<void> {
     const wasThere = await this.queues.use(queueName, (queue) => queue.unschedule(key));
     if (!wasThere)
       throw new Problem('unknown-schedule', `there is no schedule "${key}"`, { queue: queueName, key });

@@ -3,7 +3,7 @@ import { MAX_NAME_BYTES } from '@mortise/redis';
 import { TASK_STATES } from '@mortise/queues';
 import { z } from 'zod';
 
-import { idSchema } from '../http/id-schema.js';
+import { nameSchema } from '../http/id-schema.js';
 import { limit, nextCursor } from '../http/page.js';
 
 const YEAR_MS = 365 * 86_400_000;
@@ -13,7 +13,7 @@ const MAX_HEADERS_BYTES = 16_384;
 /** A cursor contains an id of up to 1,024 bytes, encoded twice. */
 const MAX_CURSOR_LENGTH = 8_192;
 
-const queueName = idSchema.meta({ examples: ['mail'] });
+const queueName = nameSchema.meta({ examples: ['mail'] });
 
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= MAX_NAME_BYTES;
 
@@ -192,7 +192,7 @@ const newTask = z
   .strictObject({
     name,
     payload,
-    id: idSchema.optional().meta({ description: 'enqueued twice under one id, a task is stored once' }),
+    id: nameSchema.optional().meta({ description: 'enqueued twice under one id, a task is stored once' }),
     delayMs: delayMs.optional(),
     runAt: instant.refine((at) => at <= Date.now() + MAX_DELAY_MS, 'must be within ten years').optional(),
     ...taskOptions,

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 
 import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { LARGE_BODY } from '../http/body-config.js';
-import { Id } from '../http/id.decorator.js';
+import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { senderIdOf } from '../http/sender-id.js';
@@ -54,7 +54,7 @@ export class TasksController {
     'queue-full',
   )
   async enqueueTask(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @Body({ schema: taskBody }) body: NewTask,
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -62,7 +62,7 @@ export class TasksController {
     const task = { ...body, ...senderIdOf(body.id, key) };
     const { id, isDuplicate } = await this.queues.found(queueName, (queue) => enqueue(queue, task));
     reply.status(isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
-    reply.header('location', `/v1/queues/${queueName}/tasks/${encodeURIComponent(id)}`);
+    reply.header('location', `/v1/queues/${encodeURIComponent(queueName)}/tasks/${encodeURIComponent(id)}`);
     return { id, isDuplicate };
   }
 
@@ -76,7 +76,7 @@ export class TasksController {
   @Answers(batchSchema, 'The outcome of each task.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
   async enqueueTasks(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @Body({ schema: batchBody }) { tasks }: z.infer<typeof batchBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof batchSchema>> {
@@ -104,7 +104,7 @@ export class TasksController {
   @Answers(tasksPage, 'A page of tasks.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-queue')
   async listTasks(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @Query({ schema: tasksQuery }) { state, name, cursor, limit }: z.infer<typeof tasksQuery>,
   ): Promise<z.infer<typeof tasksPage>> {
     const options = {
@@ -122,7 +122,10 @@ export class TasksController {
   @ApiOperation({ summary: 'Read a task', description: 'Finished tasks are kept for a while only.' })
   @Answers(taskSchema, 'The task.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task')
-  async readTask(@Id('queue') queueName: string, @TaskId() id: string): Promise<z.infer<typeof taskSchema>> {
+  async readTask(
+    @Name('queue') queueName: string,
+    @TaskId() id: string,
+  ): Promise<z.infer<typeof taskSchema>> {
     return this.queues.use(queueName, async (queue) => {
       const task = await queue.get(id);
       if (!task) throw unknownTask(queueName, id);
@@ -139,7 +142,7 @@ export class TasksController {
   })
   @AnswersNothing('It is gone.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'task-active')
-  async removeTask(@Id('queue') queueName: string, @TaskId() id: string): Promise<void> {
+  async removeTask(@Name('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await this.queues.use(queueName, async (queue) => {
       if (!(await queue.remove(id))) throw unknownTask(queueName, id);
     });
@@ -154,7 +157,7 @@ export class TasksController {
   })
   @AnswersNothing('It is due now.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
-  async retryTask(@Id('queue') queueName: string, @TaskId() id: string): Promise<void> {
+  async retryTask(@Name('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await this.#act(queueName, id, (queue) => queue.retry(id));
   }
 
@@ -165,7 +168,7 @@ export class TasksController {
   })
   @AnswersNothing('It is due now.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
-  async promoteTask(@Id('queue') queueName: string, @TaskId() id: string): Promise<void> {
+  async promoteTask(@Name('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await this.#act(queueName, id, (queue) => queue.promote(id));
   }
 
@@ -179,7 +182,7 @@ export class TasksController {
   @AnswersNothing('It is cancelled.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-queue', 'unknown-task', 'wrong-state')
   async cancelTask(
-    @Id('queue') queueName: string,
+    @Name('queue') queueName: string,
     @TaskId() id: string,
     @Body({ schema: cancelBody }) { reason }: z.infer<typeof cancelBody>,
   ): Promise<void> {

@@ -1,13 +1,13 @@
 /** Requests and responses of the routes of cached rows. */
 import { z } from 'zod';
 
-import { idSchema } from '../http/id-schema.js';
+import { nameSchema } from '../http/id-schema.js';
 
 const MIN_REFRESH_MS = 100;
 const MAX_REFRESH_MS = 3_650 * 86_400_000;
 
-export const tableNameSchema = idSchema.meta({ examples: ['stock'] });
-export const rowIdSchema = idSchema.meta({ examples: ['42'] });
+export const tableNameSchema = nameSchema.meta({ examples: ['stock'] });
+export const rowIdSchema = nameSchema.meta({ examples: ['42'] });
 
 export const scheduleBody = z
   .strictObject({

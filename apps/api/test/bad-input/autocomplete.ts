@@ -2,7 +2,15 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { Row } from '../fixture/api.js';
-import { HOSTILE, isAnythingChanged, others, refuse, refuseEach, send, text } from '../fixture/refusals.js';
+import {
+  HOSTILE_IDS,
+  isAnythingChanged,
+  others,
+  refuse,
+  refuseEach,
+  send,
+  text,
+} from '../fixture/refusals.js';
 
 const BOOK = '/v1/address-books/elves';
 const PUT = `PUT ${BOOK}/names/ann?by=frank`;
@@ -63,8 +71,8 @@ describe('a name of a book', () => {
     expect(await others('invalid-body', wrong)).toEqual([]);
   });
 
-  refuseEach('invalid-body', 'the name', HOSTILE, (hostile) => [[BATCH, { names: [{ name: hostile }] }]]);
-  refuseEach('invalid-query', 'the requester', HOSTILE, (by) => [
+  refuseEach('invalid-body', 'the name', HOSTILE_IDS, (hostile) => [[BATCH, { names: [{ name: hostile }] }]]);
+  refuseEach('invalid-query', 'the requester', HOSTILE_IDS, (by) => [
     [`GET ${BOOK}?by=${coded(by)}`],
     [`GET ${BOOK}/completions?by=${coded(by)}`],
     [`GET ${BOOK}/names/ann?by=${coded(by)}`],

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { Answer, Row } from '../fixture/api.js';
-import { HOSTILE, others, refuseEach, send } from '../fixture/refusals.js';
+import { HOSTILE, HOSTILE_IDS, others, refuseEach, send } from '../fixture/refusals.js';
 import { WRITES } from '../fixture/writes.js';
 
 interface Operation {
@@ -80,11 +80,16 @@ refuseEach('invalid-idempotency-key', 'the Idempotency-Key', keys, (key) =>
     .map(({ target, whole }) => [target, whole, { 'idempotency-key': key }]),
 );
 
-refuseEach('invalid-id', 'the name in each path', HOSTILE, (name) => {
+const ofPackages = /^\/v1\/(?:contacts|file-channels|files|mailboxes|chats|members)\//;
+const ofGuilds = /^\/v1\/address-books\//;
+
+refuseEach('invalid-id', 'the name in each path', HOSTILE, (name) => rowsWith(name, ofPackages));
+refuseEach('invalid-id', 'the id in each path', HOSTILE_IDS, (id) => rowsWith(id, ofGuilds));
+
+/** Each route with the name in place of each of its parameters. */
+function rowsWith(name: string, routes: RegExp): Row[] {
   const coded = encodeURIComponent(name).replaceAll('.', '%2e');
-  const named = operations.filter(([, path]) =>
-    /^\/v1\/(?:contacts|address-books|file-channels|files|mailboxes|chats|members)\//.test(path),
-  );
+  const named = operations.filter(([, path]) => routes.test(path));
   return named.flatMap(([method, path, { parameters = [], requestBody }]) => {
     const query = parameters.filter((each) => each.in === 'query' && each.required);
     const search = new URLSearchParams(
@@ -103,4 +108,4 @@ refuseEach('invalid-id', 'the name in each path', HOSTILE, (name) => {
       return requestBody ? [target, body] : [target];
     });
   });
-});
+}

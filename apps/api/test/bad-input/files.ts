@@ -18,7 +18,7 @@ describe('a file', () => {
   ]);
   refuseEach('invalid-body', 'the name in a body', HOSTILE, (receiver) => [[ACK, { ...ack, receiver }]]);
 
-  const ids = ['logs', 'logs:', ':1', 'logs:0', 'logs:-1', 'logs:01', 'logs:1.5', 'logs:1e3', '%20:1'];
+  const ids = ['logs', 'logs:', ':1', 'logs:0', 'logs:-1', 'logs:01', 'logs:1.5', 'logs:1e3', '.:1'];
   refuseEach('invalid-id', 'the id', [...ids, 'logs:9999999999999999'], (id) => [
     [`GET /v1/files/${id}`],
     [`GET /v1/files/${id}/content?receiver=ann`],

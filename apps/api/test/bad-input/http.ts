@@ -46,7 +46,6 @@ describe('an address', () => {
     [`POST /v1/market/listings/${id}/purchases`, order],
     [`GET /v1/market/sales/${id}`],
     [`GET /v1/tasks/${id}`],
-    [`GET /v1/queues/${id}`],
   ]);
 
   const undecodable = ['%', '%zz', '%ff', '%C3%28', '%ED%A0%80', '%u0041'];

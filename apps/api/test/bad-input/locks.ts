@@ -82,21 +82,8 @@ describe('a body for a lock', () => {
 });
 
 describe('the name of a lock', () => {
-  const names = [
-    '%00',
-    'a%20b',
-    '%7Bx%7D',
-    '%7D',
-    '{}',
-    'a%0D%0Ab',
-    '%E2%98%83',
-    '..%2F..',
-    '*',
-    '%25',
-    'a%C2%80',
-  ];
   // As they are, and as a client would have to write them.
-  names.push('.', '..', '%2e', '%2E%2e', 'x'.repeat(257), 'x'.repeat(10_000));
+  const names = ['.', '..', '%2e', '%2E%2e', 'x'.repeat(1_025), 'x'.repeat(10_000)];
   refuseEach('invalid-id', 'the name', names, (name) => [
     [`GET /v1/locks/${name}`],
     [`POST /v1/locks/${name}/acquire`, wish],
@@ -158,11 +145,9 @@ describe('permits', () => {
     ['of no holder', `POST ${path}/release`, { holder: 'x.y.1' }],
   ]);
   refuse('invalid-id', [
-    ['of a hostile name', 'POST /v1/semaphores/%7B%7D/acquire', wanted],
-    ['of a hostile name, to look', 'GET /v1/semaphores/a%00b'],
     ['of the name ..', 'POST /v1/semaphores/../acquire', wanted],
     ['of the name ., to look', 'GET /v1/semaphores/%2e'],
-    ['of a long name', `PUT ${path}${'x'.repeat(256)}`, { permits: 1 }],
+    ['of a long name', `PUT ${path}${'x'.repeat(1_024)}`, { permits: 1 }],
   ]);
   refuse('lease-lost', [
     ['that nobody holds', `POST ${path}/renew`, holder],

@@ -48,10 +48,9 @@ describe('an option of a task', () => {
     ['an empty name', { name: '' }],
     ['a long name', { name: 'é'.repeat(513) }],
     ['a name that is a number', { name: 5 }],
-    ['an id with a space', { id: 'a b' }],
-    ['an id with a brace', { id: '}x' }],
+    ['the id .', { id: '.' }],
     ['the id ..', { id: '..' }],
-    ['a long id', { id: 'x'.repeat(129) }],
+    ['a long id', { id: 'x'.repeat(1_025) }],
     ['too many attempts', { attempts: 65_536 }],
     ['no payload', { payload: undefined }],
   ];
@@ -182,21 +181,7 @@ describe('settings', () => {
 });
 
 describe('an address', () => {
-  const names = [
-    '%00',
-    'a%20b',
-    '%7Bx%7D',
-    '{}',
-    'a%0D%0Ab',
-    '%E2%98%83',
-    '..%2F..',
-    '*',
-    '%25',
-    '.',
-    '..',
-    '%2e',
-  ];
-  names.push('x'.repeat(129), 'x'.repeat(10_000));
+  const names = ['.', '..', '%2e', 'x'.repeat(1_025), 'x'.repeat(10_000)];
   refuseEach('invalid-id', 'the queue', names, (name) => [
     [`GET /v1/queues/${name}`],
     [`PUT /v1/queues/${name}`, {}],

@@ -77,7 +77,7 @@ describe('a schedule', () => {
   test('of a queue or under a key that cannot be', async () => {
     expect(slugOf(await ask('GET', '/none/schedules'))).toEqual([404, 'unknown-queue']);
     expect(slugOf(await ask('DELETE', '/none/schedules/k'))).toEqual([404, 'unknown-queue']);
-    for (const key of ['a%20b', '%7Dx', 'x'.repeat(129)]) {
+    for (const key of ['%2e', 'x'.repeat(901)]) {
       expect(slugOf(await ask('PUT', `/timed/schedules/${key}`, HOURLY))).toEqual([400, 'invalid-id']);
     }
   });

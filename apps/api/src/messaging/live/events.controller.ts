@@ -8,7 +8,7 @@ import type { z } from 'zod';
 
 import { eventsQuery } from '../chat-schemas.js';
 import type { Config } from '../../config.js';
-import { Id } from '../../http/id.decorator.js';
+import { Name } from '../../http/id.decorator.js';
 import { Problems } from '../../http/problems.decorator.js';
 import { CONFIG, LOG } from '../../tokens.js';
 import { EventStream } from './event-stream.js';
@@ -58,7 +58,7 @@ export class EventsController {
     'shutting-down',
   )
   async followMember(
-    @Id('member') member: string,
+    @Name('member') member: string,
     @Query({ schema: eventsQuery }) { after, includeMuted }: z.infer<typeof eventsQuery>,
     @Headers('last-event-id') lastEventId: string | undefined,
     @Req() request: FastifyRequest,

@@ -2,7 +2,7 @@
 import type { ChatEvent, PostResult } from '@mortise/messaging';
 import { z } from 'zod';
 
-import { idSchema } from '../../http/id-schema.js';
+import { nameSchema } from '../../http/id-schema.js';
 import { parseJsonBody } from '../../http/json-body.js';
 import type { ProblemFields } from '../../problems/problem.js';
 import { Problem } from '../../problems/problem.js';
@@ -19,13 +19,13 @@ const refSchema = z.union([z.string().max(64), z.int()]);
 const frameSchema = z
   .strictObject({
     /** The member who follows, acks, types and posts. */
-    subscribe: idSchema.optional(),
+    subscribe: nameSchema.optional(),
     /** The token of the last handled event. */
     after: z.string().optional(),
     includeMuted: z.boolean().optional(),
-    ack: z.strictObject({ chatId: idSchema, upToId, epoch: ackEpoch }).optional(),
-    typing: idSchema.optional(),
-    post: z.strictObject({ chatId: idSchema, body, id: senderId }).optional(),
+    ack: z.strictObject({ chatId: nameSchema, upToId, epoch: ackEpoch }).optional(),
+    typing: nameSchema.optional(),
+    post: z.strictObject({ chatId: nameSchema, body, id: senderId }).optional(),
     /** Repeated in the answer. */
     ref: refSchema.optional(),
   })
