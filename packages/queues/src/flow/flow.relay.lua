@@ -26,7 +26,7 @@ local sender, leaseMs, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local handed, pauseMs = tonumber(ARGV[4]), tonumber(ARGV[5])
 -- Bounds of one step: notices and children, bytes of each, and deleted fields.
 local PIECE = 20
-local MOST_NOTES = 200
+local MOST_NOTICES = 200
 local MOST_CHILDREN = 200
 local MOST_BYTES = 1048576
 local MOST_REMOVED = 500
@@ -75,7 +75,7 @@ if cursor == '0' then
   redis.call('HSET', outbox, 'p', struct.pack('>d', 0))
 end
 
-local notes, children, noteBytes, childBytes = 0, 0, 0, 0
+local notices, children, noticeBytes, childBytes = 0, 0, 0, 0
 local looked, removed, nextAt, reply = 0, 0, math.huge, { 1, '0' }
 
 local function returnEntry(kind, field, value)
@@ -170,14 +170,14 @@ repeat
     local kind = string.sub(field, 1, 1)
     if kind == 'n' then
       returnEntry('n', field, value)
-      notes, noteBytes = notes + 1, noteBytes + #value
+      notices, noticeBytes = notices + 1, noticeBytes + #value
     elseif kind == 'e' then
       parents[#parents + 1] = field
     elseif kind == 'g' then
       garbage[#garbage + 1] = field
     end
   end
-until cursor == '0' or notes + #parents + #garbage >= MOST_NOTES or noteBytes >= MOST_BYTES
+until cursor == '0' or notices + #parents + #garbage >= MOST_NOTICES or noticeBytes >= MOST_BYTES
 reply[2] = cursor
 -- Begins at another flow each time.
 for i = 1, #parents do
@@ -193,7 +193,7 @@ for _, field in ipairs(garbage) do
 end
 
 local left = redis.call('HLEN', outbox) - redis.call('HEXISTS', outbox, 'l') - redis.call('HEXISTS', outbox, 'p')
-local hasDone = notes + children > 0 or (removed > 0 or looked > 0) and left > 0
+local hasDone = notices + children > 0 or (removed > 0 or looked > 0) and left > 0
 if cursor ~= '0' or handed > 0 or isNew or hasDone then
   redis.call('HSET', outbox, 'l', struct.pack('>d', now + leaseMs) .. sender)
   return reply

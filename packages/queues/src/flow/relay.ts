@@ -125,15 +125,15 @@ export class Relay {
   }
 
   /** The notice: u32 length · record without payload · entry of `attempts`. */
-  async #reportEnd(field: Buffer, note: Buffer): Promise<boolean> {
-    const endAt = 4 + note.readUInt32BE(0);
-    const { name, extras } = decodeRecord(note.subarray(4, endAt));
+  async #reportEnd(field: Buffer, notice: Buffer): Promise<boolean> {
+    const endAt = 4 + notice.readUInt32BE(0);
+    const { name, extras } = decodeRecord(notice.subarray(4, endAt));
     const { parent } = extras;
     // The report of a removed queue would create it.
     if (!parent || !(await this.#store.queues.exists(parent.queue))) return true;
     const identity = { queue: this.#shard.queue, id: decodeTaskId(field.subarray(ID_AT)), name };
     return this.#to(parent.queue, encodeTaskId(parent.id), parent.group, false, async () => {
-      await this.#store.report(identity, parent, note.subarray(endAt));
+      await this.#store.report(identity, parent, notice.subarray(endAt));
       return true;
     });
   }

@@ -322,7 +322,7 @@ export class Executor implements Demand<SlotRoom>, Service {
     if (attempt.isOver) return;
     const error = new AttemptError('ERR_TASK_TIMEOUT', attempt.queue, attempt.id, timeoutMs);
     const completion = failed(attempt, handler, error, this.#callOptions);
-    attempt.call?.settled(attempt, completion);
+    attempt.call?.completed(attempt, completion);
     // Set before listeners of the signal can call anything.
     attempt.isOver = true;
     this.#release(attempt);
@@ -333,7 +333,7 @@ export class Executor implements Demand<SlotRoom>, Service {
 
   #finish(attempt: Attempt, completion: Completion): void {
     const { isOver } = attempt;
-    if (!isOver) attempt.call?.settled(attempt, completion);
+    if (!isOver) attempt.call?.completed(attempt, completion);
     attempt.isOver = true;
     this.#release(attempt);
     if (!isOver) attempt.source.completer.add(attempt.fetched, completion);

@@ -126,7 +126,7 @@ export class Call {
     this.#error = error;
   }
 
-  settled(attempt: Observed, { verdict }: Completion): void {
+  completed(attempt: Observed, { verdict }: Completion): void {
     this.#end(attempt, OUTCOMES[verdict]);
   }
 
