@@ -14,7 +14,13 @@ module.exports = {
   extensionsToTreatAsEsm: ['.ts'],
   // First ts: './x.js' in a source means x.ts, also where an x.mjs lies beside it.
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    // npm run test:node-redis
+    ...(process.env.MORTISE_CLIENT === 'node-redis' && {
+      '^ioredis$': require.resolve('../test-kit/src/node-redis/ioredis.ts'),
+    }),
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
   transform: {
     '^.+\\.ts$': [
       require.resolve('@swc/jest'),

@@ -13,4 +13,3 @@ export type {
   LoadOptions,
   NearOptions,
 } from './read-through/options.js';
-export type { Telemetry } from '@mortise/redis';

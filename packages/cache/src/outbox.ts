@@ -62,16 +62,15 @@ export function incompleteOutbox(table: string, outbox: string, missed: readonly
   return new SqlSourceError('ERR_SQL_OUTBOX', table, problem, { missed });
 }
 
-/** On the source itself, since the entry of a source and `/rows` have a copy of this module each. */
-const OUTBOX = Symbol.for('@mortise/cache:outbox');
+const outboxes = new WeakMap<object, Outbox>();
 
 export function setOutbox(source: object, outbox: Outbox): void {
-  Object.defineProperty(source, OUTBOX, { value: outbox });
+  outboxes.set(source, outbox);
 }
 
 /** Throws TypeError for a value that is not a source. */
 export function outboxOf(source: object): Outbox {
-  const outbox = (source as { readonly [OUTBOX]?: Outbox } | undefined)?.[OUTBOX];
+  const outbox = outboxes.get(source);
   if (!outbox) throw new ArgumentTypeError('source must be a SqliteSource or a PostgresSource');
   return outbox;
 }

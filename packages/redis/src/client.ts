@@ -1,6 +1,6 @@
 /**
  * The Redis client that Mortise works with. The type is structural: `Redis` and `Cluster` of ioredis 5.4 and later and of
- * ioredis 6 fit, from any installed copy of ioredis.
+ * ioredis 6 fit, from any installed copy of ioredis. `fromNodeRedis` makes one of a client of node-redis.
  */
 
 import { ArgumentTypeError } from './argument-error.js';
@@ -21,7 +21,7 @@ export interface RedisConnection {
   disconnect(reconnect?: boolean): void;
 }
 
-/** An ioredis client: `Redis` or `Cluster`, major 5 (from 5.4) or 6. It is used as it is and never closed. */
+/** An ioredis client, `Redis` or `Cluster`, major 5 (from 5.4) or 6, or `fromNodeRedis(client)`. It is used as it is and never closed. */
 export interface RedisClient extends RedisConnection {
   readonly options: object;
   // oxlint-disable-next-line typescript/no-explicit-any -- Redis and Cluster take different arguments
@@ -46,7 +46,9 @@ const checked = new WeakSet<object>();
 export function requireClient(client: RedisClient): RedisClient {
   if (checked.has(client)) return client;
   if (typeof client?.call !== 'function' || typeof client.duplicate !== 'function') {
-    throw new ArgumentTypeError('redis must be a Redis or Cluster instance of ioredis 5.4 or later');
+    throw new ArgumentTypeError(
+      'redis must be a Redis or Cluster instance of ioredis 5.4 or later, or fromNodeRedis(client)',
+    );
   }
   const options = client.options as ForeignOptions;
   const inner = options.redisOptions ?? {};

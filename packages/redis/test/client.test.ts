@@ -28,7 +28,8 @@ describe('requireClient', () => {
     expect(await client.callBuffer('echo', [Buffer.from([0, 255])])).toEqual(Buffer.from([0, 255]));
   });
 
-  const NO_CLIENT = 'redis must be a Redis or Cluster instance of ioredis 5.4 or later';
+  const NO_CLIENT =
+    'redis must be a Redis or Cluster instance of ioredis 5.4 or later, or fromNodeRedis(client)';
   const KEY_PREFIX =
     'the ioredis option keyPrefix ("app:") is not supported: use the option prefix of this package';
   const RESP3 = "the ioredis option replyMapping: 'resp3' is not supported: use 'legacy'";

@@ -102,7 +102,11 @@ const TYPE_ERRORS: Refusal[] = [
   ['near must be an object, got function', (value) => requireObject('near', value), act],
   ['signal must be an AbortSignal, got null', requireSignal, null],
   ['signal must be an AbortSignal, got object', requireSignal, new EventTarget()],
-  ['redis must be a Redis or Cluster instance of ioredis 5.4 or later', requireClient, null],
+  [
+    'redis must be a Redis or Cluster instance of ioredis 5.4 or later, or fromNodeRedis(client)',
+    requireClient,
+    null,
+  ],
   ['options must be an object, got number', mutex, 5],
   ['Mutex has no option "leasems"; there are leaseMs, fair', mutex, { leasems: 5 }],
   ['Mutex has no option "lease"; there are leaseMs, fair', mutex, { lease: undefined }],

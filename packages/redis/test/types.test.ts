@@ -1,9 +1,12 @@
 /** Types that the compiler accepts and refuses; an unused `@ts-expect-error` fails the type check. */
 import { describe, expect, test } from '@jest/globals';
+import * as five from '@redis/client';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import type { RedisClient, ScriptArgs, ScriptDefinition, ScriptKeys, Wake } from '../src/index.js';
 import { CodedError, Coalescer, Script, WaiterHub, requireClient, requireOneOf } from '../src/index.js';
+import * as six from 'node-redis6';
+import { fromNodeRedis } from '../src/node-redis/index.js';
 import { count, echo, swap } from './fixture/scripts.js';
 
 const lazy = { lazyConnect: true };
@@ -27,6 +30,29 @@ describe('RedisClient', () => {
     expect(() => requireClient({ host: '127.0.0.1' })).toThrow(TypeError);
     // @ts-expect-error -- nor an address
     expect(() => WaiterHub.of('redis://127.0.0.1')).toThrow(TypeError);
+  });
+});
+
+describe('fromNodeRedis', () => {
+  test('takes every client of createClient and createCluster, and gives a RedisClient', () => {
+    const rootNodes = [{ socket: { port: 1 } }];
+    const clients: RedisClient[] = [
+      fromNodeRedis(five.createClient()),
+      fromNodeRedis(five.createClient({ RESP: 3 })),
+      fromNodeRedis(five.createCluster({ rootNodes })),
+      fromNodeRedis(six.createClient({ RESP: 2 })),
+      fromNodeRedis(six.createCluster({ rootNodes, RESP: 3 })),
+    ];
+    expect(clients.map(({ isCluster }) => isCluster)).toEqual([false, false, true, false, true]);
+  });
+
+  test('and nothing else', () => {
+    // @ts-expect-error -- a client of ioredis fits as it is
+    expect(() => fromNodeRedis(new Redis(lazy))).toThrow(TypeError);
+    // @ts-expect-error -- not supported
+    expect(() => fromNodeRedis(five.createSentinel({ name: 'x', sentinelRootNodes: [] }))).toThrow(TypeError);
+    // @ts-expect-error -- calls would lose their order
+    expect(() => fromNodeRedis(five.createClientPool())).toThrow(TypeError);
   });
 });
 

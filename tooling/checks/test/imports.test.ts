@@ -14,24 +14,30 @@ test('an entry loads the folders of its package that it needs, and few other pac
   expect(lines.join('\n')).toMatchInlineSnapshot(`
 "redis: - | -
 redis/nestjs: nestjs | @nestjs/common
+redis/node-redis: node-redis | -
 redis/otel: otel | -
 locks: acquire count-down-latch lease multi-lock mutex rate-limiter read-write-lock replication semaphore telemetry | @mortise/redis
 locks/nestjs: acquire count-down-latch lease multi-lock mutex nestjs quorum rate-limiter read-write-lock replication semaphore telemetry | @mortise/redis @mortise/redis/nestjs @nestjs/common
+locks/node-redis: node-redis | @mortise/redis/node-redis
 locks/otel: otel | @mortise/redis/otel
 locks/quorum: acquire lease quorum telemetry | @mortise/redis
-queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis croner
-queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core croner
+queues: claims enqueue events flow inspect operate results schedule shard task work | @mortise/redis croner
+queues/nestjs: claims enqueue events flow inspect nestjs operate results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core croner
+queues/node-redis: node-redis | @mortise/redis/node-redis
 queues/otel: otel | @mortise/redis/otel
 queues/sandbox: sandbox | @mortise/redis
 messaging: follow log mailbox members post pull telemetry wait | @mortise/redis
 messaging/files: files | @mortise/redis
 messaging/nestjs: files follow log mailbox members nestjs post pull telemetry wait | @mortise/redis @mortise/redis/nestjs @nestjs/common
+messaging/node-redis: node-redis | @mortise/redis/node-redis
 messaging/otel: otel | @mortise/redis/otel
 autocomplete: book contacts text | @mortise/redis
 autocomplete/nestjs: book contacts nestjs text | @mortise/redis @mortise/redis/nestjs @nestjs/common
+autocomplete/node-redis: node-redis | @mortise/redis/node-redis
 autocomplete/otel: otel | @mortise/redis/otel
 cache: near read-through telemetry | @mortise/redis
 cache/nestjs: near nestjs read-through rows telemetry | @mortise/redis @mortise/redis/nestjs @nestjs/common
+cache/node-redis: node-redis | @mortise/redis/node-redis
 cache/otel: otel | @mortise/redis/otel
 cache/postgres: sql | @mortise/redis pg
 cache/rows: rows telemetry | @mortise/redis

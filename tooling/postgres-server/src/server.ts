@@ -91,7 +91,7 @@ export class PostgresServer {
     return this.#port;
   }
 
-  /** The URL of the database that every server has. */
+  /** Of the database that every server has. */
   get url(): string {
     return this.urlOf(NAME);
   }
@@ -101,7 +101,7 @@ export class PostgresServer {
     return `postgres://${NAME}@${this.host}:${this.#port}/${database}`;
   }
 
-  /** The id of the process that runs or ran last. */
+  /** Of the process that runs or ran last. */
   get pid(): number {
     return this.#process?.pid ?? 0;
   }

@@ -69,7 +69,7 @@ export class RedisServer {
     return `redis://${this.host}:${this.#port}`;
   }
 
-  /** The id of the process that runs or ran last. */
+  /** Of the process that runs or ran last. */
   get pid(): number {
     return this.#process?.pid ?? 0;
   }

@@ -219,7 +219,7 @@ async function play(ticks: readonly (readonly Change[])[], queries: readonly Que
 }
 
 const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 17);
-/** The time of one run on a busy machine. */
+/** Of one run, on a machine that does much else. */
 const RUN_MS = 6_000;
 
 test(

@@ -10,16 +10,15 @@ export interface RefreshedTable {
   readonly codec: RowCodec<unknown>;
 }
 
-/** On the object itself, so that a refresher takes rows of another copy of the package. */
-const TABLE = Symbol.for('@mortise/cache:table');
+const tables = new WeakMap<object, RefreshedTable>();
 
 export function setTable(rows: object, table: RefreshedTable): void {
-  Object.defineProperty(rows, TABLE, { value: table });
+  tables.set(rows, table);
 }
 
 /** Throws TypeError for anything but a `RowCache`. */
 export function tableOf(rows: object): RefreshedTable {
-  const table = (rows as { readonly [TABLE]?: RefreshedTable } | undefined)?.[TABLE];
+  const table = tables.get(rows);
   if (!table) throw new ArgumentTypeError('rows must be RowCache objects');
   return table;
 }

@@ -50,6 +50,8 @@ export interface TableWork {
   readonly telemetry: CacheTelemetry | undefined;
 }
 
+let refreshers = 0;
+
 export class ShardRefresher {
   readonly #redis: RedisClient;
   readonly #work: TableWork;
@@ -181,8 +183,8 @@ export class ShardRefresher {
 
   /** Receives wake-ups until `stop`. */
   async #listen(signal: AbortSignal): Promise<never> {
-    const hub = WaiterHub.of(this.#redis);
-    const waiter = await hub.waiter(this.#keys.wake, hub.newId());
+    refreshers += 1;
+    const waiter = await WaiterHub.of(this.#redis).waiter(this.#keys.wake, String(refreshers));
     try {
       for (;;) {
         // Also at the start: a wake-up before the subscription was missed.

@@ -31,4 +31,3 @@ export type { ChannelReceiver } from './receivers.js';
 export { FileSender } from './send/file-sender.js';
 export type { SentFile } from './send/sent-file.js';
 export { ClientClosedError, LeaseLostError } from '@mortise/redis';
-export type { Telemetry } from '@mortise/redis';

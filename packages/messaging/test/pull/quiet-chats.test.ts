@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { QuietChats } from '../../src/pull/quiet-chats.js';
 
-/** How long a read stays valid. */
+/** As long as a look is relied on at most. */
 const MAX_AGE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** In a process. */

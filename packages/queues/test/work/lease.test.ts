@@ -130,10 +130,7 @@ describe('the lease', () => {
     expect(await queue.get('last')).toMatchObject({
       state: 'dead',
       attempt: 1,
-      error: {
-        code: 'ERR_LEASE_LOST',
-        message: 'the lease ended: the worker died or lost its connection',
-      },
+      error: 'the lease ended: the worker died or lost its connection',
     });
   });
 });

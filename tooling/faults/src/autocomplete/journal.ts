@@ -7,7 +7,7 @@ import { existsSync, openSync, readFileSync, truncateSync, writeSync } from 'nod
 export interface JournalLine {
   /** `error` is what should not happen. */
   readonly type: 'tried' | 'accepted' | 'boosted' | 'error';
-  /** The key, or the message of the error. */
+  /** Or what the error says. */
   readonly key: string;
   /** The version, or by how much it was boosted. */
   readonly number: number;

@@ -23,7 +23,7 @@ export interface Delivered {
   readonly id: number;
   readonly from: string;
   readonly n: number;
-  /** The token of a follower, after which it resumes. */
+  /** Of who follows: goes on behind it. */
   readonly token?: string;
 }
 

@@ -19,7 +19,7 @@ export interface BookKind {
 export interface BookClient {
   /** In the quickest way that it has; the most popular first. */
   load(names: readonly Named[]): Promise<unknown>;
-  /** Prepares for callers that each send one call at a time. */
+  /** Prepares for callers, each of whom waits for one answer before the next. */
   callers(count: number): Caller[];
 }
 
@@ -32,8 +32,8 @@ export interface Caller {
   boost?(name: string): Promise<unknown>;
 }
 
-/** The limit of every answer. */
+/** Of every answer. */
 export const LIMIT = 10;
 
-/** The name of every book. */
+/** Of every book. */
 export const BOOK_NAME = 'guild:7';

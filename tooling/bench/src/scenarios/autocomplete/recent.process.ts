@@ -24,7 +24,7 @@ export interface RecentReport {
   readonly p99Micros: number;
   readonly bytesOfUser: number;
   readonly aofBytes: number;
-  /** The share of right completions. */
+  /** Of completions: which share is right. */
   readonly right: number;
 }
 

@@ -16,7 +16,7 @@ export interface MarketReport {
   listed: number;
   bought: number;
   retries: number;
-  /** The wait of all purchases together. */
+  /** Of all purchases together. */
   waitedMs: number;
 }
 
