@@ -45,6 +45,11 @@ const REFUSED = [
   [/\blikewise\b/, 'also'],
   [/\bnobody's\b/, 'expired'],
   [/\bone day\b/, 'eventually'],
+  // "A page may be a second behind" and "leaves nothing behind" are plain English.
+  [
+    /\b(go|goes|went|begins?|began|comes?|came|stands?|stood|resumes?|resumption|right|step|reading|id) (on )?behind\b/,
+    'after',
+  ],
   [/\bso long\b(?! that\b)/, 'meanwhile, as long, the time itself'],
 ];
 

@@ -3,7 +3,7 @@
  * over server-sent events and posts with requests; Bill does both over a WebSocket. In the middle of it the API is killed
  * with SIGKILL and started again. Neither loses a message, neither sees one twice, because
  *
- * - each goes on behind the token of the last event that it has handled, and
+ * - each resumes after the token of the last event that it has handled, and
  * - what got no answer is posted again under the same id.
  *
  * Run it with `npm run example`, after `npm run build`, beside a Redis at REDIS_URL.

@@ -1,6 +1,6 @@
 /**
- * Fake Game: a member of a guild types whom a message is for, and picks somebody, by requests alone. Whom they have dealt with comes
- * first, then the guild's best; who isn't in the guild learns nothing of it.
+ * Fake Game: a player types the beginning of a name and picks a completion as the receiver of a message, by requests alone.
+ * Recent contacts come first, then the guild's members by score. A player outside the guild learns nothing about its members.
  *
  * Run it with `npm run example:guild`, after `npm run build`, beside a Redis at REDIS_URL.
  */

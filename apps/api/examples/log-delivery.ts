@@ -2,8 +2,8 @@
  * Log delivery: one program sends a log, two others receive it, over HTTP and nothing else. The log is six times what Redis may hold of it, so
  * it arrives while it is being sent. In the middle of it the API is killed with SIGKILL and started again. Both get each byte once, because
  *
- * - the upload is repeated under the same key: the API goes on where it was,
- * - each receiver goes on behind the last byte that it has, and acks what it has handled, which makes room for more.
+ * - the upload is repeated under the same key: the API resumes it where it was,
+ * - each receiver resumes after the last byte that it has. It acks the handled bytes, which makes room for more.
  *
  * Run it with `npm run example:files`, after `npm run build`, beside a Redis at REDIS_URL.
  */

@@ -72,7 +72,7 @@ describe('recent contacts', () => {
     expect(await contactsOf('dora')).toEqual(odd.toReversed());
   });
 
-  test('a contact with an id is found by what stands behind it', async () => {
+  test('a contact with an id is found by the text after it', async () => {
     await touch('fred', 'lukasz-7|Łukasz Nowak', '|bar', 'bar|', 'a|b|c');
     expect(await contactsOf('fred', { prefix: 'luk' })).toEqual(['lukasz-7|Łukasz Nowak']);
     expect(await contactsOf('fred', { prefix: 'lukasz-' })).toEqual([]);

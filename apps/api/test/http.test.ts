@@ -203,7 +203,7 @@ describe('parseJsonBody', () => {
 });
 
 describe('OpenWaits', () => {
-  /** As much of a reply as a wait looks at. */
+  /** The parts of a reply that a wait reads. */
   function connection(): { reply: FastifyReply; socket: PassThrough; raw: EventEmitter } {
     const socket = new PassThrough();
     const raw = new EventEmitter();

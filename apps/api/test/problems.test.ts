@@ -43,12 +43,15 @@ describe('the catalogue', () => {
   });
 
   test('has every refusal of queues that a request can meet', () => {
-    /** Of handlers and workers, of what has no routes, and of full memory, which is `redis-unavailable`; ERR_UNKNOWN_TASK, of workers, has the word of a problem by chance. */
+    /** Codes of handlers, of workers, of features without routes, and of full memory, which is `redis-unavailable`. ERR_UNKNOWN_TASK of workers has the word of a problem by chance. */
     const others = [
       'ERR_ATTEMPT_ENDED',
       'ERR_BACKOFF_FUNCTION',
+      'ERR_CALL_FAILED',
       'ERR_DISCARDED',
+      'ERR_HANDLER_MISSING',
       'ERR_INVALID_FLOW',
+      'ERR_LISTENER_FAILED',
       'ERR_MEMORY_FULL',
       'ERR_RESULT_NOT_KEPT',
       'ERR_RETRY_LATER',
@@ -56,6 +59,7 @@ describe('the catalogue', () => {
       'ERR_TASK_EXPIRED',
       'ERR_TASK_NOT_FOUND',
       'ERR_TASK_TIMEOUT',
+      'ERR_TASK_UNREADABLE',
       'ERR_WORKER_STOPPED',
     ];
     const refusals = Object.values(queues).filter(

@@ -290,7 +290,7 @@ test.each([
   expect(refusal).toMatchObject({ message: expect.stringMatching(/^(opensAt|expiresInMs) must be/) });
 });
 
-/** Of a trade between its read and its write. */
+/** The order of a trade that is between its read and its write. */
 const ORDER: Order = { listingId: 'offer', buyerId: 'bill', expectedPrice: 97, strategy: 'lock' };
 const byLock = { strategy: 'lock' } as const;
 const patient = { lockWaitMs: 10_000, lockLeaseMs: 60_000 };

@@ -10,6 +10,7 @@ interface Sizes {
 
 /** The entry cannot be stored. Nothing was sent. */
 export class InvalidEntryError extends CodedError {
+  static override readonly className: string = 'InvalidEntryError';
   /** For ERR_ENTRY_TOO_LARGE: the forms of all names, the bytes of display form, payload and aliases as JSON, and the limits. */
   declare readonly forms?: number;
   declare readonly maxForms?: number;
@@ -38,6 +39,7 @@ export class InvalidEntryError extends CodedError {
 
 /** Another boost has had the same `id` within the last hour, with another key or amount. Nothing was changed. */
 export class RequestReusedError extends CodedError {
+  static override readonly className: string = 'RequestReusedError';
   readonly code = 'ERR_REQUEST_REUSED';
 
   constructor(readonly requestKey: string) {
@@ -47,6 +49,7 @@ export class RequestReusedError extends CodedError {
 
 /** The cursor is none, is damaged, or belongs to another book, text or order. Nothing was sent. */
 export class InvalidCursorError extends CodedError {
+  static override readonly className: string = 'InvalidCursorError';
   readonly code = 'ERR_INVALID_CURSOR';
 
   constructor(problem: string) {
@@ -56,6 +59,7 @@ export class InvalidCursorError extends CodedError {
 
 /** Pages in the order of scores end at a depth, because a page costs more the deeper it is. Order `alphabetical` has no end. */
 export class PageTooDeepError extends CodedError {
+  static override readonly className: string = 'PageTooDeepError';
   readonly code = 'ERR_PAGE_TOO_DEEP';
 
   constructor(

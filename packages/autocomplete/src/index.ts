@@ -17,3 +17,4 @@ export type {
 export type { TextRange } from './text/folded-text.js';
 export { prefixMatchOf } from './text/matches.js';
 export { NORMALIZATION_VERSION, normalize } from './text/normalize.js';
+export type { Telemetry } from '@mortise/redis';

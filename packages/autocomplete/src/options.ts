@@ -103,8 +103,8 @@ export interface CompleteBookOptions {
    * round trip, and Redis about 1 ms at a million names. Default false.
    */
   readonly fuzzy?: boolean | undefined;
-  /** The `cursor` of the page before. Default: from the beginning. */
-  readonly cursor?: string | undefined;
+  /** The `cursor` of the page before; null: from the beginning, as by default. */
+  readonly cursor?: string | null | undefined;
   /** An earlier name of `cursor`. */
   readonly after?: string | undefined;
 }
@@ -207,7 +207,7 @@ export function resolveCompleteBookOptions(
   requireOneOf('order', order, ['score', 'alphabetical']);
   if (fuzzy && order !== 'score')
     throw new ArgumentRangeError("fuzzy must be false with order 'alphabetical'");
-  return { ...resolveLimit(options), order, fuzzy, cursor };
+  return { ...resolveLimit(options), order, fuzzy, cursor: cursor ?? undefined };
 }
 
 /** Refuses a value that is not an object, and unknown fields. */

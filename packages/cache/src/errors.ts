@@ -6,6 +6,7 @@ import { textOf } from './text-of.js';
  * value instead of rejecting with this error.
  */
 export class CacheUnavailableError extends CodedError {
+  static override readonly className: string = 'CacheUnavailableError';
   readonly code = 'ERR_CACHE_UNAVAILABLE';
 
   constructor(
@@ -28,6 +29,7 @@ const LOAD_PROBLEMS = {
  * that was not requested. Or, reported, a background refresh failed: readers get the stale value.
  */
 export class CacheLoadError extends CodedError {
+  static override readonly className: string = 'CacheLoadError';
   constructor(
     readonly code: keyof typeof LOAD_PROBLEMS,
     readonly cache: string,
@@ -50,6 +52,7 @@ const VALUE_PROBLEMS = {
  * reported and the value returned. Also reported when a stored value cannot be decoded, which is then loaded anew.
  */
 export class CacheValueError extends CodedError {
+  static override readonly className: string = 'CacheValueError';
   constructor(
     readonly code: keyof typeof VALUE_PROBLEMS,
     readonly cache: string,
@@ -70,6 +73,7 @@ const ROW_PROBLEMS = {
 
 /** Reported: rows were not loaded or cannot be stored. They keep their cached values and are retried after a backoff. */
 export class RowLoadError extends CodedError {
+  static override readonly className: string = 'RowLoadError';
   constructor(
     readonly code: keyof typeof ROW_PROBLEMS,
     readonly table: string,
@@ -90,6 +94,7 @@ const SQL_PROBLEMS = {
 
 /** A source or a change feed cannot use its database. `code` tells why: a name, the schema, a timeout, `close`, or the outbox. */
 export class SqlSourceError extends CodedError {
+  static override readonly className: string = 'SqlSourceError';
   /** With ERR_SQL_OUTBOX, the tables whose changes the outbox misses; empty without an outbox. */
   readonly missed: readonly string[];
   override readonly cause: unknown;

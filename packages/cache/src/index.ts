@@ -13,3 +13,4 @@ export type {
   LoadOptions,
   NearOptions,
 } from './read-through/options.js';
+export type { Telemetry } from '@mortise/redis';

@@ -62,15 +62,16 @@ export function incompleteOutbox(table: string, outbox: string, missed: readonly
   return new SqlSourceError('ERR_SQL_OUTBOX', table, problem, { missed });
 }
 
-const outboxes = new WeakMap<object, Outbox>();
+/** On the source itself, since the entry of a source and `/rows` have a copy of this module each. */
+const OUTBOX = Symbol.for('@mortise/cache:outbox');
 
 export function setOutbox(source: object, outbox: Outbox): void {
-  outboxes.set(source, outbox);
+  Object.defineProperty(source, OUTBOX, { value: outbox });
 }
 
 /** Throws TypeError for a value that is not a source. */
 export function outboxOf(source: object): Outbox {
-  const outbox = outboxes.get(source);
+  const outbox = (source as { readonly [OUTBOX]?: Outbox } | undefined)?.[OUTBOX];
   if (!outbox) throw new ArgumentTypeError('source must be a SqliteSource or a PostgresSource');
   return outbox;
 }

@@ -1,4 +1,4 @@
-/** Many read a price list at once; who changes it is alone, and goes on reading what it wrote before anybody else writes. */
+/** Many processes read a price list at once. A writer is alone, and reads its own change before another process writes. */
 import { LockTimeoutError, ReadWriteLock } from '@mortise/locks';
 import { Redis } from 'ioredis';
 

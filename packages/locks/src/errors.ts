@@ -2,6 +2,7 @@ import { CodedError } from '@mortise/redis';
 
 /** The lock was not acquired in time. The caller leaves the queue. `cause` is why Redis could not be asked, if that failed. */
 export class LockTimeoutError extends CodedError {
+  static override readonly className: string = 'LockTimeoutError';
   readonly code = 'ERR_LOCK_TIMEOUT';
 
   constructor(
@@ -18,6 +19,7 @@ export class LockTimeoutError extends CodedError {
  * failed.
  */
 export class LockReplicasError extends CodedError {
+  static override readonly className: string = 'LockReplicasError';
   readonly code = 'ERR_LOCK_REPLICAS';
 
   constructor(
@@ -36,6 +38,7 @@ export class LockReplicasError extends CodedError {
 
 /** The latch did not open in time. `cause` is the error of the last check, if it failed. */
 export class LatchTimeoutError extends CodedError {
+  static override readonly className: string = 'LatchTimeoutError';
   readonly code = 'ERR_LATCH_TIMEOUT';
 
   constructor(
@@ -49,6 +52,7 @@ export class LatchTimeoutError extends CodedError {
 
 /** The count is gone: the latch was reset, or its keys were deleted or evicted. The next count-down begins a new latch. */
 export class LatchLostError extends CodedError {
+  static override readonly className: string = 'LatchLostError';
   readonly code = 'ERR_LATCH_LOST';
 
   constructor(readonly latchName: string) {
@@ -58,6 +62,7 @@ export class LatchLostError extends CodedError {
 
 /** The latch has another count, or the semaphore another limit. Nothing was done; a waiter has left the queue. */
 export class LockSettingsError extends CodedError {
+  static override readonly className: string = 'LockSettingsError';
   readonly code: 'ERR_LATCH_COUNT' | 'ERR_SEMAPHORE_LIMIT';
 
   constructor(
@@ -76,6 +81,7 @@ export class LockSettingsError extends CodedError {
 
 /** Too few nodes of a quorum replied to decide. */
 export class QuorumUnreachableError extends CodedError {
+  static override readonly className: string = 'QuorumUnreachableError';
   readonly code = 'ERR_QUORUM_UNREACHABLE';
 
   constructor(

@@ -1,5 +1,6 @@
 export type { LeaseEnd } from '@mortise/redis';
 export { ClientClosedError, LeaseLostError } from '@mortise/redis';
+export type { Telemetry } from '@mortise/redis';
 export { CountDownLatch } from './count-down-latch/count-down-latch.js';
 export {
   LatchLostError,

@@ -18,7 +18,7 @@ async function keysOf(prefix: string): Promise<Record<string, { type: string; tt
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** Of a lock that is held and waited for; then the keys that stay after it. */
+/** The keys of a lock with a holder and a waiter; then the keys that stay after it. */
 const KEYS: Record<string, [held: Record<string, readonly [type: string, limitMs: number]>, free: string]> = {
   Mutex: [{ lease: ['string', 60_000], queue: ['zset', 60_000], token: ['string', WEEK_MS] }, 'token'],
   'ReadWriteLock.read': [

@@ -6,6 +6,7 @@ type Fields<Refusal> = Omit<Refusal, 'code' | keyof Error>;
 
 /** The body cannot be stored: JSON doesn't represent it fully (NaN, a Map, undefined), it is nested too deep, or too large. Nothing was sent. */
 export class InvalidBodyError extends CodedError {
+  static override readonly className: string = 'InvalidBodyError';
   /** The mailbox or chat. */
   declare readonly recipient: string;
   readonly code: 'ERR_INVALID_BODY' | 'ERR_BODY_TOO_LARGE';
@@ -28,6 +29,7 @@ export class InvalidBodyError extends CodedError {
  * is above the newest, belongs to another epoch, or is no longer stored.
  */
 export class UnknownIdError extends CodedError {
+  static override readonly className: string = 'UnknownIdError';
   /** For ERR_UNKNOWN_CHAT. */
   declare readonly chatId?: string;
   /** For the others: the mailbox, or the chat of a message. */
@@ -75,6 +77,7 @@ export class UnknownIdError extends CodedError {
  * Nothing was changed.
  */
 export class NotAllowedError extends CodedError {
+  static override readonly className: string = 'NotAllowedError';
   /** The chat and the refused member. */
   declare readonly chatId?: string;
   declare readonly member?: string;
@@ -114,6 +117,7 @@ export class NotAllowedError extends CodedError {
 
 /** A maximum number is reached. Nothing was added. */
 export class TooManyError extends CodedError {
+  static override readonly className: string = 'TooManyError';
   /** For ERR_TOO_MANY_MEMBERS. */
   declare readonly chatId?: string;
   declare readonly members?: number;
@@ -162,6 +166,7 @@ export class TooManyError extends CodedError {
 
 /** Redis did not answer the last read within `waitMs`: it is unreachable or silent. Nothing was moved. */
 export class ReadTimeoutError extends CodedError {
+  static override readonly className: string = 'ReadTimeoutError';
   readonly code = 'ERR_READ_TIMEOUT';
 
   constructor(
@@ -175,6 +180,7 @@ export class ReadTimeoutError extends CodedError {
 
 /** A key of the chat has another type, or an entry is damaged; see `cause`. Other chats are read without it. */
 export class ChatUnreadableError extends CodedError {
+  static override readonly className: string = 'ChatUnreadableError';
   readonly code = 'ERR_CHAT_UNREADABLE';
 
   constructor(

@@ -1,4 +1,5 @@
 export { ClientClosedError } from '@mortise/redis';
+export type { Telemetry } from '@mortise/redis';
 export type { ChatMessage } from './log/chat-message.js';
 export { Chats } from './chats.js';
 export type { CreateResult } from './members/creator.js';

@@ -26,7 +26,7 @@
  * | `<prefix>:messaging:{<chatId>}:chat` | ZSET: the head; member → cursor and role | `create`, `post`, `ack`, `join`, `leave`, `setRole`, `edit`, `delete` | with its last member |
  * | `<prefix>:messaging:{<chatId>}:log` | LIST of entries, the oldest first, see `src/log/entry.ts` | `create`, `post`, `ack`, `leave`, `edit`, `delete` | what all have acked, at once; all of it `keepMs` + 1/64 after the last `post` |
  * | `<prefix>:messaging:{<chatId>}:uncounted` | ZSET id → id: what doesn't count as unread (edits, deletions, deleted messages) | `edit`, `delete`, `leave` | what lies before the log, at the next of these; or twice `keepMs` after the last `edit` or `delete` |
- * | `<prefix>:messaging:{<chatId>}:joined` | ZSET member → the id behind which they joined, where older ones were stored then | `join`, `leave` | a member when they leave, or at a `join` once nothing older is stored; or twice `keepMs` after the last `join` |
+ * | `<prefix>:messaging:{<chatId>}:joined` | ZSET member → the id after which they joined, where older ones were stored then | `join`, `leave` | a member when they leave, or at a `join` once nothing older is stored; or twice `keepMs` after the last `join` |
  * | `<prefix>:messaging:{<chatId>}:ids` | HASH: sender and their id → id | `create` with an `id`, `post`, `edit`, `delete` | twice `dedupMs` after its first id |
  * | `<prefix>:messaging:{<chatId>}:ids-before` | HASH: the generation before | `post`, `edit`, `delete` | as `ids` |
  * | `<prefix>:messaging:{<chatId>}:ended` | STRING: the epoch of the chat of this name that ended last | `leave` of the last member | an hour after that, or after its epoch where that is later |

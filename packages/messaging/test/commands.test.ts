@@ -151,9 +151,9 @@ join → member.index:  time · zcard chats · zscore chats · zadd chats · pub
     // A stored message that is not for the new member.
     await chats.post('guild', 'anna', 8);
     expect(
-      await see({ 'join behind a stored message': () => chats.join('guild', 'eve') }),
+      await see({ 'join after a stored message': () => chats.join('guild', 'eve') }),
     ).toMatchInlineSnapshot(
-      `"join behind a stored message → member.index:  time · zcard chats · zscore chats · zadd chats · publish member-events · hexists mutes | chat.join:  zscore chat · time · zcard chat · zscore chat · zscore left · zadd chat · llen log · zremrangebyscore joined · zadd joined · pexpire joined · publish events"`,
+      `"join after a stored message → member.index:  time · zcard chats · zscore chats · zadd chats · publish member-events · hexists mutes | chat.join:  zscore chat · time · zcard chat · zscore chat · zscore left · zadd chat · llen log · zremrangebyscore joined · zadd joined · pexpire joined · publish events"`,
     );
     // A mute that has outlived a leave.
     await redis.hset(`${own}:messaging:{fay}:mutes`, 'guild', '0');

@@ -17,7 +17,7 @@ let cursor: string | undefined;
 // The kept events from the oldest on, then new ones.
 for await (const event of queue.events({ after: 'oldest' })) {
   if (event.id !== id) continue;
-  console.log(event.type, event.attempt ?? event.name, ...(event.error?.split('\n', 1) ?? []));
+  console.log(event.type, event.attempt ?? event.name, ...(event.error ? [event.error.message] : []));
   if (event.type === 'retrying') ({ cursor } = event);
   if (event.type === 'succeeded') break;
 }
@@ -34,7 +34,7 @@ await redis.quit();
 // Output:
 // enqueued ship
 // started 1
-// retrying 1 Error: the ferry is full
+// retrying 1 the ferry is full
 // started 2
 // succeeded 2
 // ---

@@ -30,7 +30,7 @@ for (const weight of [7, 500, -1]) {
     await setTimeout(20);
     task = await queue.get(id);
   }
-  const reason = task.error?.split('\n')[0];
+  const reason = task.error?.message;
   console.log(`${weight}: ${task.state} after ${task.attempt} of ${task.attempts},`, task.result ?? reason);
 }
 await worker.stop();
@@ -38,5 +38,5 @@ await redis.quit();
 
 // Output:
 // 7: succeeded after 2 of 3, shipped at attempt 2
-// 500: dead after 3 of 3, Error: too heavy for any carrier
-// -1: dead after 1 of 3, Discard: there is no such weight
+// 500: dead after 3 of 3, too heavy for any carrier
+// -1: dead after 1 of 3, there is no such weight

@@ -12,7 +12,7 @@ for (const itemId of ['41', '42', '43']) {
 
 // One by its id: it is not run, and stays to be looked at.
 console.log('cancelled:', await queue.cancel('sold 42', { reason: 'the buyer withdrew' }));
-console.log('why:', (await queue.get('sold 42'))?.error);
+console.log('why:', (await queue.get('sold 42'))?.error?.message);
 console.log('promoted:', await queue.promote('sold 41'));
 
 // All tasks, page by page.

@@ -25,7 +25,7 @@ try {
   await queue.result(unicorn.id, { waitMs: 5_000 });
 } catch (error) {
   const { code, reason } = error as { code: string; reason: string };
-  console.log('unicorn', code, reason.split('\n', 1)[0]);
+  console.log('unicorn', code, reason);
 }
 
 await worker.stop();
@@ -33,4 +33,4 @@ await redis.quit();
 
 // Output:
 // sword { total: 291 }
-// unicorn ERR_TASK_DEAD Error: there is no unicorn
+// unicorn ERR_TASK_DEAD there is no unicorn

@@ -4,6 +4,7 @@
  */
 import { CodedError, describeError, LeaseLostError, requireDuration, requireOptions } from '@mortise/redis';
 import { MAX_DELAY_MS } from './limits.js';
+import type { TaskError } from './task-error.js';
 
 /** Why a payload does not fit its schema. */
 export interface PayloadIssue {
@@ -18,6 +19,7 @@ export interface PayloadIssue {
  * doesn't fit its schema; that task is dead.
  */
 export class InvalidPayloadError extends CodedError {
+  static override readonly className: string = 'InvalidPayloadError';
   readonly code: 'ERR_INVALID_PAYLOAD' | 'ERR_PAYLOAD_TOO_LARGE';
   /** The problems found by the schema. */
   readonly issues: readonly PayloadIssue[];
@@ -48,6 +50,7 @@ export class InvalidPayloadError extends CodedError {
 
 /** The queue exists with other priorities, or another number of shards, than this instance was given. */
 export class SettingsMismatchError extends CodedError {
+  static override readonly className: string = 'SettingsMismatchError';
   readonly code: 'ERR_PRIORITIES_MISMATCH' | 'ERR_SHARDS_MISMATCH';
 
   constructor(
@@ -68,6 +71,7 @@ export class SettingsMismatchError extends CodedError {
  * child of a flow is taken. Nothing was stored except `stored`.
  */
 export class TaskConflictError extends CodedError {
+  static override readonly className: string = 'TaskConflictError';
   readonly code = 'ERR_TASK_CONFLICT';
 
   constructor(
@@ -83,6 +87,7 @@ export class TaskConflictError extends CodedError {
 
 /** Redis has no memory left and evicts nothing. Nothing was stored except `stored`. Workers go on. */
 export class MemoryFullError extends CodedError {
+  static override readonly className: string = 'MemoryFullError';
   readonly code = 'ERR_MEMORY_FULL';
 
   constructor(
@@ -107,6 +112,7 @@ export class MemoryFullError extends CodedError {
 
 /** `runAt` is more than a minute ago, by the clock of the caller. Seconds in place of ms are in the past too. */
 export class RunAtPastError extends CodedError {
+  static override readonly className: string = 'RunAtPastError';
   readonly code = 'ERR_RUN_AT_PAST';
 
   constructor(readonly runAt: number) {
@@ -116,6 +122,7 @@ export class RunAtPastError extends CodedError {
 
 /** The queue holds as many tasks as its limits allow. Nothing was stored except `stored`. */
 export class QueueFullError extends CodedError {
+  static override readonly className: string = 'QueueFullError';
   readonly code = 'ERR_QUEUE_FULL';
 
   constructor(
@@ -128,8 +135,27 @@ export class QueueFullError extends CodedError {
   }
 }
 
+/** `obliterate` without `force`: tasks of the queue are active, or workers wait for tasks. Nothing was removed from that shard. */
+export class QueueInUseError extends CodedError {
+  static override readonly className: string = 'QueueInUseError';
+  readonly code = 'ERR_QUEUE_IN_USE';
+
+  constructor(
+    readonly queue: string,
+    /** Tasks that are active. */
+    readonly active: number,
+    /** Idle workers and waiting claims. */
+    readonly workers: number,
+  ) {
+    super(
+      `queue ${JSON.stringify(queue)} is in use: ${active} active tasks, ${workers} idle workers; stop its workers, or use force`,
+    );
+  }
+}
+
 /** No task has this id, or the task is no longer retained. */
 export class TaskNotFoundError extends CodedError {
+  static override readonly className: string = 'TaskNotFoundError';
   readonly code = 'ERR_TASK_NOT_FOUND';
 
   constructor(
@@ -142,6 +168,7 @@ export class TaskNotFoundError extends CodedError {
 
 /** A running task can't be removed. Cancel it first. */
 export class TaskActiveError extends CodedError {
+  static override readonly className: string = 'TaskActiveError';
   readonly code = 'ERR_TASK_ACTIVE';
 
   constructor(
@@ -154,6 +181,7 @@ export class TaskActiveError extends CodedError {
 
 /** The task was cancelled. It is the reason of the aborted signal, and `result` rejects with it. */
 export class TaskCancelledError extends CodedError {
+  static override readonly className: string = 'TaskCancelledError';
   readonly code = 'ERR_TASK_CANCELLED';
 
   constructor(
@@ -164,21 +192,25 @@ export class TaskCancelledError extends CodedError {
   }
 }
 
-/** `result` rejects with it for a dead task. `reason` says why the last attempt failed. */
+/** `result` rejects with it for a dead task. `error` and its message, `reason`, say why the last attempt failed. */
 export class TaskDeadError extends CodedError {
+  static override readonly className: string = 'TaskDeadError';
   readonly code = 'ERR_TASK_DEAD';
+  readonly reason: string;
 
   constructor(
     readonly queue: string,
     readonly taskId: string,
-    readonly reason: string,
+    readonly error: TaskError,
   ) {
-    super(`${taskOf(queue, taskId)} is dead: ${reason.split('\n', 1)[0]}`);
+    super(`${taskOf(queue, taskId)} is dead: ${error.message.split('\n', 1)[0]}`);
+    this.reason = error.message;
   }
 }
 
 /** The task had not ended within `waitMs`. `cause` is the failure of the last look at Redis, if that failed. */
 export class ResultTimeoutError extends CodedError {
+  static override readonly className: string = 'ResultTimeoutError';
   readonly code = 'ERR_RESULT_TIMEOUT';
 
   constructor(
@@ -191,8 +223,22 @@ export class ResultTimeoutError extends CodedError {
   }
 }
 
+/** `idle`: the queue still had tasks to run after `waitMs`. `cause` tells the task that it waited for. */
+export class IdleTimeoutError extends CodedError {
+  readonly code = 'ERR_IDLE_TIMEOUT';
+
+  constructor(
+    readonly queue: string,
+    readonly waitMs: number,
+    cause?: ResultTimeoutError,
+  ) {
+    super(`queue ${JSON.stringify(queue)} was not idle after ${waitMs} ms`, cause && { cause });
+  }
+}
+
 /** The tree of tasks can't be a flow: too deep, too many tasks or bytes, an id twice, an option that children can't have. */
 export class InvalidFlowError extends CodedError {
+  static override readonly className: string = 'InvalidFlowError';
   readonly code = 'ERR_INVALID_FLOW';
 
   constructor(
@@ -208,6 +254,7 @@ export class InvalidFlowError extends CodedError {
  * report it for a stored schedule that can't be read.
  */
 export class InvalidScheduleError extends CodedError {
+  static override readonly className: string = 'InvalidScheduleError';
   constructor(
     readonly key: string,
     reason: string,
@@ -230,6 +277,7 @@ const ENDS = {
  * after the handler had returned.
  */
 export class AttemptError extends CodedError {
+  static override readonly className: string = 'AttemptError';
   constructor(
     readonly code: keyof typeof ENDS,
     readonly queue: string,
@@ -245,6 +293,9 @@ const REPORTS = {
   ERR_UNKNOWN_TASK: (name: string, task: string) => `no handler for ${name}, ${task}`,
   ERR_HANDLER_MISSING: (name: string, task: string) =>
     `no handler for ${name}, ${task}: it goes back for other workers`,
+  ERR_TASK_UNREADABLE: (_: string, task: string, why: string) => `${task} cannot be read: ${why}`,
+  ERR_LISTENER_FAILED: (name: string, task: string, why: string) =>
+    `onSucceeded or onFailed threw for ${name}, ${task}: ${why}`,
   ERR_RESULT_NOT_KEPT: (name: string, task: string, why: string) =>
     `the result of ${name}, ${task} is not kept: ${why}`,
   ERR_BACKOFF_FUNCTION: (name: string, task: string, why: string) =>
@@ -254,9 +305,11 @@ const REPORTS = {
 /**
  * A worker reports it to `onError` and goes on: a task without a handler, which is dead now or (ERR_HANDLER_MISSING, once a
  * minute and name) goes back; a result that is not JSON or
- * too large and was dropped; a backoff function that failed, so the default was used.
+ * too large and was dropped; a backoff function that failed, so the default was used; a listener that failed (`cause` has its
+ * error); a task of a newer version, which is dead now and has no `taskName`.
  */
 export class WorkerError extends CodedError {
+  static override readonly className: string = 'WorkerError';
   constructor(
     readonly code: keyof typeof REPORTS,
     readonly queue: string,
@@ -269,8 +322,18 @@ export class WorkerError extends CodedError {
   }
 }
 
+/** `onError` gets it when a call to Redis has failed. `cause` is the error of ioredis. The worker repeats the call. */
+export class CallFailedError extends CodedError {
+  readonly code = 'ERR_CALL_FAILED';
+
+  constructor(override readonly cause: unknown) {
+    super(`a call to Redis failed: ${describeError(cause).split('\n', 1)[0]}`);
+  }
+}
+
 /** The thread of a sandbox ended before its handler: it crashed, ran out of memory, exited, or ignored its signal. */
 export class SandboxExitedError extends CodedError {
+  static override readonly className: string = 'SandboxExitedError';
   readonly code = 'ERR_SANDBOX_EXITED';
 
   constructor(
@@ -287,6 +350,7 @@ export class SandboxExitedError extends CodedError {
 
 /** Thrown by a handler for a hopeless task: the task is dead at once, even with attempts left. */
 export class Discard extends CodedError {
+  static override readonly className: string = 'Discard';
   readonly code = 'ERR_DISCARDED';
 }
 
@@ -297,6 +361,7 @@ const RETRY_LATER_OPTIONS = new Set(['delayMs', 'reason']);
  * throws a RangeError, which fails the attempt.
  */
 export class RetryLater extends CodedError {
+  static override readonly className: string = 'RetryLater';
   readonly code = 'ERR_RETRY_LATER';
   readonly delayMs: number;
 

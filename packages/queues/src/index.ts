@@ -4,12 +4,15 @@ export type { ClaimOptions, ClaimsOptions, FailOptions, GiveBackOptions } from '
 export type { TaskContext } from './work/attempt.js';
 export {
   AttemptError,
+  CallFailedError,
   Discard,
+  IdleTimeoutError,
   InvalidFlowError,
   InvalidPayloadError,
   InvalidScheduleError,
   MemoryFullError,
   QueueFullError,
+  QueueInUseError,
   ResultTimeoutError,
   RetryLater,
   RunAtPastError,
@@ -35,6 +38,7 @@ export type {
   WorkerOptions,
 } from './options.js';
 export { DEFAULTS } from './options.js';
+export type { OnCodedError } from './on-coded-error.js';
 export type { EndedAttempt, OnFailed, OnSucceeded } from './ended-attempt.js';
 export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';
@@ -42,6 +46,7 @@ export type { EventsOptions } from './events/events.js';
 export type { Child } from './flow/child.js';
 export type { FlowIds, FlowTask } from './flow/flow-node.js';
 export type { EnqueuedFlow } from './flow/flows.js';
+export type { IdleOptions } from './results/idle.js';
 export type { ResultOptions } from './results/results.js';
 export type { Enqueued } from './enqueue/enqueuer.js';
 export { Queue } from './queue.js';
@@ -49,12 +54,14 @@ export type { ScheduledTaskOptions } from './schedule/definition.js';
 export type { CronRule, IntervalRule, ScheduleRule } from './schedule/rule.js';
 export type { Schedule, Scheduled } from './schedule/schedules.js';
 export type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
+export type { ObliterateOptions } from './removal/obliteration.js';
 export type { ListOptions, Page } from './inspect/list.js';
 export type { PayloadIssue } from './errors.js';
 export type { InputSchemas, OutputSchemas, StandardSchemaV1 } from './standard-schema.js';
 export type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './task/task.js';
 export { TASK_STATES } from './task/task.js';
 export type { LogLine } from './task/log-lines.js';
+export type { TaskError } from './task-error.js';
 export type {
   BatchHandler,
   BatchTask,

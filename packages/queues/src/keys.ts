@@ -5,7 +5,7 @@
  *
  * | Key                    | Type   | Content                                       | Written by           | Goes away                      |
  * |------------------------|--------|-----------------------------------------------|----------------------|--------------------------------|
- * | `settings`             | STRING | names of the priorities, limits, switches     | first enqueue        | never: one short string        |
+ * | `settings`             | STRING | names of the priorities, limits, switches     | first enqueue        | with the queue (obliterate)    |
  * | `tasks`                | HASH   | id -> record (options, name, payload)         | enqueue              | per field, by retention        |
  * | `attempts`             | HASH   | id -> last attempt: state, result or error    | workers, enqueue     | with the record, or compacted  |
  * | `ready:<priority>`     | LIST   | ids, oldest first                             | enqueue              | when empty                     |
@@ -44,6 +44,7 @@
  */
 import type { EntityKeys } from '@mortise/redis';
 import { KeySpace } from '@mortise/redis';
+import { MAX_PRIORITIES } from './limits.js';
 
 const PACKAGE = 'queues';
 
@@ -95,6 +96,12 @@ export class QueueKeys {
       [...CORE, ...OPTIONAL].map((part) => [part, this.#entity.key(part)]),
     ) as Record<KeyName, string>;
     this.optional = OPTIONAL.map((part) => this.of[part]);
+  }
+
+  /** Every key that a shard may have, `active` and `idle` first. */
+  get all(): string[] {
+    const { active, idle, ...others } = this.of;
+    return [active, idle, ...Object.values(others), ...this.priorityKeys(MAX_PRIORITIES)];
   }
 
   /** Three keys for each priority, in the order that the scripts expect: ready, scheduled, retrying. */

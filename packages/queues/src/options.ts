@@ -1,6 +1,5 @@
 import type {
   Backoff as PlainBackoff,
-  OnError,
   ResolvedBackoff as ResolvedPlainBackoff,
   Telemetry,
 } from '@mortise/redis';
@@ -19,9 +18,11 @@ import {
   resolveBackoff as resolveTimes,
 } from '@mortise/redis';
 import type { InputSchemas, OutputSchemas } from './standard-schema.js';
+import type { OnCodedError } from './on-coded-error.js';
+import { withCodes } from './on-coded-error.js';
 import { RunAtPastError } from './errors.js';
 import { ENQUEUE_OPTIONS, QUEUE_OPTIONS, WORKER_OPTIONS } from './option-names.js';
-import { MAX_DELAY_MS } from './limits.js';
+import { MAX_DELAY_MS, MAX_PRIORITIES } from './limits.js';
 import type { OnFailed, OnSucceeded } from './ended-attempt.js';
 
 /**
@@ -155,9 +156,9 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
   readonly maxPayloadBytes?: number;
   /**
    * Gets errors outside of handlers: failed calls (a lasting failure once a minute), lost leases, unknown tasks, results
-   * that cannot be stored. Default: a line on stderr.
+   * that cannot be stored. Each has a `code` of the README. Default: a line on stderr.
    */
-  readonly onError?: OnError;
+  readonly onError?: OnCodedError;
   /**
    * Called when a handler has returned, before the end of the task is stored; again if the worker dies in between. Default:
    * none.
@@ -199,7 +200,6 @@ export const DEFAULTS = {
 const MAX_TIMEOUT_MS = 24 * 86_400_000;
 const MAX_ATTEMPTS = 65_535;
 const MAX_HEADERS_BYTES = 16_384;
-const MAX_PRIORITIES = 16;
 const MAX_PAST_MS = 60_000;
 const MAX_SHARDS = 64;
 
@@ -353,7 +353,7 @@ export function resolveEndOptions(
     keepSucceededMs: requireInteger('keepSucceededMs', keepSucceededMs, { min: 0, max: MAX_DELAY_MS }),
     keepDead: requireInteger('keepDead', keepDead, { min: 1, max: 10_000_000 }),
     maxPayloadBytes: requireMaxPayloadBytes(maxPayloadBytes),
-    onError: onError === undefined ? undefined : requireFunction('onError', onError),
+    onError: onError === undefined ? undefined : withCodes(requireFunction('onError', onError)),
   };
 }
 

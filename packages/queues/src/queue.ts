@@ -35,10 +35,14 @@ import { listPage } from './inspect/list.js';
 import { countAll, lookUp, readSettings } from './inspect/look-up.js';
 import type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
 import { clean, drain, retryAll } from './operate/bulk.js';
+import type { ObliterateOptions } from './removal/obliteration.js';
+import { obliterate } from './removal/obliteration.js';
 import { Operator } from './operate/operator.js';
 import type { EnqueueOptions, QueueOptions } from './options.js';
 import { resolveQueueOptions } from './options.js';
 import { handledNames } from './work/handler-names.js';
+import type { IdleOptions } from './results/idle.js';
+import { waitUntilIdle } from './results/idle.js';
 import type { ResultOptions } from './results/results.js';
 import { Results } from './results/results.js';
 import type { ScheduledTaskOptions } from './schedule/definition.js';
@@ -56,6 +60,7 @@ import type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './t
 
 export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly name: string;
+  readonly #redis: RedisClient;
   readonly #shards: Shards;
   readonly #producer: Producer;
   readonly #operator: Operator;
@@ -68,7 +73,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * @param name 1 to 1,024 bytes, any characters. The first task creates the queue.
    */
   constructor(redis: RedisClient, name: string, options: QueueOptions<Tasks> = {}) {
-    requireClient(redis);
+    this.#redis = requireClient(redis);
     this.name = requireName('name', name);
     const { prefix, priorities, shards, maxPayloadBytes, keepCancelled } = resolveQueueOptions(options);
     const schemas = options.schemas && new Schemas(options.schemas);
@@ -254,6 +259,22 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     return handledNames(this.#shards.first);
   }
 
+  /**
+   * Removes the queue with all that it has: tasks, settings, schedules, results, events, flows and its name. Resolves to whether
+   * there was anything; a resent command, or the call after a crash, may answer false. A later `enqueue` creates the queue anew, and
+   * may give it other priorities and shards.
+   *
+   * Rejects with ERR_QUEUE_IN_USE while tasks are active or workers wait for tasks. With `force` active tasks are cancelled, and a
+   * worker that still completes one reports ERR_LEASE_LOST; running workers go on, as for a queue without tasks. Children in other
+   * queues run. Parents in other queues learn that their children were removed.
+   *
+   * One round trip for each shard and three more, whatever the queue holds; after the use of an optional feature also those of `drain`.
+   * Atomic for each shard. After a crash or an error call it again.
+   */
+  async obliterate(options: ObliterateOptions = {}): Promise<boolean> {
+    return obliterate(this.#redis, this.name, this.#shards.prefix, options);
+  }
+
   /** The stored settings: priorities, shards, pause, limits. One round trip. */
   async settings(): Promise<SettingsValues> {
     return readSettings(this.#shards);
@@ -325,6 +346,18 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   async result(id: string, options: ResultOptions = {}): Promise<unknown> {
     return this.#results.result(id, options);
+  }
+
+  /**
+   * Waits until nothing is left to run: no task is ready, active, retrying or waiting for its children. Scheduled tasks count when
+   * they are due. A paused queue with ready tasks is not idle. Tasks that come during the call are waited for, too. With
+   * shards the queue is not looked at as a whole, but shard after shard.
+   *
+   * Costs what `result` does, for one task after another: the last of those that are there. Rejects with ERR_IDLE_TIMEOUT after
+   * `waitMs` (default: never), or with the reason of the signal.
+   */
+  async idle(options: IdleOptions = {}): Promise<void> {
+    return waitUntilIdle(this.#shards, this.#results, options);
   }
 
   /**

@@ -215,7 +215,7 @@ test('cancel, remove, retry, promote, drain, clean, list', async () => {
   await queue.drain({ scheduled: true });
   for (const id of ['a', 'b', 'c']) await bench.task('ready', id);
   for (const id of ['d', 'e', 'f']) await bench.task('cancelled', id);
-  // Those of one ms are found by their ids, which takes more commands.
+  // Tasks that ended in one millisecond are found by their ids, with more commands.
   for (const [instant, stored] of (await redis.zrangeBuffer(keys.of.cancelled, '0', '-1')).entries()) {
     await redis.zadd(keys.of.cancelled, instant + 1, stored);
   }

@@ -25,7 +25,14 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   InvalidScheduleError: ['ERR_TOO_MANY_SCHEDULES'],
   SettingsMismatchError: ['ERR_PRIORITIES_MISMATCH', 'ERR_SHARDS_MISMATCH'],
   AttemptError: ['ERR_TASK_TIMEOUT', 'ERR_TASK_EXPIRED', 'ERR_WORKER_STOPPED', 'ERR_ATTEMPT_ENDED'],
-  WorkerError: ['ERR_HANDLER_MISSING', 'ERR_UNKNOWN_TASK', 'ERR_RESULT_NOT_KEPT', 'ERR_BACKOFF_FUNCTION'],
+  WorkerError: [
+    'ERR_HANDLER_MISSING',
+    'ERR_UNKNOWN_TASK',
+    'ERR_TASK_UNREADABLE',
+    'ERR_LISTENER_FAILED',
+    'ERR_RESULT_NOT_KEPT',
+    'ERR_BACKOFF_FUNCTION',
+  ],
   Discard: ['ERR_DISCARDED'],
 };
 

@@ -78,7 +78,7 @@ test('all keys are in the table, with its types, caps and expiries', async () =>
   const all = new QueueKeys('}x', prefix);
   const stored = Object.values(counts).reduce((a, b) => a + b);
   expect(await redis.hlen(all.of.tasks)).toBe(stored);
-  // Those that were never taken have no attempt.
+  // Tasks that were never fetched have no attempt.
   expect(await redis.hlen(all.of.attempts)).toBe(stored - counts.scheduled);
 
   await Promise.all([worker, idle].map((one) => one.stop({ graceMs: 0 })));

@@ -400,7 +400,7 @@ describe('get', () => {
       attempt: 1,
       enqueuedAt: ready!.enqueuedAt,
       runAt: expect.any(Number),
-      error: expect.stringMatching(/^Error: not today\n/),
+      error: { name: 'Error', message: 'not today', stack: expect.stringMatching(/^Error: not today\n/) },
     });
 
     await until(() => begun.length === 2);
@@ -420,7 +420,7 @@ describe('get', () => {
       state: 'dead',
       attempt: 1,
       finishedAt: expect.any(Number),
-      error: expect.stringMatching(/^Discard: no use\n/),
+      error: { name: 'Discard', code: 'ERR_DISCARDED', message: 'no use' },
     });
   });
 

@@ -107,6 +107,24 @@ test('tasks of a queue with shards on all masters, by id and all together', asyn
   expect(await queue.drain({ scheduled: true })).toBe(20);
 });
 
+test('obliterate leaves no key on any master, and other processes go on', async () => {
+  const prefix = 'obliterate';
+  const queue = new Queue<Tasks>(cluster, 'q', { prefix, shards: 6 });
+  const tasks = range(60).map((group) => ({ name: 't', payload: 1, options: { group } }));
+  await queue.enqueueMany(tasks);
+  await queue.schedule('daily', { everyMs: 3_600_000 }, 't', 1);
+  const other = new Queue<Tasks>(cluster, 'q', { prefix });
+  expect(await other.counts()).toMatchObject({ ready: 60 });
+  const keysLeft = async (): Promise<string[]> =>
+    (await Promise.all(cluster.nodes('master').map((node) => node.keys(`${prefix}:*`)))).flat();
+  expect((await keysLeft()).length).toBeGreaterThan(20);
+  expect(await other.obliterate()).toBe(true);
+  expect(await keysLeft()).toEqual([]);
+  await queue.enqueueMany(tasks);
+  expect(await new Queue<Tasks>(cluster, 'q', { prefix }).counts()).toMatchObject({ ready: 60 });
+  expect(await Queue.names(cluster, { prefix })).toEqual(['q']);
+});
+
 test('names, pauses everywhere, and the program', async () => {
   const prefix = 'names';
   const names = range(12);
@@ -159,7 +177,7 @@ test('flows, results and events over queues and shards on all masters', async ()
           children: [tree(depth + 1), tree(depth + 1), { queue: names[3]!, name: 'one', payload: null }],
         };
   const flows = await Promise.all(Array.from({ length: 5 }, () => queues[0]!.enqueueFlow(tree(0))));
-  // Of each flow 8 + 4 + 2 + 1 leaves, all in the last queue.
+  // Each flow has 8 + 4 + 2 + 1 leaves, all in the last queue.
   const results = Promise.all(flows.map(({ id }) => queues[0]!.result(id)));
   await launch(cluster, names, handlers, { prefix, keepSucceeded: 0 });
   expect(await results).toEqual(flows.map(() => 15));

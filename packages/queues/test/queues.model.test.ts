@@ -72,7 +72,7 @@ type Operation =
    */
   | { readonly type: 'hand'; readonly tasks: readonly NewTask[]; readonly isOver: boolean }
   | { readonly type: 'maintain' }
-  /** Of those that are held, by position. */
+  /** Renews claimed tasks, by position. */
   | { readonly type: 'renew'; readonly which: readonly number[]; readonly isStale: boolean }
   | { readonly type: 'limit'; readonly concurrency: number | null }
   | { readonly type: 'pause' | 'resume' }
@@ -203,7 +203,7 @@ class Subject {
       if (!last) continue;
       handedOff += 1;
       expect([known.delayMs, usesOptional]).toEqual([0, false]);
-      // Before it came it was not there, and what fell due meanwhile may have done so behind it.
+      // It was not there before; tasks that fell due meanwhile may come after it.
       known.place = 'active';
       expect(this.model.isFirst(task.priority, from)).toBe(true);
       const member = Buffer.concat([last.subarray(1, 5), storedId]);
@@ -359,7 +359,7 @@ class Subject {
       const isDead = task.attempt >= task.attempts;
       const key = isDead ? dead : this.#keys.priorityKeys(2)[3 * task.priority + 2]!;
       const at = await redis.zscore(key, encodeTaskId(task.key));
-      // Of the dead, the oldest may be gone.
+      // The oldest dead tasks may be gone.
       Object.assign(task, { place: isDead ? 'dead' : 'retrying', at: Number(at ?? 0) });
     }
     this.model.retain(1_000, true);

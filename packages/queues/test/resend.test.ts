@@ -111,6 +111,11 @@ const writes: Readonly<Record<string, Write>> = {
     answer: 0,
     stored: null,
   },
+  obliterate: {
+    act: ({ twice }) => twice.queue.obliterate(),
+    answer: false,
+    stored: null,
+  },
   pause: {
     act: ({ twice }) => twice.queue.pause(),
     answer: undefined,
@@ -166,7 +171,7 @@ const writes: Readonly<Record<string, Write>> = {
     before: claimed,
     act: ({ twice }, { lease }) => twice.claims.fail('a', lease, { error: 'no', delayMs: HOUR_MS }),
     answer: 'ERR_LEASE_LOST',
-    stored: { state: 'retrying', attempt: 1, error: 'no' },
+    stored: { state: 'retrying', attempt: 1, error: { message: 'no' } },
   },
   giveBack: {
     before: claimed,

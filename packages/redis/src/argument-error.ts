@@ -2,13 +2,26 @@
  * Errors of misuse: a TypeError or RangeError, as in Node itself. The `code` says that the caller is at fault, not Redis. `name`
  * stays `TypeError` or `RangeError`.
  */
+import { isInstanceOf } from './instance-of.js';
 
 /** A value of the wrong type, an unknown option, or options that exclude each other. */
 export class ArgumentTypeError extends TypeError {
+  static readonly className: string = 'ArgumentTypeError';
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isInstanceOf(this, value);
+  }
+
   readonly code = 'ERR_INVALID_ARG';
 }
 
 /** A value outside its limits, or not one of the allowed words. */
 export class ArgumentRangeError extends RangeError {
+  static readonly className: string = 'ArgumentRangeError';
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isInstanceOf(this, value);
+  }
+
   readonly code = 'ERR_INVALID_ARG';
 }

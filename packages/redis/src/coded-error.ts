@@ -1,17 +1,30 @@
+import { isInstanceOf } from './instance-of.js';
+
 /**
  * A refusal with a stable code. Callers branch on `code`, never on the message. The README of a package lists its codes.
  * Errors of ioredis pass through unwrapped.
+ *
+ * `instanceof` also holds for the error of another copy of the package, such as another version.
  */
 export abstract class CodedError extends Error {
+  /** Also in a bundle whose classes are renamed. */
+  static readonly className: string = 'CodedError';
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isInstanceOf(this, value);
+  }
+
   abstract readonly code: `ERR_${string}`;
 
   override get name(): string {
-    return this.constructor.name;
+    const type = this.constructor as typeof CodedError;
+    return Object.hasOwn(type, 'className') ? type.className : type.name;
   }
 }
 
 /** The client was closed (`quit`, `disconnect`) while a call waited on it, or before. */
 export class ClientClosedError extends CodedError {
+  static override readonly className: string = 'ClientClosedError';
   readonly code = 'ERR_CLIENT_CLOSED';
 
   constructor() {
@@ -36,6 +49,7 @@ export interface LeaseLostOptions extends ErrorOptions {
 
 /** The lease is over: another holder may have it. `cause` is the error of the last renewal, if it failed. */
 export class LeaseLostError extends CodedError {
+  static override readonly className: string = 'LeaseLostError';
   readonly code = 'ERR_LEASE_LOST';
   readonly fencingToken: number | undefined;
 
@@ -53,6 +67,7 @@ export class LeaseLostError extends CodedError {
 
 /** A script returned too few or too many replies: a defect of the script, not of the caller. */
 export class BatchReplyError extends CodedError {
+  static override readonly className: string = 'BatchReplyError';
   readonly code = 'ERR_BATCH_REPLY';
 
   constructor(

@@ -7,6 +7,7 @@ const CONNECT_MS = 5_000;
 
 /** The client has no connection: `cause` of a wait that ended, or a report of background work, which goes on when there is one. */
 export class RedisUnreachableError extends CodedError {
+  static override readonly className: string = 'RedisUnreachableError';
   readonly code = 'ERR_REDIS_UNREACHABLE';
 
   constructor(

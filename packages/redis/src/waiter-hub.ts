@@ -50,6 +50,7 @@ export class WaiterHub {
   readonly #client: RedisClient;
   readonly #subscriber: Subscriber;
   readonly #channels = new Map<string, Channel>();
+  #ids = 0;
 
   /** The hub of a client, always the same one. Opens nothing before the first wait. */
   static of(client: RedisClient): WaiterHub {
@@ -73,6 +74,12 @@ export class WaiterHub {
       ? new ShardedSubscriber(client, events)
       : new StandaloneSubscriber(client, events);
     onClosed(client, () => this.#close());
+  }
+
+  /** An id for `waiter` that nobody on this client has: also no other copy of a package that shares the hub. */
+  newId(): string {
+    this.#ids += 1;
+    return `_${this.#ids.toString(36)}`;
   }
 
   /**

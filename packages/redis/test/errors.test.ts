@@ -120,8 +120,8 @@ describe('describeError', () => {
     ['undefined', undefined, 'undefined'],
     ['null', null, 'null'],
     ['a symbol', Symbol('s'), 'Symbol(s)'],
-    ['an object', {}, '[object Object]'],
-    ['an object without a prototype', Object.create(null), 'an error that cannot be shown (object)'],
+    ['an object', { a: [1] }, '{ a: [ 1 ] }'],
+    ['an object without a prototype', Object.create(null), '[Object: null prototype] {}'],
     ['an error without a stack', Object.assign(new Error('bare'), { stack: undefined }), 'Error: bare'],
     ['an error with a stack of another type', Object.assign(new Error('bare'), { stack: 5 }), 'Error: bare'],
     [

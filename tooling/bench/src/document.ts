@@ -100,7 +100,7 @@ function isPeer(name: string): boolean {
   return !name.startsWith('@mortise/') && !name.includes('floor');
 }
 
-/** That answers are right and reads write nothing is asked of every run, and shown only where it is missed. */
+/** Checks of right answers and of reads that write nothing: every run has them, and the page shows only missed ones. */
 function isCheck({ figure, atLeast, atMost }: Bars[number]): boolean {
   return atMost === 0 || (figure.endsWith('%') && atLeast === 100);
 }

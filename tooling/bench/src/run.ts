@@ -11,9 +11,9 @@ export interface RunOptions {
   readonly repeats: number;
   /** Length of one measurement, where the scenario is one of a fixed time. */
   readonly seconds: number | undefined;
-  /** Of the data, where the scenario allows it. */
+  /** The scale of the data, where the scenario allows it. */
   readonly scale: number;
-  /** How, where it isn't on a machine that has nothing else to do: noted among the conditions. */
+  /** How the machine is used, unless it is idle: part of the conditions. */
   readonly measured?: string | undefined;
   readonly log: (line: string) => void;
 }

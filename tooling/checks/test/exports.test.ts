@@ -25,3 +25,21 @@ test.each(PACKAGES)('@mortise/%s: each entry has an ES module and a CommonJS mod
     typesVersions: typesVersionsOf(entries),
   });
 });
+
+const WITH_TELEMETRY = [
+  'locks',
+  'locks/quorum',
+  'queues',
+  'messaging',
+  'messaging/files',
+  'autocomplete',
+  'cache',
+  'cache/rows',
+];
+
+test.each(WITH_TELEMETRY)('@mortise/%s exports the type of its option telemetry', (entry) => {
+  const [name, folder = ''] = entry.split('/');
+  expect(read(`packages/${name}/src/${folder && `${folder}/`}index.ts`)).toMatch(
+    /^export type \{[^}]*\bTelemetry\b[^}]*\} from '@mortise\/redis';$/m,
+  );
+});

@@ -12,6 +12,8 @@ test.each([
   ['local toldWaiters = {}', ['"told" → notifies, is notified, learns']],
   ['a name so long that it is refused', []],
   ['it waits so long as it can', ['"so long" → meanwhile, as long, the time itself']],
+  ['it goes on behind the last one', ['"goes on behind" → after']],
+  ['the clock is a second behind, and it leaves nothing behind', []],
   ['an idle worker that has work', []],
 ])('%s', (text, refused) => {
   expect(refusedIn(text)).toEqual(refused);

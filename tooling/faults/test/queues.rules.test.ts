@@ -223,7 +223,7 @@ describe('it excuses', () => {
     expect(counted.violations.map(({ rule }) => rule)).toEqual(['stale completion']);
   });
 
-  test('that a group goes on behind a task that was cancelled, and not before that', () => {
+  test('that a group continues after a cancelled task, and not before that', () => {
     const rulesOf = (cancelledAt: number): string[] =>
       accountOf({
         runs: [

@@ -91,7 +91,7 @@ export class PostgresServer {
     return this.#port;
   }
 
-  /** Of the database that every server has. */
+  /** The URL of the database that every server has. */
   get url(): string {
     return this.urlOf(NAME);
   }
@@ -101,7 +101,7 @@ export class PostgresServer {
     return `postgres://${NAME}@${this.host}:${this.#port}/${database}`;
   }
 
-  /** Of the process that runs or ran last. */
+  /** The id of the process that runs or ran last. */
   get pid(): number {
     return this.#process?.pid ?? 0;
   }

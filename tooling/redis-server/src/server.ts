@@ -69,7 +69,7 @@ export class RedisServer {
     return `redis://${this.host}:${this.#port}`;
   }
 
-  /** Of the process that runs or ran last. */
+  /** The id of the process that runs or ran last. */
   get pid(): number {
     return this.#process?.pid ?? 0;
   }

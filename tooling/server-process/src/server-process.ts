@@ -8,7 +8,7 @@ import { serverExited, serverStarted } from './reaper-pipe.js';
 export interface Launch {
   path: string;
   args: string[];
-  /** Of the server, absolute. It must stand in `args` for the reaper's sake. */
+  /** The absolute directory of the server. The reaper looks for it in `args`. */
   directory: string;
   /** Gets what the program prints, appended. */
   logFile: string;

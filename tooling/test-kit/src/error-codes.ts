@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface ErrorCodes {
-  /** Of the classes, or of the tables of messages of classes with several codes. */
+  /** The codes of the classes, or of the message tables of classes with several codes. */
   readonly declared: readonly string[];
   /** In the table of the document. */
   readonly listed: readonly string[];

@@ -2,7 +2,7 @@
  * The lock of one listing. `strategy: 'lock'` holds it from its first read of the listing to its last write.
  *
  * The lock is fine-grained: trades in different listings never wait for each other. It does not cover the funds, items and
- * request keys that listings share. Locking those too would queue all trades with a popular seller behind each other, and
+ * request keys that listings share. Locking those too would queue all trades with a popular seller one after the other, and
  * trades by script would still ignore that queue. So the writing scripts check what the decision rests on, and a decision
  * that no longer holds is made again.
  */

@@ -158,7 +158,7 @@ export const pendingQuery = z.strictObject({
   includeMuted: flag.default(false),
 });
 
-const standing = {
+const position = {
   unread: count.meta({ description: 'messages after ackedId' }),
   lastId: count,
   ackedId: count,
@@ -172,7 +172,7 @@ export const pendingSchema = z
       z.object({
         chatId: name,
         messages: z.array(chatMessageSchema),
-        ...standing,
+        ...position,
         gap: range.optional().meta({ description: 'the ids dropped after ackedId' }),
       }),
     ),
@@ -186,7 +186,7 @@ export const chatsSchema = z
     items: z.array(
       z.object({
         chatId: name,
-        ...standing,
+        ...position,
         lastAt: instant.meta({ description: 'when the last message was posted, or the chat was created' }),
       }),
     ),

@@ -245,7 +245,15 @@ const summary = {
   expiresAt: instant.optional(),
   leaseUntil: instant.optional(),
   finishedAt: instant.optional(),
-  error: z.string().optional().meta({ description: 'why the last attempt failed' }),
+  error: z
+    .object({
+      name: z.string().meta({ examples: ['TypeError'] }),
+      message: z.string(),
+      code: z.string().optional(),
+      stack: z.string().meta({ description: 'without frames of Mortise' }),
+    })
+    .optional()
+    .meta({ description: 'why the last attempt failed, or the task was cancelled' }),
   progress: z.unknown().optional(),
   parent: z.object({ queue: z.string(), id: z.string() }).optional(),
 };

@@ -15,7 +15,7 @@ describe('a file', () => {
     expect(id).toMatch(new RegExp(`^${logs.channel}:[\\w-]{12}:1$`));
     expect([sent.status, sent.headers.location]).toEqual([201, `/v1/files/${id}`]);
     expect((await api.send({ path: sent.headers.location! })).json.sha256).toBe(sha256(body));
-    // Of a channel that was forgotten.
+    // The id names a forgotten channel.
     const old = await api.send({ path: `/v1/files/${logs.channel}:${'x'.repeat(12)}:1` });
     expect([old.status, slug(old)]).toEqual([404, 'unknown-file']);
     expect(sent.json).toEqual({
@@ -83,7 +83,7 @@ describe('a file', () => {
     ]);
   });
 
-  test('is read while it is being written, and has its digest behind it', async () => {
+  test('is read while it is being written, and its digest follows it', async () => {
     const logs = await open('ann');
     const uploading = logs.begin();
     await uploading.write('one ');
@@ -129,7 +129,7 @@ describe('a file', () => {
   });
 });
 
-test('automatic acks free what was read, and stay behind what may be on its way', async () => {
+test('automatic acks free the read bytes, but none that may still be on their way', async () => {
   const logs = await open('ann');
   const body = numbered(3 * MIB);
   await logs.upload(body);
@@ -175,7 +175,7 @@ describe('a range', () => {
       response.headers['content-length'],
     ]).toEqual([206, `bytes ${from}-${end - 1}/${body.length}`, String(end - from)]);
     expect(content.equals(body.subarray(from, end))).toBe(true);
-    // Of the whole, not of what was sent.
+    // The digest is that of the whole file, not of the sent range.
     expect(response.headers['repr-digest']).toBe(digestOf(body));
     expect(response.headers).not.toHaveProperty('content-digest');
   });

@@ -122,7 +122,7 @@ describe('an upload', () => {
     const answer = await logs.upload(numbered(6 * MIB));
     expect([answer.status, slug(answer)]).toEqual([507, 'budget-exhausted']);
     expect(await left(logs)).toEqual(EMPTY);
-    // Of a budget of 8 MiB.
+    // The budget is 8 MiB.
     const body = numbered(3 * MIB);
     for (const name of ['a', 'b']) expect((await logs.upload(body, name)).status).toBe(201);
     const third = await logs.upload(body, 'c');

@@ -1,4 +1,4 @@
-/** Server-sent events of a member: catch-up, push, and resumption behind any event. */
+/** Server-sent events of a member: catch-up, push, and resumption after any event. */
 import { expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 
@@ -97,7 +97,7 @@ test('begins with what is unread, and goes on with what happens', async () => {
   expect(reader.events[9]!.event).toBe('left');
 });
 
-test('resumes behind any event, by header or query, at any process', async () => {
+test('resumes after any event, by header or query, at any process', async () => {
   await create('resume', 'ann');
   for (let n = 1; n <= 10; n += 1) await post('resume', n);
   const first = await (await follow('ann')).count(10);

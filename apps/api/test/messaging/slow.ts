@@ -117,7 +117,7 @@ describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
 });
 
 describe('a WebSocket whose client sends', () => {
-  test('and whose answers to pings wait behind what it has sent, on a slow way, lives', async () => {
+  test('and whose answers to pings wait for its other bytes, on a slow way, lives', async () => {
     const strict = await start({ STREAM_TIMEOUT_MS: '1000', STREAM_HEARTBEAT_MS: '100' });
     const streams = strict.app.get(LiveStreams);
     await create('uphill', 'uma');

@@ -56,7 +56,7 @@ test('posts, acks and types for one member, who gets what happens', async () => 
   await until('their places to be free', async () => api.app.get(LiveStreams).size === 0);
 });
 
-test('resumes behind any event', async () => {
+test('resumes after any event', async () => {
   await create('resume', 'ann');
   const frank = await SocketClient.subscribe(api.url, 'frank');
   for (let n = 1; n <= 10; n += 1) await frank.ask({ post: { chatId: 'resume', body: n } });

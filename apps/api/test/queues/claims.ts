@@ -64,12 +64,12 @@ test('an attempt fails: again later, again at once, never again', async () => {
   const fail = async (body: object): Promise<number> => (await post('/failing/tasks/a/fail', body)).status;
   await queue.enqueue('t', 1, { id: 'a', backoff: { type: 'fixed', delayMs: 3_600_000 } });
   expect(await fail({ lease: await claim(), error: '451' })).toBe(204);
-  expect(await queue.get('a')).toMatchObject({ state: 'retrying', attempt: 1, error: '451' });
+  expect(await queue.get('a')).toMatchObject({ state: 'retrying', attempt: 1, error: { message: '451' } });
   await queue.promote('a');
   expect(await fail({ lease: await claim(), error: '452', delayMs: 0 })).toBe(204);
   expect((await post('/failing/tasks/a/give-back', { lease: await claim() })).status).toBe(204);
   expect(await fail({ lease: await claim(), error: '550', isRetried: false })).toBe(204);
-  expect(await queue.get('a')).toMatchObject({ state: 'dead', attempt: 3, error: '550' });
+  expect(await queue.get('a')).toMatchObject({ state: 'dead', attempt: 3, error: { message: '550' } });
 });
 
 test('a cancelled task is reported as cancelled', async () => {

@@ -124,7 +124,10 @@ describe('a task', () => {
     ]);
     expect(slugOf(await act('later', 'retry'))).toEqual([409, 'wrong-state']);
     expect((await act('later', 'cancel', { reason: 'not wanted' })).status).toBe(204);
-    expect((await get('/acts/tasks/later')).json).toMatchObject({ state: 'cancelled', error: 'not wanted' });
+    expect((await get('/acts/tasks/later')).json).toMatchObject({
+      state: 'cancelled',
+      error: { message: 'not wanted' },
+    });
     expect(slugOf(await act('later', 'cancel', {}))).toEqual([409, 'wrong-state']);
     expect((await act('later', 'retry')).status).toBe(204);
     const { json } = await post('/acts/claims', {});

@@ -1,7 +1,7 @@
 /**
  * Turns a task's id into a name that is safe in a Message-ID and as a file. Ids come from callers and may contain anything,
  * so every character but letters, digits, `-` and `_` becomes `%XX` or `%uXXXX` (per UTF-16 unit, so lone surrogates
- * survive too). Distinct ids have distinct names: a long id becomes its hash behind `sha256=`, and `=` stands in no other
+ * survive too). Distinct ids have distinct names: a long id becomes `sha256=` and its hash, and `=` stands in no other
  * name.
  */
 import { createHash } from 'node:crypto';

@@ -367,7 +367,7 @@ describe('each line once', () => {
   const checkpoint = { file: 'f', day: day(), fromOffset: 0, toOffset: 100, lines: 10, segments };
   const kept = { keepMs: 86_400_000, markerMs: 86_400_000 };
 
-  /** Of a worker that dies when the checkpoint is counted, and three of its segments wait. */
+  /** A worker dies when the checkpoint is counted; three of its segments wait. */
   async function countAndDie(): Promise<void> {
     const dying = new DailyCounts(redis, { prefix, ...kept });
     dying.countedTo = () => Promise.reject(new Error('it dies'));
@@ -473,7 +473,7 @@ test.each([
     override async *blocks(): AsyncGenerator<Uint8Array> {
       for (; daysLate >= 0; daysLate -= 1) {
         yield Buffer.from(line('8.8.8.8', day(daysLate)).repeat(10));
-        // Of the server; longer than `checkpointMs`.
+        // A pause by the clock of the server, longer than `checkpointMs`.
         await waiting.blpop('nothing', 0.05);
       }
     }

@@ -158,7 +158,7 @@ async function marks(prefix: string): Promise<number> {
   return (await redis.hlen(dayKeys(prefix, day()).files)) + (await redis.hlen(dayKeys(prefix, day(1)).files));
 }
 
-/** That aren't counts. */
+/** The keys that aren't counts. */
 async function others(prefix: string): Promise<string[]> {
   const keys = await redis.keys(`${prefix}:aggregates:*`);
   return keys.filter((key) => !/:(?:country|region|city|total)$/.test(key));
@@ -295,7 +295,7 @@ async function counted(prefix: string): Promise<number> {
 }
 
 describe.each([
-  // Of the scripts with the keys of a day, one has seven.
+  // Of all scripts with the keys of a day, only one has seven keys.
   {
     step: 'the first checkpoint',
     isHalt: (args: readonly unknown[]) => args[2] === 7 && String(args[3]).includes('daily:'),

@@ -219,7 +219,7 @@ async function play(ticks: readonly (readonly Change[])[], queries: readonly Que
 }
 
 const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 17);
-/** Of one run, on a machine that does much else. */
+/** The time of one run on a busy machine. */
 const RUN_MS = 6_000;
 
 test(

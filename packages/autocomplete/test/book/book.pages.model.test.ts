@@ -124,7 +124,7 @@ async function play({ words, entries, moves, queries }: Play): Promise<void> {
 }
 
 const RUNS = Number(process.env['MORTISE_MODEL_RUNS'] ?? 10);
-/** Of one run, on a machine that does much else. */
+/** The time of one run on a busy machine. */
 const RUN_MS = 6_000;
 
 test(

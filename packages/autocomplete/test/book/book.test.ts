@@ -126,7 +126,7 @@ describe('typing errors', () => {
     ['Han', 0x4e00, 90],
     ['emoji', 0x1f600, 60],
   ])('in a letter of %s are found among thousands of names, wherever they are', async (_, from, letters) => {
-    // Of each first letter there are so many that it has a top set of its own.
+    // Each first letter has enough names for a top set of its own.
     const point = (index: number): string => String.fromCodePoint(from + (index % letters));
     const entries = Array.from({ length: 4_000 }, (__, index) => {
       const [a, b] = [Math.floor(index / 64) + 1, Math.floor(index / 8)];
@@ -198,7 +198,7 @@ describe('typing errors', () => {
     const found: string[] = [];
     let cursor: string | null = null;
     for (const limit of [1_000, 200, 6, 1, 1, 1]) {
-      const page = await book.page('anna', { ...options, limit, ...(cursor !== null && { cursor }) });
+      const page = await book.page('anna', { ...options, limit, cursor });
       found.push(...keysOf(page.suggestions));
       ({ cursor } = page);
     }
@@ -227,7 +227,7 @@ describe('pages', () => {
     const seen: string[] = [];
     let cursor: string | null = null;
     do {
-      const page = await book.page('n', { order, limit: 25, ...(cursor !== null && { cursor }) });
+      const page = await book.page('n', { order, limit: 25, cursor });
       seen.push(...keysOf(page.suggestions));
       ({ cursor } = page);
     } while (cursor !== null);
@@ -266,7 +266,7 @@ describe('pages', () => {
     await many.addMany(Array.from({ length: 10_500 }, (_, index) => ({ key: `k${index}` })));
     let cursor: string | null = null;
     for (let page = 0; page < 10; page += 1) {
-      ({ cursor } = await many.page('', { limit: 1_000, ...(cursor !== null && { cursor }) }));
+      ({ cursor } = await many.page('', { limit: 1_000, cursor }));
     }
     const refused = { code: 'ERR_PAGE_TOO_DEEP', depth: 10_000 };
     await expect(many.page('', { limit: 1_000, cursor: cursor! })).rejects.toMatchObject(refused);

@@ -167,7 +167,7 @@ describe('a call that is refused', () => {
   const users = USERS.slice(0, 10);
 
   test.each([
-    // Of Redis 7.0, and of later ones.
+    // The message of Redis 7.0, and that of later versions.
     ['this user has no permissions to access one of the keys used as arguments', true],
     ['No permissions to access a key', true],
     ["this user has no permissions to run the 'evalsha' command", false],

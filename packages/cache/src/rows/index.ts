@@ -1,5 +1,6 @@
 /** Rows of a database that are refreshed on schedule: `@mortise/cache/rows`. */
 export { ClientClosedError } from '@mortise/redis';
+export type { Telemetry } from '@mortise/redis';
 export type { Codec } from '../codec.js';
 export { RowLoadError, SqlSourceError } from '../errors.js';
 export { maxQueriesOf } from './max-queries.js';

@@ -10,15 +10,16 @@ export interface RefreshedTable {
   readonly codec: RowCodec<unknown>;
 }
 
-const tables = new WeakMap<object, RefreshedTable>();
+/** On the object itself, so that a refresher takes rows of another copy of the package. */
+const TABLE = Symbol.for('@mortise/cache:table');
 
 export function setTable(rows: object, table: RefreshedTable): void {
-  tables.set(rows, table);
+  Object.defineProperty(rows, TABLE, { value: table });
 }
 
 /** Throws TypeError for anything but a `RowCache`. */
 export function tableOf(rows: object): RefreshedTable {
-  const table = tables.get(rows);
+  const table = (rows as { readonly [TABLE]?: RefreshedTable } | undefined)?.[TABLE];
   if (!table) throw new ArgumentTypeError('rows must be RowCache objects');
   return table;
 }

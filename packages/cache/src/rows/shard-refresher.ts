@@ -50,8 +50,6 @@ export interface TableWork {
   readonly telemetry: CacheTelemetry | undefined;
 }
 
-let refreshers = 0;
-
 export class ShardRefresher {
   readonly #redis: RedisClient;
   readonly #work: TableWork;
@@ -183,8 +181,8 @@ export class ShardRefresher {
 
   /** Receives wake-ups until `stop`. */
   async #listen(signal: AbortSignal): Promise<never> {
-    refreshers += 1;
-    const waiter = await WaiterHub.of(this.#redis).waiter(this.#keys.wake, String(refreshers));
+    const hub = WaiterHub.of(this.#redis);
+    const waiter = await hub.waiter(this.#keys.wake, hub.newId());
     try {
       for (;;) {
         // Also at the start: a wake-up before the subscription was missed.

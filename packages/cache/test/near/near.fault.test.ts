@@ -69,7 +69,7 @@ test('the near tier opens when both of its connections lead to one server, not s
   const after = await startSingle();
   const address = await Address.of(before.port);
   const direct = connect(after.url);
-  // So that the number of the connection that is left behind is somebody's there.
+  // So another connection there has the id of the one that was left behind.
   const others = Array.from({ length: 60 }, () => connect(after.url));
   const redis = connect(address.url);
   try {

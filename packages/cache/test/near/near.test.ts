@@ -100,7 +100,7 @@ describe('the near tier', () => {
     const wrong: unknown[] = [];
     for (let round = 1; round <= 300; round += 1) {
       await cache.set('tools', `planes ${round}`, { tags: ['shop'] });
-      // Before it, and behind it: either may be answered before it, over another connection.
+      // Before and after it: either may be answered first, over another connection.
       const reads = [cache.get('tools')];
       const changing = change(cache, round);
       reads.push(cache.get('tools'));

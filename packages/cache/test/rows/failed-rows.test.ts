@@ -98,7 +98,7 @@ describe('failed rows', () => {
     const rows = await failing(41, () => true);
     const leases = leasesOf(redis, rows, { backoff: { ...DEFAULTS.backoff, delayMs: 1, maxDelayMs: 1 } });
     const attempts: string[][] = [];
-    // The healthy row fails once beside others, and twice alone; by name it is behind many others.
+    // The healthy row fails once beside others, and twice alone; by name it comes after many others.
     await until('the healthy row', async () => {
       const leased = await leases.leaseFailed();
       if (leased.ids.length === 0) return false;

@@ -263,7 +263,7 @@ describe('a pack', () => {
 
   test.each([
     [20, [20, 1], 'comes before a row that was due only a moment earlier'],
-    [30, [1, 20], 'comes behind a row that has been due for longer'],
+    [30, [1, 20], 'comes after a row that has been due for longer'],
   ])('for which there is no room beside a row (%d ms) %j: %s', async (earlierMs, expected) => {
     const packed = await Packed.make();
     const { keys } = packed;
@@ -296,7 +296,7 @@ describe('a pack', () => {
       const { ids } = await others.lease();
       return ids.length > 0 && ids;
     });
-    // One is left with the score that all were given: as many as the old lease had without a pack.
+    // One row keeps the score that all got: the old lease had as many rows outside a pack.
     expect(taken).toHaveLength(19);
     expect(await packed.commit(old, 'late')).toMatchObject({ held: 0 });
     expect(await packed.rows.get('single')).toBeNull();

@@ -135,7 +135,7 @@ test('readers end up with the newest rows of what is scheduled, and nothing else
           );
         });
         await Promise.all(refreshers.map((refresher) => refresher.stop()));
-        // And no load that was still under way has changed that.
+        // No load that was still under way has changed that.
         expect(await rows.getMany(IDS)).toEqual(wanted);
         expect(await rows.stats()).toMatchObject({
           scheduled: scheduled.size,

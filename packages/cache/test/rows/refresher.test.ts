@@ -351,7 +351,7 @@ describe('sleep and wake-up', () => {
     await refresh(redis, rows);
     await rows.schedule('1', HOUR);
     await until('the row', async () => (await rows.get('1')) !== null);
-    // As a schedule does whose wake-up gets lost.
+    // As if the wake-up of the schedule were lost.
     await redis.hset(`${prefix}:cache:{items}:rows`, '2', `${'0'.repeat(29)}3600000`);
     await redis.zadd(`${prefix}:cache:{items}:due`, 0, '2');
     await until('the row', async () => (await rows.get('2')) !== null);

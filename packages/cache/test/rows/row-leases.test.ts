@@ -154,12 +154,12 @@ describe('a clock that went back', () => {
     ]);
     const scores = planned.flat().filter((score) => score !== null);
     expect(Math.max(...scores.map(Number)) - Date.now()).toBeLessThanOrEqual(11_000);
-    // And the search comes to its end.
+    // The search ends.
     for (let count = 0; count < 60 && (await leases.lease()).nextInMs === 0; count += 1);
     expect((await leases.lease()).nextInMs).toBeGreaterThan(0);
   });
 
-  test('is noticed although no lease knows of it, behind rows that are due at one time', async () => {
+  test('is noticed although no lease knows of it, after rows that are due at one time', async () => {
     const { rows, leases, keys } = table({ batch: 2 });
     const { due, latest: leaseKey } = keys;
     const far = Array.from({ length: 9 }, (_, index) => `far ${index}`);
@@ -234,7 +234,7 @@ describe('a commit', () => {
     const { rows, leases, keys } = table();
     await rows.schedule('42', { everyMs: 1_000 });
     const [call, now] = [redis.call.bind(redis), performance.now.bind(performance)];
-    // As a process that is frozen before it has sent the lease, or a connection that is lost: its clock goes on.
+    // As if the process froze before it sent the lease, or lost its connection: its clock runs on.
     let frozenMs = 0;
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + frozenMs);
     const send = jest.spyOn(redis, 'call').mockImplementationOnce((...args: Parameters<typeof call>) => {

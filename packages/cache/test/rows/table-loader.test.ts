@@ -57,7 +57,7 @@ describe('rows that fail every query they are in', () => {
     await rows.scheduleAll(ids, HOUR);
     await refresh(redis, rows, { backoff: { delayMs: 20, maxDelayMs: 40 } });
     await until('the good rows', async () => (await rows.getMany(ids)).size === 48);
-    // Those that fail hold up nobody who comes later.
+    // Failing rows don't delay later ones.
     database.put('late');
     await rows.schedule('late', HOUR);
     await until('the late row', async () => (await rows.get('late')) !== null);
@@ -144,7 +144,7 @@ describe('a row whose query hangs', () => {
     expect(stats).toMatchObject({ loaded: 200 - stats.failing, shardsDown: 0 });
     expect(stats.failing).toBeLessThanOrEqual(16);
     expect(database.queries.filter((query) => query.includes('row 100'))).toHaveLength(2);
-    // One, two, four, eight, and then 16 at a time; so again behind the part with the row.
+    // One, two, four, eight, and then 16 at a time; so again after the part with the row.
     expect(database.queries.length).toBeLessThanOrEqual(1 + 4 + Math.ceil(200 / 16) + 5);
     expect(errors).toHaveLength(1);
     expect((errors[0] as RowLoadError).ids).toContain('row 100');
@@ -211,7 +211,7 @@ describe('a row whose query hangs', () => {
     );
     const { queries, hanging } = database;
     const hangs = (query: readonly string[]): boolean => query.some((id) => hanging.has(id));
-    // Those that are known to hang, which were asked for alone before, are the only ones for which that is not bounded by their number.
+    // Rows that are known to hang were queried alone before. Only for them the number of queries isn't bounded by their number.
     const known = new Set<string>();
     const searches = queries.filter((query) => {
       if (!hangs(query)) return false;
@@ -379,7 +379,7 @@ describe('a source that is down', () => {
   });
 });
 
-/** Of rows that failed, fewer are asked for at once. */
+/** Failed rows are queried in smaller batches. */
 const BATCH = 40;
 
 /** Some rows of each batch begin to hang in it: the query of the batch, the one that looks for them, and their own later. */

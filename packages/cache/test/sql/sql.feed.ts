@@ -17,10 +17,10 @@ import { refresh } from '../fixture/tables.js';
 import type { Item } from '../fixture/tables.js';
 import { MANY_ITEMS, stopped } from './sql.databases.js';
 
-/** Of a feed that only a notification, or what stands for one, can wake. */
+/** Options of a feed that only a notification or its substitute can wake. */
 export const DEAF = { recheckMs: 60_000, leaseMs: 600_000 };
 
-/** Of tests in which rows are refreshed by changes alone. */
+/** Rows that only changes refresh. */
 export interface Watched {
   readonly rows: RowCache<Item>;
   readonly refresher: Refresher;

@@ -215,7 +215,7 @@ describe('an outbox of a PostgreSQL table whose rows have several names', () => 
     await pool.query(`update highest set id = 800 where id = 700; delete from high where id = 150`);
     expect(await noted()).toEqual(['150', '700', '800']);
 
-    // Those that come later have it from the table.
+    // Later partitions inherit the trigger from the table.
     await pool.query(`create table new partition of items for values from (1000) to (2000);
       create table old (id int primary key, name text); insert into old values (2000, 'f');
       alter table items attach partition old for values from (2000) to (3000)`);

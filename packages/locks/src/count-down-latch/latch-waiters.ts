@@ -35,8 +35,6 @@ const CHECK_MS = 1_000;
 /** Spreads the checks of many processes. */
 const JITTER_MS = 100;
 
-let made = 0;
-
 export class LatchWaiters {
   readonly #terms: LatchTerms;
   readonly #watch: Watch;
@@ -80,9 +78,8 @@ export class LatchWaiters {
   }
 
   async #listen(hub: WaiterHub): Promise<void> {
-    made += 1;
     try {
-      this.#inbox = await hub.waiter(this.#terms.keys.updates, `waiters-${made}`);
+      this.#inbox = await hub.waiter(this.#terms.keys.updates, hub.newId());
       if (this.#isOver) this.#inbox.close();
       while (!this.#isOver) {
         void this.#check();

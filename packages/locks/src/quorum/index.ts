@@ -1,5 +1,6 @@
 export type { LeaseEnd } from '@mortise/redis';
 export { ClientClosedError, LeaseLostError } from '@mortise/redis';
+export type { Telemetry } from '@mortise/redis';
 export { LockTimeoutError, QuorumUnreachableError } from '../errors.js';
 export type { Lease } from '../lease/lease.js';
 export type { AcquireOptions } from '../options.js';

@@ -6,7 +6,7 @@ import { roundTrips } from '../fixture/round-trips.js';
 const { server, redis, connect } = await runServer({ isCluster: true });
 const clients = [connect(), connect()];
 
-/** Twenty who wait in two processes, all of whom have seen the latch. */
+/** Twenty waiters in two processes; all have seen the latch. */
 async function twentyWait(prefix: string): Promise<Promise<void>[]> {
   const waits = clients.flatMap((client) => {
     const gate = new CountDownLatch(client, 'import', { count: 3, prefix });

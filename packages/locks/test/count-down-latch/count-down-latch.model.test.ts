@@ -43,7 +43,7 @@ test('any order of count-downs, waits and resets ends as in the model', async ()
       const ids = new Set<string>();
       /** The result of each call, and that of the model. */
       const answers: [number | boolean, number | boolean][] = [];
-      // Those who wait for the present latch; what each of them has to end with is known when it ends.
+      // The waits for the present latch; their expected ends are known when it ends.
       let waits: Promise<string>[] = [];
       const expectEnds = async (end: keyof typeof seen): Promise<void> => {
         expect(await Promise.all(waits)).toEqual(waits.map(() => end));

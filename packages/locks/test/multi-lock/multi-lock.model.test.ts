@@ -10,7 +10,7 @@ const CLIENTS = 3;
 
 const { server } = await runServer();
 
-/** One that wants some names once: it waits as long as it takes, gives up soon, is aborted, or only tries. */
+/** A caller that acquires some names once: it waits without a limit, gives up soon, is aborted, or only tries. */
 interface Actor {
   readonly client: number;
   readonly names: readonly string[];

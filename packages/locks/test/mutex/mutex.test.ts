@@ -112,7 +112,7 @@ describe('renewFor and releaseFor', () => {
     expect(await mutex.renewFor(holder, 10_000, fencingToken)).toBe(true);
     expect(await mutex.inspect()).toMatchObject({ holder, fencingToken });
     expect(await mutex.releaseFor(holder)).toBe(true);
-    // Somebody was granted the lock since: the token has been left behind.
+    // A token is stored, so another holder may have had the lock since.
     expect(await mutex.renewFor(holder, 10_000, fencingToken)).toBe(false);
     await expect(mutex.renewFor(holder, 10_000, -1)).rejects.toThrow(RangeError);
   });

@@ -18,7 +18,7 @@ import { Injectable, Scope, SetMetadata } from '@nestjs/common';
 import { Redis } from 'ioredis';
 
 const redis = connect();
-/** Of servers that nothing is sent to. */
+/** Clients of servers that get no commands. */
 const clients = [1, 2, 3].map((port) => disconnectLater(new Redis({ port, lazyConnect: true })));
 
 /** A kind of locks. */

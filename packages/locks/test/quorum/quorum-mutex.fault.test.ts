@@ -126,7 +126,7 @@ describe('a node that hangs', () => {
   test('costs its time limit once when it would decide, and nothing while it still owes an answer', async () => {
     const prefix = freshPrefix();
     const mutex = new QuorumMutex(nodes.clients, 'lock', { prefix, nodeTimeoutMs: 300 });
-    // One of the other two has given its vote away.
+    // One of the other two nodes has given its vote to another holder.
     await nodes.clients[0]!.set(`${prefix}:locks:{lock}:vote`, 'somebody', 'PX', 60_000);
     nodes.servers[2]!.pause();
     const first = performance.now();

@@ -188,7 +188,7 @@ describe('acquire', () => {
     await until('a second and a half', () => performance.now() > startedAt + 1_500);
     const sent = (await calls()) - before;
     const seconds = (performance.now() - startedAt) / 1_000;
-    // One of the twenty stands for all: asks at once, after it has subscribed, and each second; votes are given back.
+    // One of the twenty waiters sends requests for all: at once, after its subscription, and each second; it gives votes back.
     expect(sent).toBeLessThan(9 + 2 * seconds);
     await lease.release();
     for (const wait of waits) await (await wait).release();

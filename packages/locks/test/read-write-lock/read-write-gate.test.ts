@@ -40,7 +40,7 @@ test('a waiter after a writer learns the end of its lease', async () => {
   expect(await recheckMs()).toBeGreaterThan(25_000);
 });
 
-test('a writer that waits behind readers learns when the first of their leases ends', async () => {
+test('a writer that waits for readers learns when the first of their leases ends', async () => {
   const { ask, recheckMs } = fresh();
   for (const [name, leaseMs] of [
     ['1r', 40_000],

@@ -167,7 +167,7 @@ test.concurrent('a clock that was set back does not stop the lock, and tokens go
   tokens.push((await wait).fencingToken);
   await (await wait).release();
   expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
-  // One that dies ends in time all the same.
+  // The lease of a dead reader still ends in time.
   await new ReadWriteLock(redis, 'lock', { prefix, leaseMs: 200, renew: false }).read.acquire();
   const writer = await second.write.acquire({ waitMs: 15_000 });
   expect(writer.isValid).toBe(true);

@@ -229,7 +229,7 @@ describe('acquire', () => {
     expect(writes - writesBefore).toBeLessThanOrEqual(8);
   });
 
-  test('a writer that gives up lets in the readers behind it at once', async () => {
+  test('a writer that gives up lets in the readers after it at once', async () => {
     const giveUp = async (): Promise<number> => {
       const [lock, second, last] = shared();
       await using reader = await lock.read.acquire();

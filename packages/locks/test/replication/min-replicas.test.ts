@@ -224,7 +224,7 @@ describe('the connection', () => {
     disconnect(client);
   });
 
-  test('carries the confirmations of many locks and one WAIT behind them, and nothing else does', async () => {
+  test('carries the confirmations of many locks and one WAIT after them, and nothing else does', async () => {
     const prefix = freshPrefix();
     const client = connect();
     const warm = await new Mutex(client, 'warm', { ...PATIENT, prefix, minReplicas: 1 }).acquire();

@@ -110,7 +110,7 @@ test.concurrent('permits of newcomers after a loss are missing for the lost hold
   const newcomer = await theirs.acquire({ permits: 1 });
   await lost[0]!.renew();
   expect(await mine.inspect()).toMatchObject({ used: 2 });
-  // But from now on it is known that there may be more of them.
+  // From now on the process knows that there may be more of them.
   expect(await theirs.tryAcquire()).toBeNull();
   expect(await theirs.available()).toBe(0);
   await lost[1]!.renew();

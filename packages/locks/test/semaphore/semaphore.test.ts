@@ -86,7 +86,7 @@ describe('acquire', () => {
     expect(await releaseAll(leases)).toEqual(leases.map(() => true));
   });
 
-  test('a head that gives up lets those behind it go on', async () => {
+  test('a head that gives up lets those after it continue', async () => {
     const [semaphore, second] = fresh(3);
     const held = await semaphore.acquire({ permits: 2 });
     const controller = new AbortController();

@@ -2,6 +2,7 @@ import { CodedError } from '@mortise/redis';
 
 /** The sender gave the file up; or, for the sender, all receivers did before its end was sent. */
 export class FileAbortedError extends CodedError {
+  static override readonly className: string = 'FileAbortedError';
   readonly code = 'ERR_FILE_ABORTED';
 
   constructor(
@@ -17,6 +18,7 @@ export class FileAbortedError extends CodedError {
  * source again. A receiver gets the file again.
  */
 export class FileForgottenError extends CodedError {
+  static override readonly className: string = 'FileForgottenError';
   readonly code = 'ERR_FILE_FORGOTTEN';
 
   constructor(
@@ -45,6 +47,7 @@ interface UnreadableDetails {
 
 /** A receiver cannot read the file, now or later: `fail` gives it up. The docs explain each code. */
 export class FileUnreadableError extends CodedError {
+  static override readonly className: string = 'FileUnreadableError';
   /** For ERR_FILE_CORRUPT. */
   declare readonly problem?: string;
   /** For ERR_FILE_EXPIRED: the first byte that is not stored. */
@@ -64,6 +67,7 @@ export class FileUnreadableError extends CodedError {
 
 /** The source differs from the bytes sent before, was truncated, or does not have `sizeBytes`. The file was aborted. */
 export class SourceChangedError extends CodedError {
+  static override readonly className: string = 'SourceChangedError';
   readonly code = 'ERR_SOURCE_CHANGED';
 
   constructor(
@@ -76,6 +80,7 @@ export class SourceChangedError extends CodedError {
 
 /** Another process has the receiver's lease, or programs with another `holder`. */
 export class ReceiverBusyError extends CodedError {
+  static override readonly className: string = 'ReceiverBusyError';
   readonly code = 'ERR_RECEIVER_BUSY';
 
   constructor(
@@ -90,6 +95,7 @@ export class ReceiverBusyError extends CodedError {
 
 /** The channel has other receivers than the sender named. Nothing was sent. */
 export class ReceiversDifferError extends CodedError {
+  static override readonly className: string = 'ReceiversDifferError';
   readonly code = 'ERR_RECEIVERS_DIFFER';
 
   constructor(readonly channel: string) {
@@ -114,6 +120,7 @@ interface RefusalDetails {
 
 /** The channel refuses the call, and would refuse it again. The docs explain each code. */
 export class ChannelRefusedError extends CodedError {
+  static override readonly className: string = 'ChannelRefusedError';
   /** For ERR_RECEIVER_DEAD: the receivers without a lease. */
   declare readonly receivers?: readonly string[];
   /** For ERR_TOO_MANY_RECEIVERS: the limit. */

@@ -31,3 +31,4 @@ export type { ChannelReceiver } from './receivers.js';
 export { FileSender } from './send/file-sender.js';
 export type { SentFile } from './send/sent-file.js';
 export { ClientClosedError, LeaseLostError } from '@mortise/redis';
+export type { Telemetry } from '@mortise/redis';

@@ -73,7 +73,7 @@ test('D3: waiting for a chunk or a file sends nothing, and a chunk that another 
   expect(freeing.filter((line) => line.includes('file.complete'))).toHaveLength(1);
   expect(freeing.filter((line) => line.includes('file.ack'))).toEqual([]);
   const nextFile = files.next();
-  // A round trip behind what these two have sent, then half a second.
+  // A round trip after the commands of these two, then half a second.
   await redis.ping();
   await redis.ping();
   expect(await sentBy(channel, () => other.blpop('nothing', 0.5))).toEqual([]);

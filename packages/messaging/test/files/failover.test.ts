@@ -240,7 +240,7 @@ test('a sender that waits for room fails after Redis has lost more than its wind
   await leave();
   await restore();
   const reading = readNext(channel.receiver());
-  // It is refused, and goes on when it is asked to; or has gone on by itself.
+  // It is refused and continues when it is called again, or it has continued by itself.
   await sending.catch(async () => channel.sender().send(Readable.from([LONG_TEXT]), options));
   expect(await reading).toBe(LONG_TEXT);
 }, 20_000);

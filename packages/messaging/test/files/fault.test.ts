@@ -401,8 +401,8 @@ describe('two senders of one file', () => {
 
 test('a send ends with ERR_CLIENT_CLOSED when its client is closed during an outage', async () => {
   // Commands fail at once while the connection is lost.
-  const options = { enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 };
-  const client = disconnectLater(new Redis(proxy.url, options));
+  const options = { enableOfflineQueue: false, maxRetriesPerRequest: 0, disconnectTimeout: 100 };
+  const client = disconnectLater(new Redis(proxy.url, { ...options, retryStrategy: () => 20 }));
   await once(client, 'ready');
   const channel = new Channel(redis);
   const source = new PassThrough();

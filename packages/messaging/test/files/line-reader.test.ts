@@ -8,7 +8,7 @@ import { wholeLines } from '../../src/files/receive/whole-lines.js';
 
 const MAX_LINE = 2_000;
 
-/** As of a file: after each block, before it is delivered. */
+/** As with a file: called after each block, before its delivery. */
 class Blocks {
   offset = 0;
   isClosed = false;
@@ -98,7 +98,7 @@ test('keep no more of a block than the KiB around them', async () => {
   expect(kept[199]).toBe(line);
 });
 
-/** Of this process, after all that can be collected was. */
+/** The memory of this process after a garbage collection. */
 function memory(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();

@@ -155,7 +155,7 @@ test('a member who left and came back resumes after that, in every chat', async 
   await stop();
   await scene.outcome();
   await scene.bob.stop();
-  // Before the last messages, and behind some of every chat.
+  // Before the last messages, and after some of every chat.
   const after = scene.bob.events.at(-20)!.token;
   const chats = open(scene.prefix);
   const begins = new Map<string, number>();

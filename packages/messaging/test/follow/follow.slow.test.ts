@@ -45,7 +45,7 @@ describe('a slow reader', () => {
     await reader.hasText('guild:501');
     expect(reader.texts.slice(0, 3)).toEqual(['guild:1', 'guild gap 2-401', 'guild:402']);
     expect(reader.ids('guild')).toEqual([1, ...upTo(501).slice(401)]);
-    // The token of the gap is behind it.
+    // The token of the gap points after it.
     const resumed = follow(chats, 'bob', { after: reader.events[1]!.token });
     await resumed.hasText('guild:501');
     expect(resumed.texts[0]).toBe('guild:402');
@@ -146,7 +146,7 @@ describe('a reading that was asked for before its member left', () => {
     await chats.join('raid', 'bob');
     let release = await held.next();
     while (ofRaid(reader).length === 0) {
-      // Something happens where they are looked for: another reading is due behind this one.
+      // Something happens where they are looked for: another read is due after this one.
       await chats.typing('raid', 'anna');
       await settle(reader);
       release();

@@ -275,7 +275,7 @@ describe('membership', () => {
     await reader.hasText('new:1');
     await chats.create({ chatId: 'old', sender: 'anna', members: ['carl'] });
     await chats.post('old', 'anna', 'before');
-    // As a follower finds it that is slower than the member's other device.
+    // As a follower reads it that is slower than the member's other device.
     const old = `${prefix}:messaging:{old}`;
     await redis.multi().zadd(`${old}:chat`, 1, 'bob').zadd(`${old}:joined`, 1, 'bob').exec();
     await chats.post('old', 'bob', 'mine');

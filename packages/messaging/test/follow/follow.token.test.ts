@@ -129,7 +129,7 @@ describe('resuming', () => {
     const resumed = read(chats, first.token);
     expect(await resumed.textsWith('guild:1')).toEqual(['guild reset', 'guild:1']);
     expect(resumed.events[0]).toMatchObject({ epoch: (await chats.pull('bob'))[0]!.epoch });
-    // And the reset is once.
+    // The reset comes once.
     const again = read(chats, resumed.events[0]!.token);
     expect(await again.textsWith('guild:1')).toEqual(['guild:1']);
   });
@@ -167,7 +167,7 @@ describe('resuming', () => {
         'guild:4',
         'guild:5',
       ]);
-      // And that is reported once.
+      // The gap is reported once.
       const again = read(chats, resumed.events[1]!.token);
       expect(await again.textsWith('guild:5')).toEqual(['guild:4', 'guild:5']);
     }

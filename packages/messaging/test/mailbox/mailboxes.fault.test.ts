@@ -43,7 +43,7 @@ describe.each(Object.keys(FAULTS))('%s', (fault) => {
     const receiver = new Mailboxes<number>(fragile(), { prefix });
     const messages = 6;
     let faults = 0;
-    // Half of the time the fault comes right before a command, half of the time right behind it.
+    // Half of the time the fault comes right before a command, half of the time right after it.
     const withFault = async <Value>(isBefore: boolean, call: () => Promise<Value>): Promise<Value> => {
       faults += 1;
       if (isBefore) await FAULTS[fault]!();

@@ -166,7 +166,7 @@ describe('sentAt', () => {
   test('does not run back when the clock of the server does', async () => {
     const mailboxes = create();
     await mailboxes.send('jack', 1, ANNA);
-    // As a message that a master took whose clock was ahead.
+    // As if a master whose clock was ahead had stored the message.
     await redis.zadd(keyOf(), -60_000, '\0t');
     await mailboxes.send('jack', 2, ANNA);
     const { epoch, lastReceivedAt } = await mailboxes.status('jack');

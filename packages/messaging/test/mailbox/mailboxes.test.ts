@@ -310,7 +310,7 @@ describe('receive with waitMs', () => {
     const { epoch } = await mailboxes.status('jack');
     const waiting = mailboxes.receive('jack', { waitMs: Infinity });
     await isAwaited();
-    // As a sender does whose wake-up gets lost: the entry is there and nobody is notified.
+    // As if the wake-up of the sender were lost: the entry is stored, and no reader is notified.
     await redis.multi().rpush(keyOf('-log'), '1:7:anna\0"hi"').zadd(keyOf(), -1, '\0l').exec();
     expect(await waiting).toEqual([{ id: 1, from: 'anna', body: 'hi', sentAt: epoch! + 7 }]);
   });

@@ -78,7 +78,7 @@ describe('create', () => {
   test('never has the epoch of an earlier chat of its name, whatever the clocks show', async () => {
     const chats = open();
     const ahead = Date.now() + 600_000;
-    // As masters do whose clocks differ: what one has made in 10 minutes, another makes at the same instant again.
+    // As if two masters were 10 minutes ahead: their index entries have the same instant.
     for (const member of ['anna', 'bob']) await redis.zadd(keyOf('chats', member), ahead, 'guild');
     const epochs: number[] = [];
     for (const member of ['anna', 'bob', 'carl']) {

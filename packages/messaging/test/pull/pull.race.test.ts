@@ -16,7 +16,7 @@ async function found(chats: Chats): Promise<void> {
   for (const body of [1, 2, 3]) await chats.post('c', 'anna', body);
 }
 
-/** Chats for others, and the same for one with whom something happens behind a step. */
+/** Chats for others, and the same for a member to whom something happens after a step. */
 async function play(
   behind: number,
   happen: (chats: Chats, prefix: string) => Promise<unknown>,
@@ -112,7 +112,7 @@ const MEANWHILE: readonly Meanwhile[] = [
     wanted: () => [],
   },
   {
-    what: 'that the member leaves and joins again begins behind what was there',
+    what: 'that the member leaves and joins again begins after the older messages',
     happen: async (others) => {
       await others.leave('c', 'ben');
       await others.join('c', 'ben');
@@ -221,7 +221,7 @@ test('a post wakes a waiting pull, long before the next recheck', async () => {
   await chats.ack('c', 'ben', 3);
   const pull = chats.pull('ben', { waitMs: 60_000 });
   await subscribed(redis, `${prefix}:messaging:{c}:events`);
-  // The look behind the subscription is over when another one is.
+  // The read after the subscription has ended when another one has.
   await chats.pull('ben');
   const before = performance.now();
   await chats.post('c', 'anna', 'wake');
@@ -236,7 +236,7 @@ test('a join during the removal of an old index entry keeps the entry', async ()
     await chats.leave('c', 'ben');
     await redis.zadd(`${prefix}:messaging:{ben}:chats`, 1, 'c');
     await interrupted.pull('ben');
-    // The cleaning goes on behind the pull, and its last step behind the join.
+    // The cleaning runs after the pull, and its last step after the join.
     await until('the join', async () => {
       const { members } = await chats.members('c');
       return members.some(({ member }) => member === 'ben');

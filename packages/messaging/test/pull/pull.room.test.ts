@@ -152,7 +152,7 @@ describe('D3: a message that is larger than what is left', () => {
       const pulled = await chats.pull('ben', { maxReplyBytes: 10_000 });
       hasCome = pulled.some(({ chatId }) => chatId === 'large');
       await ack(chats, pulled);
-      // As much again as was read: there is never less in those.
+      // As much as was read is posted again: no chat ever has less.
       for (const { chatId, messages } of pulled) await post(chatId, 1_000, messages.length);
     }
     expect(hasCome).toBe(true);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { QuietChats } from '../../src/pull/quiet-chats.js';
 
-/** As long as a look is relied on at most. */
+/** How long a read stays valid. */
 const MAX_AGE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** In a process. */

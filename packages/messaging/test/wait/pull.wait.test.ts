@@ -121,7 +121,7 @@ describe('pull with waitMs', () => {
     const chats = open();
     const { chatId } = await chats.create({ sender: 'anna', members: ['ben'] });
     const [pull] = await waiting(chats, 'ben', [eventsOf(chatId)]);
-    // The look behind the subscription is over when another one is.
+    // The read after the subscription has ended when another one has.
     expect(await chats.pull('ben')).toEqual([]);
     let reads = 0;
     const index = `${prefix}:messaging:{ben}:chats`;

@@ -5,15 +5,7 @@
  *   stopped ──the first call──► running ──stop──► stopping ──all is acked──► stopped
  */
 import type { RedisClient } from '@mortise/redis';
-import {
-  describeError,
-  ErrorReporter,
-  onAbort,
-  requireClient,
-  requireName,
-  TIMED_OUT,
-  waitFor,
-} from '@mortise/redis';
+import { ErrorReporter, onAbort, requireClient, requireName, TIMED_OUT, waitFor } from '@mortise/redis';
 import { randomUUID } from 'node:crypto';
 import { TaskCancelledError, taskLeaseLost } from '../errors.js';
 import { queueGet } from '../scripts.gen.js';
@@ -24,7 +16,7 @@ import { encodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';
 import type { AttemptToken } from '../work/completer.js';
 import type { Completion } from '../work/completion.js';
-import { died, GIVEN_BACK, SUCCEEDED } from '../work/completion.js';
+import { died, GIVEN_BACK, retried, SUCCEEDED } from '../work/completion.js';
 import type { Report } from '../work/leases.js';
 import { linesOf, progressJson } from '../work/progress.js';
 import { retryDelayMs } from '../work/retry-delay.js';
@@ -135,7 +127,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const after =
       delayMs ??
       retryDelayMs(failed, error, this.#options.backoff, (reported) => this.#reporter.report(reported));
-    return this.#complete(id, lease, { verdict: 'R', delayMs: after, data: describeError(error) });
+    return this.#complete(id, lease, retried(after, error));
   }
 
   /**

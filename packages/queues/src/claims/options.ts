@@ -28,7 +28,7 @@ export interface ClaimOptions {
 }
 
 export interface FailOptions {
-  /** The error or its text; stored with the task. */
+  /** The error or its message; stored with the task. */
   readonly error: unknown;
   /** False: the task is dead at once, even with attempts left. Default true. */
   readonly retry?: boolean;

@@ -63,7 +63,7 @@ const tasks: Act = async (context) => {
     task.priority,
     `${task.attempt}/${task.attempts}`,
     instant(task.finishedAt ?? task.runAt ?? task.leaseUntil ?? task.enqueuedAt),
-    firstLine(task.error),
+    firstLine(task.error && `${task.error.name}: ${task.error.message}`),
   ]);
   const more = page.cursor === null ? '' : `more: --cursor ${page.cursor}\n`;
   print(page, table(['id', 'name', 'priority', 'attempt', 'at', 'error'], rows) + more);
@@ -155,6 +155,17 @@ const clean: Act = async (context) => {
   return 0;
 };
 
+/** Also for a name that is no longer listed, since an earlier call may have died. */
+const obliterate: Act = async ({ redis, prefix, names, values, print, complain }) => {
+  const queue = new Queue(redis, singleName('obliterate', names), prefix);
+  if (!(await queue.obliterate({ force: values.force ?? false }))) {
+    complain(`no queue ${JSON.stringify(queue.name)}`);
+    return 1;
+  }
+  print({ obliterated: queue.name }, `obliterated ${plain(queue.name)}\n`);
+  return 0;
+};
+
 export const COMMANDS: Readonly<Record<Command, Act>> = {
   ls,
   show,
@@ -173,6 +184,7 @@ export const COMMANDS: Readonly<Record<Command, Act>> = {
   resume: pauseOrResume('resume'),
   drain,
   clean,
+  obliterate,
 };
 
 /** A misspelt name must not create a queue. */
@@ -226,6 +238,7 @@ function printable({
   leaseUntil,
   finishedAt,
   logs,
+  error,
   ...rest
 }: Task<Record<string, unknown>>): object {
   const instants = Object.entries({ enqueuedAt, runAt, expiresAt, leaseUntil, finishedAt }).filter(
@@ -234,6 +247,7 @@ function printable({
   const lines = (logs ?? []).map(({ at, text }, index) => [`log ${index + 1}`, `${instant(at)} ${text}`]);
   return {
     ...rest,
+    ...(error && { error: error.stack }),
     ...Object.fromEntries(instants.map(([name, at]) => [name, instant(at)])),
     ...(Object.fromEntries(lines) as object),
   };

@@ -52,7 +52,7 @@ export function instant(at: number | undefined): string {
   return at === undefined ? '' : new Date(at).toISOString();
 }
 
-export function firstLine(text: string | undefined): string {
-  const [line = ''] = (text ?? '').split('\n', 1);
+export function firstLine(text = ''): string {
+  const [line = ''] = text.split('\n', 1);
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }

@@ -20,6 +20,7 @@ const OPTIONS = {
   reason: { type: 'string' },
   scheduled: { type: 'boolean' },
   'older-than': { type: 'string' },
+  force: { type: 'boolean' },
 } as const;
 
 type Option = keyof typeof OPTIONS;
@@ -72,6 +73,11 @@ export const USAGES = {
     syntax: '<queue> --state succeeded|dead|cancelled [--older-than <duration>] [--limit <n>]',
     what: 'removes tasks that have ended, the oldest first',
     options: ['state', 'older-than', 'limit'],
+  },
+  obliterate: {
+    syntax: '<queue> [--force]',
+    what: 'removes a queue with all that it has; --force: also while it is in use',
+    options: ['force'],
   },
 } as const satisfies Record<string, Usage>;
 

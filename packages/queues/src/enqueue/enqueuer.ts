@@ -16,9 +16,10 @@ import {
   resolveTimeoutMs,
   resolveWhen,
 } from '../options.js';
-import { registerName } from '../shard/queue-names.js';
+import { forgetName, registerName } from '../shard/queue-names.js';
 import { queueEnqueue } from '../scripts.gen.js';
 import type { Schemas } from '../task/schemas.js';
+import { isGone } from '../shard/settings.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import type { Extras } from '../task/record.js';
@@ -78,6 +79,7 @@ export class Enqueuer {
   readonly #clocks = new Map<Shard, ServerClock>();
   /** Shards without an idle worker at the last call: no task is handed off there. */
   readonly #busy = new Set<Shard>();
+  #reopening: Promise<void> | undefined;
   /** Shards whose scripts get the keys of optional features. */
   readonly #optional = new Set<Shard>();
 
@@ -133,6 +135,21 @@ export class Enqueuer {
     await MemoryFullError.wrap(this.#queue, opening);
     // Set before the waiting calls go on, so a later call cannot overtake them.
     this.#isOpen = true;
+  }
+
+  /** As `open`, for a queue that was removed meanwhile: see `isGone`. Shared by concurrent calls. */
+  reopen(): Promise<void> {
+    this.#reopening ??= this.#reopen().finally(() => {
+      this.#reopening = undefined;
+    });
+    return this.#reopening;
+  }
+
+  async #reopen(): Promise<void> {
+    forgetName(this.#redis, this.#shards.prefix, this.#queue);
+    this.#shards.forget();
+    this.#optional.clear();
+    await this.open();
   }
 
   /** Throws RangeError for a priority that the queue doesn't have. */
@@ -220,37 +237,45 @@ export class Enqueuer {
     let entries!: Entries;
     let sentAt = 0;
     let isElsewhere = false;
+    let wasRemoved = false;
     const usesOptional = batch.some((request) => request.usesOptional);
-    const reply = await settings.run(async () => {
-      isElsewhere = settings.values.shards !== shards;
-      if (isElsewhere) return null;
-      // The settings may have been lost, by a failover for example, and created again by another process without optional
-      // features.
-      if (usesOptional && !settings.values.hasOptional) await shard.enableOptional();
-      sentAt = performance.now();
-      entries = new Entries(batch, shard, clock, sentAt, !this.#busy.has(shard));
-      if (entries.count === 0) return null;
-      return queueEnqueue.run(
-        this.#redis,
-        {
-          settings: keys.of.settings,
-          tasks: keys.of.tasks,
-          attempts: keys.of.attempts,
-          idle: keys.of.idle,
-          timekeeper: keys.of.timekeeper,
-          places: entries.places,
-        },
-        { expectedSettings: settings.text, publish: shard.publish, ...entries.operands },
-      );
-    });
-    if (isElsewhere) {
-      // The queue seemed new, and another process has created it with shards.
-      await this.#shards.open();
+    const reply = await settings
+      .run(async () => {
+        isElsewhere = settings.values.shards !== shards;
+        if (isElsewhere) return null;
+        // The settings may have been lost, by a failover for example, and created again by another process without optional
+        // features.
+        if (usesOptional && !settings.values.hasOptional) await shard.enableOptional();
+        sentAt = performance.now();
+        entries = new Entries(batch, shard, clock, sentAt, !this.#busy.has(shard));
+        if (entries.count === 0) return null;
+        return queueEnqueue.run(
+          this.#redis,
+          {
+            settings: keys.of.settings,
+            tasks: keys.of.tasks,
+            attempts: keys.of.attempts,
+            idle: keys.of.idle,
+            timekeeper: keys.of.timekeeper,
+            places: entries.places,
+          },
+          { expectedSettings: settings.textOfNew, publish: shard.publish, ...entries.operands },
+        );
+      })
+      .catch((error: unknown) => {
+        if (!isGone(error)) throw error;
+        wasRemoved = true;
+        return null;
+      });
+    if (isElsewhere || wasRemoved) {
+      // The queue seemed new, and another process has created it with shards; or it was removed.
+      await (wasRemoved ? this.reopen() : this.#shards.open());
       return Promise.all(batch.map((request) => this.submit(request).catch((error: Error) => error)));
     }
     const { refused } = entries;
     let outcomes = '';
     if (reply !== null) {
+      settings.stored();
       const [text, now] = typeof reply === 'number' ? ['', reply] : (reply as [string, number]);
       if (now < 0) this.#busy.delete(shard);
       else this.#busy.add(shard);

@@ -21,7 +21,7 @@
 --                     features in the order of src/keys.ts; with mayHandOff, the active ZSET, features, the retrying ZSET of the
 --                     task's priority, and ready, scheduled and retrying of each higher priority
 -- ARGV
---   expectedSettings  the settings that the caller expects
+--   expectedSettings  the settings that the caller expects; after ; if it has not seen any in Redis
 --   publish           PUBLISH or SPUBLISH
 --   usesOptional      1: the queue uses optional features; 0
 --   mayHandOff        1: this is one small task of a plain queue, and a worker seems to be idle; 0
@@ -37,7 +37,7 @@
 --   the server's time, ms, negative if an idle worker was notified: all are stored
 --   { outcomes, the server's time }: a character for each task: 1 stored, 0 was stored before, C was stored before with another
 --   name or payload, F the queue is full, N not stored since another task of its run was refused
---   error SETTINGS <stored>: other settings are stored; nothing is written
+--   error SETTINGS <stored>: other settings are stored; ;: none, the queue was removed. Nothing is written
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local expectedSettings, publish, usesOptional, mayHandOff = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local priorities, stamp, delays, count, entries = ARGV[5], tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), ARGV[9]
@@ -87,9 +87,13 @@ end
 -- expected settings proves that they are stored. So the settings are not read.
 if not first then
   local stored = redis.call('GET', settings)
+  local ofNew = stored ~= expectedSettings and string.match(expectedSettings, '^;(.*)$')
+  if ofNew then
+    expectedSettings = ofNew
+  end
   if stored ~= expectedSettings then
-    if stored then
-      return redis.error_reply('SETTINGS ' .. stored)
+    if stored or not ofNew then
+      return redis.error_reply('SETTINGS ' .. (stored or ';'))
     end
     redis.call('SET', settings, expectedSettings)
     if usesOptional then

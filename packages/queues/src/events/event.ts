@@ -1,5 +1,6 @@
 /** Events of tasks and of the queue, and their binary form in the stream; see task.events.part.lua. */
-import { errorText } from '../task/handed-back.js';
+import type { TaskError } from '../task-error.js';
+import { readError } from '../task/stored-error.js';
 import { decodeTaskId } from '../task/task-id.js';
 
 const TYPES = {
@@ -32,8 +33,8 @@ export interface QueueEvent {
   readonly name?: string;
   /** The attempt that started or ended. */
   readonly attempt?: number;
-  /** Why the task is retrying, dead or cancelled: the first 512 bytes. */
-  readonly error?: string;
+  /** Why the task is retrying, dead or cancelled: the first 512 bytes, without the stack. */
+  readonly error?: Omit<TaskError, 'stack'>;
   /** The value of `ctx.progress`; absent if it has more than 512 bytes. */
   readonly progress?: unknown;
   /** For a `gap`: number of events that were trimmed before they were read, if known. */
@@ -80,5 +81,6 @@ function readText(kind: string, text: Buffer): Pick<QueueEvent, 'name' | 'error'
   if (kind === 'E') return { name: text.toString() };
   if (kind === 'P') return { progress: JSON.parse(text.toString()) as unknown };
   // The text may have been cut inside a character.
-  return { error: errorText(text.toString()).replace(/\uFFFD$/, '') };
+  const { stack: _, ...error } = readError(text.toString().replace(/\uFFFD$/, ''), kind === 'C');
+  return { error };
 }

@@ -31,8 +31,6 @@ const MOST_AHEAD_MS = 86_400_000;
 const RECHECK_MS = 3_000;
 const JITTER_MS = 500;
 
-let readers = 0;
-
 interface Source {
   readonly shard: Shard;
   readonly reader: EventReader;
@@ -172,9 +170,9 @@ class Notifier {
   }
 
   async listen(source: Source): Promise<void> {
-    readers += 1;
     const { redis, keys } = source.shard;
-    const waiter = await WaiterHub.of(redis).waiter(keys.of.events, `reader-${readers}`);
+    const hub = WaiterHub.of(redis);
+    const waiter = await hub.waiter(keys.of.events, hub.newId());
     this.#waiters.push(waiter);
     if (this.#isClosed) waiter.close();
     else void this.#receive(waiter, source);

@@ -7,6 +7,8 @@
  */
 import { flowChildren } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
+import type { TaskError } from '../task-error.js';
+import { readError } from '../task/stored-error.js';
 
 /** An ended child of a flow, as `ctx.children()` returns it. */
 export interface Child {
@@ -19,7 +21,7 @@ export interface Child {
   /** The handler's result. */
   readonly result?: unknown;
   /** Why it is dead or was cancelled. */
-  readonly error?: string;
+  readonly error?: TaskError;
 }
 
 export interface ChildIdentity {
@@ -50,7 +52,10 @@ function decodeChild(kept: Buffer): Child {
     ...identity,
     state,
     finishedAt: kept.readDoubleBE(0),
-    ...(text !== '' && (state === 'succeeded' ? { result: JSON.parse(text) as unknown } : { error: text })),
+    ...(text !== '' &&
+      (state === 'succeeded'
+        ? { result: JSON.parse(text) as unknown }
+        : { error: readError(text, state === 'cancelled') })),
   };
 }
 
@@ -60,9 +65,11 @@ const MAX_REASON = 2_000;
 export function failureOf({ queue, id, name }: ChildIdentity, end: Buffer): string {
   const state = STATES[String.fromCharCode(end[0]!) as keyof typeof STATES];
   const text = end.toString('utf8', DATA_AT);
+  const { name: thrown, message } = readError(text);
+  const why = thrown === 'Error' ? message : `${thrown}: ${message}`;
   const child = `its child ${JSON.stringify(name)}, task ${JSON.stringify(id)} of queue ${JSON.stringify(queue)},`;
   const what = state === 'dead' ? 'is dead' : `was ${state}`;
-  const reason = text === '' ? `${child} ${what}` : `${child} ${what}: ${text}`;
+  const reason = text === '' ? `${child} ${what}` : `${child} ${what}: ${why}`;
   return reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
 }
 

@@ -40,6 +40,13 @@ export class FlowQueues {
     return this.#reach(queue).shards;
   }
 
+  /** Whether the queue has settings, or parents. A round trip or two where none were seen before. */
+  async exists(queue: string): Promise<boolean> {
+    const { first } = this.#reach(queue).shards;
+    if (!first.settings.isStored) await first.settings.learn(this.#redis);
+    return first.settings.isStored || (await this.#redis.call('exists', [first.keys.of.flows])) === 1;
+  }
+
   /** The shard of an id and group, with optional features enabled. */
   async shardOf(queue: string, storedId: Buffer, group: string | undefined): Promise<Shard> {
     const all = await this.#reach(queue).shards.open();

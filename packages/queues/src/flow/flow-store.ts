@@ -12,6 +12,7 @@ import { Coalescer } from '@mortise/redis';
 import { QueueFullError, SettingsMismatchError, TaskConflictError } from '../errors.js';
 import { DEFAULT_MAX_TASKS } from '../limits.js';
 import { flowOpen, flowReport } from '../scripts.gen.js';
+import { isGone } from '../shard/settings.js';
 import type { Shard } from '../shard/shard.js';
 import type { ParentAddress } from '../task/record.js';
 import { decodeRecord, setPriority } from '../task/record.js';
@@ -80,7 +81,14 @@ export class FlowStore {
    */
   async open(node: FlowNode, near = ROOT_ONLY): Promise<boolean> {
     const shard = await this.queues.shardOf(node.queue, node.storedId, node.group);
-    const isNew = await this.#opens.submit(shard, { node, ...near });
+    let isNew: boolean;
+    try {
+      isNew = await this.#opens.submit(shard, { node, ...near });
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      await this.queues.enqueuer(node.queue).reopen();
+      return this.open(node, near);
+    }
     if (isNew) await this.#sendAll(shard, node);
     return isNew;
   }

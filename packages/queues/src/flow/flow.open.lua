@@ -4,7 +4,6 @@
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
---   features          STRING, exists while the settings are those of a queue with optional features
 --   tasks             HASH id -> record
 --   attempts          HASH id -> W, f64 instant, u16 0
 --   events            STREAM
@@ -26,16 +25,16 @@
 -- RETURNS
 --   { outcomes, id, … }: a character for each parent: 1 stored, 0 was stored before, C was stored before with another name or
 --   payload, F this shard has no room for its part of the flow, T an id is taken, which follows
---   error SETTINGS <stored>: other settings are stored; nothing is written
-local settings, features, tasks, attempts, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local flows, outbox, dedupIds = KEYS[6], KEYS[7], KEYS[8]
+--   error SETTINGS <stored>: other settings are stored; ;: none, the queue was removed. Nothing is written
+local settings, tasks, attempts, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local flows, outbox, dedupIds = KEYS[5], KEYS[6], KEYS[7]
 local expectedSettings, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local MAX_TASKS = 10000000
 
 -- include shard.settings.part.lua
 if not stored then
-  redis.call('SET', settings, expectedSettings)
-  redis.call('SET', features, '1')
+  -- The caller has seen settings. The queue was removed.
+  return redis.error_reply('SETTINGS ;')
 end
 local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 local room = (tonumber(string.match(expectedSettings, ';max=(%d+)')) or MAX_TASKS) - redis.call('HLEN', tasks)

@@ -129,7 +129,8 @@ export class Relay {
     const endAt = 4 + notice.readUInt32BE(0);
     const { name, extras } = decodeRecord(notice.subarray(4, endAt));
     const { parent } = extras;
-    if (!parent) return true;
+    // The report of a removed queue would create it.
+    if (!parent || !(await this.#store.queues.exists(parent.queue))) return true;
     const identity = { queue: this.#shard.queue, id: decodeTaskId(field.subarray(ID_AT)), name };
     return this.#to(parent.queue, encodeTaskId(parent.id), parent.group, false, async () => {
       await this.#store.report(identity, parent, notice.subarray(endAt));

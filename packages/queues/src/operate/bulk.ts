@@ -68,7 +68,7 @@ export async function retryAll(
     const wanted = { state, name, limit: most, hasPayloads: false, from };
     const page: Listing<unknown> = await listTasks(all, wanted);
     const answers = await Promise.all(
-      page.listed.map(({ shard, storedId }) => operator.retryIn(shard, storedId, ENDED[state])),
+      page.listed.map(({ shard, storedId }) => operator.moveIn(shard, storedId, 'R', ENDED[state])),
     );
     retried += answers.filter(Boolean).length;
     from = page.next;

@@ -60,9 +60,9 @@ export class Operator {
     return (await this.#find(id, 'P')) === DONE;
   }
 
-  /** Retries a task of this shard if it is in that state: dead or cancelled. */
-  async retryIn(shard: Shard, storedId: Buffer, state: 'D' | 'C'): Promise<boolean> {
-    return (await this.#moves.submit(shard, { storedId, move: 'R', detail: state })) === DONE;
+  /** Moves a task of this shard. `detail` of R: only if it is in that state, D dead or C cancelled. */
+  async moveIn(shard: Shard, storedId: Buffer, move: Move['move'], detail = ''): Promise<boolean> {
+    return (await this.#moves.submit(shard, { storedId, move, detail })) === DONE;
   }
 
   #find(id: string, move: Move['move'], detail = ''): Promise<string | null> {

@@ -31,8 +31,6 @@ const MAX_BATCH = 1_000;
 /** As in result.wait.lua: 0 stands for several processes. */
 const PROCESSES = 2 ** 20;
 
-let waiters = 0;
-
 export class ResultWaiter {
   readonly #shard: Shard;
   readonly #onClose: (waiter: ResultWaiter) => void;
@@ -120,12 +118,9 @@ export class ResultWaiter {
   }
 
   async #subscribe(): Promise<void> {
-    waiters += 1;
     const hub = WaiterHub.of(this.#shard.redis);
     const channel = this.#shard.keys.of.awaited;
-    const opening = [channel, `${channel}:${this.#process}`].map((name) =>
-      hub.waiter(name, `results-${waiters}`),
-    );
+    const opening = [channel, `${channel}:${this.#process}`].map((name) => hub.waiter(name, hub.newId()));
     const opened = await Promise.allSettled(opening);
     for (const result of opened) {
       if (result.status === 'fulfilled') this.#waiters.push(result.value);

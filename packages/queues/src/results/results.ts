@@ -3,6 +3,7 @@ import { requireDuration, requireOptions, requireSignal } from '@mortise/redis';
 import { TaskCancelledError, TaskDeadError, TaskNotFoundError } from '../errors.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
+import { readError } from '../task/stored-error.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { End } from './result-waiter.js';
 import { ResultWaiter } from './result-waiter.js';
@@ -36,10 +37,15 @@ export class Results {
     const storedId = encodeTaskId(id);
     const deadlineAt = performance.now() + requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
     for (const shard of await this.#candidates(storedId)) {
-      const end = await this.#waiterOf(shard).wait(storedId, { waitMs, deadlineAt, signal });
+      const end = await this.endOf(shard, storedId, { waitMs, deadlineAt, signal });
       if (end.length > 0) return this.#read(id, end);
     }
     throw new TaskNotFoundError(this.#queue, id);
+  }
+
+  /** Waits for the end of a task of this shard; see `ResultWaiter.wait`. */
+  endOf(shard: Shard, storedId: Buffer, options: Parameters<ResultWaiter['wait']>[1]): Promise<End> {
+    return this.#waiterOf(shard).wait(storedId, options);
   }
 
   /** The shard of the id comes first. A task with a group and an id of the caller may be in another one. */
@@ -62,7 +68,7 @@ export class Results {
     const state = String.fromCharCode(end[0]!);
     const text = end.toString('utf8', DATA_AT);
     if (state === 'C') throw new TaskCancelledError(this.#queue, id);
-    if (state === 'D') throw new TaskDeadError(this.#queue, id, text);
+    if (state === 'D') throw new TaskDeadError(this.#queue, id, readError(text));
     return text === '' ? undefined : (JSON.parse(text) as unknown);
   }
 }

@@ -70,9 +70,15 @@ async function begin({ run, payload, task }: Extract<ToThread, { type: 'run' }>)
 }
 
 async function load(): Promise<Handle> {
-  const { default: loaded } = (await import(module)) as { default?: unknown };
+  const { default: exported } = (await import(module)) as { default?: unknown };
+  // `export default` that was compiled to CommonJS is a property of the exports.
+  const loaded = isCompiled(exported) ? exported.default : exported;
   if (typeof loaded === 'function') return loaded as Handle;
   throw new TypeError(`the default export of ${module} must be a function, got ${typeof loaded}`);
+}
+
+function isCompiled(exported: unknown): exported is { readonly default?: unknown } {
+  return typeof exported === 'object' && exported !== null && '__esModule' in exported;
 }
 
 function sendResult(result: unknown): void {

@@ -4,7 +4,6 @@
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
---   features          STRING, exists while the settings are those of a queue with optional features
 --   schedules         HASH key -> head of 32 bytes: f64 due at (ms), f64 last fired for (ms), f64 runs, f64 defined at (µs);
 --                     then the definition
 --   dueSchedules      ZSET key -> time of its next check by a worker, ms
@@ -23,9 +22,9 @@
 --   definition        bytes
 -- RETURNS
 --   1 stored; 0 another schedule is stored; -1 there are too many
---   error SETTINGS <stored>: other settings are stored; nothing is written
-local settings, features, schedules, dueSchedules = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local idle, timekeeper = KEYS[5], KEYS[6]
+--   error SETTINGS <stored>: other settings are stored; ;: none, the queue was removed. Nothing is written
+local settings, schedules, dueSchedules = KEYS[1], KEYS[2], KEYS[3]
+local idle, timekeeper = KEYS[4], KEYS[5]
 local expectedSettings, publish, most, key, seen = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local dueAt, lastAt, runs = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local keepEndedMs, definition = tonumber(ARGV[9]), ARGV[10]
@@ -42,8 +41,8 @@ end
 -- include task.wake.part.lua
 -- include shard.time.part.lua
 if not stored then
-  redis.call('SET', settings, expectedSettings)
-  redis.call('SET', features, '1')
+  -- The caller has seen settings. The queue was removed.
+  return redis.error_reply('SETTINGS ;')
 end
 local head = struct.pack('>dddd', dueAt, lastAt, runs, time[1] * 1000000 + time[2])
 redis.call('HSET', schedules, key, head .. definition)

@@ -11,6 +11,7 @@ import { InvalidScheduleError, MemoryFullError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../enqueue/enqueuer.js';
 import { scheduleRead, scheduleRemove, scheduleSet } from '../scripts.gen.js';
+import { isGone } from '../shard/settings.js';
 import type { Shards } from '../shard/shards.js';
 import type { ScheduledTaskOptions, StoredSchedule } from './definition.js';
 import { decodeSchedule, encodeDefinition, HEAD_BYTES, taskOptionsOf } from './definition.js';
@@ -113,7 +114,11 @@ export class Schedules {
         return { key, ...nextOf(before.dueAt), isChanged: false };
       }
       const head = headOf(rule, before, now);
-      const outcome = await this.#write(key, stored, head, definition);
+      const outcome = await this.#write(key, stored, head, definition).catch(async (error: unknown) => {
+        if (!isGone(error)) throw error;
+        await this.#enqueuer.reopen();
+        return 0;
+      });
       if (outcome === 1) return { key, ...nextOf(head.dueAt), isChanged: true };
       if (outcome < 0)
         throw new InvalidScheduleError(

@@ -1,6 +1,6 @@
 /**
  * The names of all queues of a prefix, in one set. A producer adds the name of its queue before the first task, so every queue
- * that has tasks is listed. Names stay when a queue is empty.
+ * that has tasks is listed. Names stay when a queue is empty; `obliterate` removes them.
  */
 import type { RedisClient } from '@mortise/redis';
 import { decodeName, encodeName, requireOptions } from '@mortise/redis';
@@ -27,18 +27,31 @@ export async function registerName(
   prefix: string | undefined,
   queue: string,
 ): Promise<void> {
-  const key = namesKey(prefix);
-  // Keys contain no line break.
-  const place = `${key}\n${queue}`;
+  const place = placeOf(prefix, queue);
   const names = added.get(redis) ?? new Map<string, Promise<unknown>>();
   added.set(redis, names);
   let stored = names.get(place);
   if (!stored) {
-    stored = redis.call('sadd', [key, encodeName(queue)]);
+    stored = redis.call('sadd', [namesKey(prefix), encodeName(queue)]);
     names.set(place, stored);
     stored.catch(() => names.delete(place));
   }
   await stored;
+}
+
+/** Forgets that this client has added the name, which another process may have removed. */
+export function forgetName(redis: RedisClient, prefix: string | undefined, queue: string): void {
+  added.get(redis)?.delete(placeOf(prefix, queue));
+}
+
+/** Removes the name of a queue. Resolves to whether it was listed. One round trip. */
+export async function removeName(
+  redis: RedisClient,
+  prefix: string | undefined,
+  queue: string,
+): Promise<boolean> {
+  forgetName(redis, prefix, queue);
+  return (await redis.call('srem', [namesKey(prefix), encodeName(queue)])) === 1;
 }
 
 /** Whether a queue is listed. One round trip. */
@@ -61,4 +74,9 @@ export async function queueNames(redis: RedisClient, prefix: string | undefined)
     cursor = next;
   } while (cursor !== '0');
   return [...names].toSorted();
+}
+
+function placeOf(prefix: string | undefined, queue: string): string {
+  // Keys contain no line break.
+  return `${namesKey(prefix)}\n${queue}`;
 }

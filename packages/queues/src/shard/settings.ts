@@ -12,6 +12,10 @@ import type { SettingsValues } from './settings-text.js';
 import { formatSettings, parseSettings, PLAIN } from './settings-text.js';
 
 const MISMATCH = 'SETTINGS ';
+/** In place of settings: none are stored. Before settings: the script may store them. Settings never begin with it. */
+const NONE = ';';
+/** The answer of shard.configure.lua when no settings were stored. */
+const CREATED = 2;
 /** Tries of one call while the settings change. */
 const MAX_TRIES = 5;
 
@@ -25,25 +29,20 @@ export class Settings {
   readonly #queue: string;
   readonly #keys: QueueKeys;
   readonly #named: NamedSettings;
-  #text: string;
-  #values: SettingsValues;
+  #text!: string;
+  #values!: SettingsValues;
   #priorityKeys!: readonly string[];
   #allKeys!: readonly string[];
   #usesOptional!: boolean;
   #isKnown = false;
+  #isStored = false;
   #learning: Promise<void> | undefined;
 
   constructor(queue: string, keys: QueueKeys, named: NamedSettings = {}) {
     this.#queue = queue;
     this.#keys = keys;
     this.#named = named;
-    this.#values = {
-      ...PLAIN,
-      priorities: resolvePriorities(named.priorities ?? DEFAULTS.priorities),
-      shards: named.shards ?? 1,
-    };
-    this.#text = formatSettings(this.#values);
-    this.#setKeys();
+    this.forget();
   }
 
   get values(): SettingsValues {
@@ -53,6 +52,19 @@ export class Settings {
   /** The text that scripts compare. */
   get text(): string {
     return this.#text;
+  }
+
+  /**
+   * As `text`, for a script that stores the settings of a new queue. Where they were stored before, it refuses the call instead:
+   * the queue was removed, see `isGone`.
+   */
+  get textOfNew(): string {
+    return this.#isStored ? this.#text : NONE + this.#text;
+  }
+
+  /** Whether settings were seen in Redis. */
+  get isStored(): boolean {
+    return this.#isStored;
   }
 
   /** Whether scripts get the keys of optional features. */
@@ -100,7 +112,7 @@ export class Settings {
         return await call();
       } catch (error) {
         const stored = storedSettings(error);
-        if (stored === undefined || tries >= maxTries) throw error;
+        if (stored === undefined || stored === NONE || tries >= maxTries) throw error;
         this.#adopt(stored);
       }
     }
@@ -108,34 +120,37 @@ export class Settings {
 
   /**
    * Changes the stored settings: `change` gets the stored ones and returns the new ones. Compare and set, so no concurrent
-   * change is lost. Wakes idle workers. One round trip, and one more for each concurrent change.
+   * change is lost. Wakes idle workers. One round trip, and one more for each concurrent change. Resolves to whether the queue
+   * was removed before, so that this call has created it anew.
    */
   async change(
     redis: RedisClient,
     publish: string,
     change: (values: SettingsValues) => SettingsValues,
-  ): Promise<void> {
+  ): Promise<boolean> {
     if (!this.#isKnown) await this.learn(redis);
+    const wasStored = this.#isStored;
     let wanted = this.#text;
-    await this.run(async () => {
+    const reply = await this.run(() => {
       const values = change(this.#values);
       wanted = formatSettings(values);
       const usesOptional = isPlain(wanted, values) ? 0 : 1;
       const { of } = this.#keys;
-      await shardConfigure.run(redis, of, { expectedSettings: this.#text, wanted, publish, usesOptional });
+      return shardConfigure.run(redis, of, { expectedSettings: this.#text, wanted, publish, usesOptional });
       // Each failed try means that another change succeeded, so the loop ends.
     }, Infinity);
     this.#adopt(wanted);
+    return wasStored && reply === CREATED;
   }
 
   /**
    * Makes all scripts get the keys of optional features from now on. A limit or a pause does so too, but may be removed
-   * again. No round trip if it is already done.
+   * again. No round trip if it is already done. Resolves as `change` does.
    */
-  async enableOptional(redis: RedisClient, publish: string): Promise<void> {
+  async enableOptional(redis: RedisClient, publish: string): Promise<boolean> {
     if (!this.#isKnown) await this.learn(redis);
-    if (this.#values.hasOptional) return;
-    await this.change(redis, publish, (values) => ({ ...values, hasOptional: true }));
+    if (this.#values.hasOptional) return false;
+    return this.change(redis, publish, (values) => ({ ...values, hasOptional: true }));
   }
 
   async #look(redis: RedisClient): Promise<void> {
@@ -144,7 +159,27 @@ export class Settings {
     this.#isKnown = true;
   }
 
+  /** A call that stores the settings of a new queue has succeeded. */
+  stored(): void {
+    this.#isStored = true;
+  }
+
+  /** Begins anew with the named settings. */
+  forget(): void {
+    const { priorities, shards } = this.#named;
+    this.#values = {
+      ...PLAIN,
+      priorities: resolvePriorities(priorities ?? DEFAULTS.priorities),
+      shards: shards ?? 1,
+    };
+    this.#text = formatSettings(this.#values);
+    this.#isKnown = false;
+    this.#isStored = false;
+    this.#setKeys();
+  }
+
   #adopt(text: string): void {
+    this.#isStored = true;
     if (text === this.#text) return;
     const values = parseSettings(text);
     const { priorities, shards } = this.#named;
@@ -172,6 +207,11 @@ export class Settings {
 /** Whether a queue with these settings uses no limit, pause or optional feature. */
 function isPlain(text: string, { priorities, shards }: SettingsValues): boolean {
   return text === formatSettings({ ...PLAIN, priorities, shards });
+}
+
+/** Whether a script found no settings where its caller had seen some: the queue was removed. Open it again. */
+export function isGone(error: unknown): boolean {
+  return storedSettings(error) === NONE;
 }
 
 /** The stored settings in the refusal of a script; undefined for any other error. */

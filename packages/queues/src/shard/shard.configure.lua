@@ -12,7 +12,7 @@
 --   publish           PUBLISH or SPUBLISH
 --   usesOptional      1: the new settings are those of a queue with optional features; 0
 -- RETURNS
---   1
+--   1; 2 if no settings were stored
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, features, idle, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local expectedSettings, wanted, publish, usesOptional = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
@@ -47,4 +47,4 @@ if stored ~= wanted then
   -- They register again under the new settings.
   redis.call('ZREMRANGEBYRANK', idle, '0', '999')
 end
-return 1
+return stored and 1 or 2

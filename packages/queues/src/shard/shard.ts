@@ -3,6 +3,7 @@ import type { RedisClient } from '@mortise/redis';
 import { WaiterHub } from '@mortise/redis';
 import { QueueKeys } from '../keys.js';
 import { shardRegroup } from '../scripts.gen.js';
+import { forgetName, registerName } from './queue-names.js';
 import type { NamedSettings } from './settings.js';
 import { Settings } from './settings.js';
 import type { SettingsValues } from './settings-text.js';
@@ -33,8 +34,8 @@ export class Shard {
   }
 
   /** See `Settings.change`. */
-  configure(change: (values: SettingsValues) => SettingsValues): Promise<void> {
-    return this.settings.change(this.redis, this.publish, change);
+  async configure(change: (values: SettingsValues) => SettingsValues): Promise<void> {
+    if (await this.settings.change(this.redis, this.publish, change)) await this.#addName();
   }
 
   /** Applies new limits of groups to all groups. A round trip for each 200 groups. */
@@ -49,9 +50,15 @@ export class Shard {
   }
 
   /** Await it before the first use of an optional feature; see `Settings.enableOptional`. */
-  enableOptional(): Promise<void> {
+  async enableOptional(): Promise<void> {
     this.#usesOptional = true;
-    return this.settings.enableOptional(this.redis, this.publish);
+    if (await this.settings.enableOptional(this.redis, this.publish)) await this.#addName();
+  }
+
+  /** `obliterate` of another process has removed it. */
+  async #addName(): Promise<void> {
+    forgetName(this.redis, this.prefix, this.queue);
+    await registerName(this.redis, this.prefix, this.queue);
   }
 
   /** Calls a script that takes keys by name; see `Settings.run`. */

@@ -46,6 +46,12 @@ export class Shards {
     return this.#opening;
   }
 
+  /** Begins anew: the queue was removed. */
+  forget(): void {
+    this.#all = undefined;
+    this.#first.settings.forget();
+  }
+
   /** The shard of an id without a group. */
   indexOf(storedId: Buffer, count: number): number {
     if (count === 1) return 0;

@@ -1,8 +1,9 @@
 import type { EnqueueOptions } from '../options.js';
 import type { LogLine } from './log-lines.js';
 import { readLogLines } from './log-lines.js';
-import { errorText } from './handed-back.js';
 import { decodeRecord } from './record.js';
+import type { TaskError } from '../task-error.js';
+import { readError } from './stored-error.js';
 
 /**
  * Names of tasks and the types of their payloads, such as `{ 'mail.sold': { itemId: string } }`. Payloads travel as
@@ -61,7 +62,7 @@ interface TaskFields {
   /** When it succeeded, died or was cancelled. */
   readonly finishedAt?: number;
   /** Why the last attempt failed, unless it runs again or has succeeded; or why it was cancelled. */
-  readonly error?: string;
+  readonly error?: TaskError;
   /** The last value of `ctx.progress`. */
   readonly progress?: unknown;
   /** The task that waits for this one. */
@@ -137,8 +138,8 @@ function readLastAttempt(last: Buffer): object {
   if (state === 'S') {
     return { attempt, finishedAt, ...(text !== '' && { result: JSON.parse(text) as unknown }) };
   }
-  if (state === 'D') return { attempt, finishedAt, error: text };
-  const error = text !== '' && { error: errorText(text) };
+  const error = text !== '' && { error: readError(text, state === 'C') };
+  if (state === 'D') return { attempt, finishedAt, ...error };
   if (state === 'C') return { attempt, finishedAt, ...error };
   // Waiting in its group (Q), for its children (W), or for its next attempt (R, H).
   return state === 'Q' || state === 'W' ? { attempt } : { attempt, ...error };

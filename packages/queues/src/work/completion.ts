@@ -1,12 +1,12 @@
-import { describeError } from '@mortise/redis';
 import { handedBackData } from '../task/handed-back.js';
+import { storeError } from '../task/stored-error.js';
 
 /** The end of an attempt. */
 export interface Completion {
   /** Succeeded, retry, dead, back at once, later; B and L do not count as attempts. */
   readonly verdict: 'S' | 'R' | 'D' | 'B' | 'L';
   readonly delayMs: number;
-  /** The result as JSON or the error as text. */
+  /** The result as JSON, or the error as `storeError` returns it. */
   readonly data: string;
   /** The worker should not be the timekeeper for this task, which it would fetch again. */
   readonly leavesTime?: boolean;
@@ -17,12 +17,17 @@ export const GIVEN_BACK: Completion = { verdict: 'B', delayMs: 0, data: '' };
 
 /** The task dies, with the thrown value as the reason. */
 export function died(error: unknown): Completion {
-  return { verdict: 'D', delayMs: 0, data: describeError(error) };
+  return { verdict: 'D', delayMs: 0, data: storeError(error) };
 }
 
 /** The task goes back to workers that have a handler for it. `since`: see `handedBackData`. */
 export function handedBack(since: number, delayMs: number, error: unknown): Completion {
-  return { verdict: 'L', delayMs, data: handedBackData(since, describeError(error)), leavesTime: true };
+  return { verdict: 'L', delayMs, data: handedBackData(since, storeError(error)), leavesTime: true };
+}
+
+/** The task runs again after the delay. */
+export function retried(delayMs: number, error: unknown): Completion {
+  return { verdict: 'R', delayMs, data: storeError(error) };
 }
 
 const HEAD_BYTES = 15;

@@ -1,7 +1,8 @@
 /** Tells the application how attempts ended: `onSucceeded` and `onFailed` of a worker. */
 import type { ErrorReporter } from '@mortise/redis';
-import { describeError } from '@mortise/redis';
+import { WorkerError } from '../errors.js';
 import type { EndedAttempt, OnFailed, OnSucceeded } from '../ended-attempt.js';
+import { errorLine, readError, storeError } from '../task/stored-error.js';
 import { isHopeless } from './thrown.js';
 
 export class EndListeners {
@@ -17,18 +18,18 @@ export class EndListeners {
   }
 
   succeeded(task: EndedAttempt, result: unknown): void {
-    if (this.#onSucceeded) void this.#call(() => this.#onSucceeded!(task, result));
+    if (this.#onSucceeded) void this.#call(task, () => this.#onSucceeded!(task, result));
   }
 
   failed(task: EndedAttempt, error: unknown, isFinal: boolean): void {
-    if (this.#onFailed) void this.#call(() => this.#onFailed!(task, error, { isFinal }));
+    if (this.#onFailed) void this.#call(task, () => this.#onFailed!(task, error, { isFinal }));
   }
 
-  async #call(listener: () => unknown): Promise<void> {
+  async #call({ queue, id, name }: EndedAttempt, listener: () => unknown): Promise<void> {
     try {
       await listener();
     } catch (error) {
-      this.#reporter.report(error);
+      this.#reporter.report(new WorkerError('ERR_LISTENER_FAILED', queue, id, name, error));
     }
   }
 }
@@ -37,7 +38,7 @@ export class EndListeners {
 export function printDead(print: (line: string) => void): OnFailed {
   return ({ queue, name, id, attempt, attempts }, error, { isFinal }) => {
     if (!isFinal || isHopeless(error, id)) return;
-    const [reason] = describeError(error).split('\n', 1);
+    const reason = errorLine(readError(storeError(error)));
     const task = `task ${JSON.stringify(id)} (${JSON.stringify(name)}) of queue ${JSON.stringify(queue)}`;
     print(`mortise worker: ${task} is dead after attempt ${attempt} of ${attempts}: ${reason}`);
   };

@@ -17,7 +17,7 @@
  *            └─► ended                                                    expired, unreadable, or its lease is over
  */
 import type { ErrorReporter } from '@mortise/redis';
-import { AttemptError } from '../errors.js';
+import { AttemptError, WorkerError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Source } from './attempt.js';
 import { Attempt } from './attempt.js';
@@ -34,6 +34,7 @@ import type { ResolvedHandler } from './handlers.js';
 import { Prefetch } from './prefetch.js';
 import type { Service } from './service.js';
 import type { Schemas } from '../task/schemas.js';
+import { decodeTaskId } from '../task/task-id.js';
 import type { Shard } from '../shard/shard.js';
 import { UnknownTasks } from './unknown-tasks.js';
 import type { WorkerTelemetry } from './worker-telemetry.js';
@@ -204,7 +205,9 @@ export class Executor implements Demand<SlotRoom>, Service {
     let attempt: Attempt;
     try {
       attempt = new Attempt(source, task, leaseEndsAt);
-    } catch (error) {
+    } catch (cause) {
+      const { queue } = source.shard;
+      const error = new WorkerError('ERR_TASK_UNREADABLE', queue, decodeTaskId(task.storedId), '', cause);
       this.#reporter.report(error);
       source.completer.add(task, died(error));
       return;

@@ -1,12 +1,12 @@
 /** Calls of handlers. Each resolves with the completions of its attempts, and never rejects. */
 import type { ErrorReporter } from '@mortise/redis';
-import { describeError } from '@mortise/redis';
 import { Discard, RetryLater, WorkerError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Schemas } from '../task/schemas.js';
+import type { HANDLER_CALLS } from '../task/user-frames.js';
 import type { Attempt } from './attempt.js';
 import type { Completion } from './completion.js';
-import { died, GIVEN_BACK, SUCCEEDED } from './completion.js';
+import { died, GIVEN_BACK, retried, SUCCEEDED } from './completion.js';
 import type { EndListeners } from './end-listeners.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
 import { retryDelayMs } from './retry-delay.js';
@@ -26,59 +26,66 @@ export interface BatchAttempt extends BatchTask<unknown> {
   readonly ctx: Attempt;
 }
 
-/** Runs one attempt. Without a handler the task dies. */
-export async function callHandler(
-  attempt: Attempt,
-  handler: ResolvedHandler | undefined,
-  options: CallOptions,
-): Promise<Completion> {
-  const { call } = attempt;
-  try {
-    if (!handler) throw new WorkerError('ERR_UNKNOWN_TASK', attempt.queue, attempt.id, attempt.name);
-    const { schemas } = options;
-    const payload = schemas ? await validated(attempt, schemas) : JSON.parse(attempt.record.payload);
-    const result: unknown = await (call
-      ? call.run(() => handler.handle!(payload, attempt))
-      : handler.handle!(payload, attempt));
-    await attempt.reported;
-    return success(attempt, result, options);
-  } catch (error) {
-    await attempt.reported;
-    return failed(attempt, handler, error, options);
-  }
-}
-
-/** Runs attempts in one call. Resolves with a completion for each, in their order. */
-export async function callBatchHandler(
-  batch: readonly BatchAttempt[],
-  handler: ResolvedHandler,
-  call: Attempt['call'],
-  options: CallOptions,
-): Promise<Completion[]> {
-  const reported = async (): Promise<void> => {
-    for (const { ctx } of batch) await ctx.reported;
-  };
-  try {
-    const results: unknown = await (call
-      ? call.run(() => handler.handleMany!(batch))
-      : handler.handleMany!(batch));
-    await reported();
-    if (results !== undefined && !(Array.isArray(results) && results.length === batch.length)) {
-      throw new TypeError(
-        `handleMany of ${JSON.stringify(handler.name)} must return nothing or ${batch.length} results`,
-      );
+/** The stacks of errors are cut after these functions: see user-frames.ts for their names. */
+const CALLS = {
+  /** Runs one attempt. Without a handler the task dies. */
+  async mortiseCallHandler(
+    this: void,
+    attempt: Attempt,
+    handler: ResolvedHandler | undefined,
+    options: CallOptions,
+  ): Promise<Completion> {
+    const { call } = attempt;
+    try {
+      if (!handler) throw new WorkerError('ERR_UNKNOWN_TASK', attempt.queue, attempt.id, attempt.name);
+      const { schemas } = options;
+      const payload = schemas ? await validated(attempt, schemas) : JSON.parse(attempt.record.payload);
+      const result: unknown = await (call
+        ? call.run(() => handler.handle!(payload, attempt))
+        : handler.handle!(payload, attempt));
+      await attempt.reported;
+      return success(attempt, result, options);
+    } catch (error) {
+      await attempt.reported;
+      return failed(attempt, handler, error, options);
     }
-    return batch.map(({ ctx }, index) => {
-      // An attempt that ended earlier already has its completion.
-      if (ctx.isOver) return GIVEN_BACK;
-      const result: unknown = results?.[index];
-      return isA(Error, result) ? failed(ctx, handler, result, options) : success(ctx, result, options);
-    });
-  } catch (error) {
-    await reported();
-    return batch.map(({ ctx }) => failed(ctx, handler, error, options));
-  }
-}
+  },
+
+  /** Runs attempts in one call. Resolves with a completion for each, in their order. */
+  async mortiseCallBatchHandler(
+    this: void,
+    batch: readonly BatchAttempt[],
+    handler: ResolvedHandler,
+    call: Attempt['call'],
+    options: CallOptions,
+  ): Promise<Completion[]> {
+    const reported = async (): Promise<void> => {
+      for (const { ctx } of batch) await ctx.reported;
+    };
+    try {
+      const results: unknown = await (call
+        ? call.run(() => handler.handleMany!(batch))
+        : handler.handleMany!(batch));
+      await reported();
+      if (results !== undefined && !(Array.isArray(results) && results.length === batch.length)) {
+        throw new TypeError(
+          `handleMany of ${JSON.stringify(handler.name)} must return nothing or ${batch.length} results`,
+        );
+      }
+      return batch.map(({ ctx }, index) => {
+        // An attempt that ended earlier already has its completion.
+        if (ctx.isOver) return GIVEN_BACK;
+        const result: unknown = results?.[index];
+        return isA(Error, result) ? failed(ctx, handler, result, options) : success(ctx, result, options);
+      });
+    } catch (error) {
+      await reported();
+      return batch.map(({ ctx }) => failed(ctx, handler, error, options));
+    }
+  },
+} satisfies Record<(typeof HANDLER_CALLS)[number], unknown>;
+
+export const { mortiseCallHandler: callHandler, mortiseCallBatchHandler: callBatchHandler } = CALLS;
 
 /** The payload as the schema of the task's name returns it. */
 export async function validated(attempt: Attempt, schemas: Schemas): Promise<unknown> {
@@ -105,7 +112,7 @@ export function failed(
   if (isFinal) return died(error);
   const policy = handler?.backoff ?? backoff;
   const delayMs = retryDelayMs(attempt, error, policy, (reported) => reporter.report(reported));
-  return { verdict: 'R', delayMs, data: describeError(error) };
+  return retried(delayMs, error);
 }
 
 /** The task is done, so a result that cannot be stored is reported and dropped; it is not a failure. */

@@ -71,7 +71,8 @@ if #expired > 0 then
     if last and string.sub(last, 1, 1) == 'A' then
       local attempt, flags, most, at = struct.unpack('>HBH', last, 6)
       local group = string.sub(last, at)
-      local reason = 'the lease ended: the worker died or lost its connection'
+      -- As src/task/stored-error.ts writes it.
+      local reason = '\2LeaseLostError ERR_LEASE_LOST\nthe lease ended: the worker died or lost its connection'
       if attempt >= most then
         bury(expired[i], flags, group, attempt, reason)
       else

@@ -164,7 +164,7 @@ describe('claim', () => {
     });
     expect(await claims.claim({ limit: 10 })).toMatchObject([{ id: 'new' }]);
     await until(async () => (await queue.get('old'))!.state === 'dead');
-    expect((await queue.get('old'))!.error).toMatch(/was not started within 1 ms/);
+    expect((await queue.get('old'))!.error!.message).toMatch(/was not started within 1 ms/);
   });
 
   test('a task that was started in time is given again afterwards', async () => {
@@ -416,7 +416,7 @@ describe('fail', () => {
     const { queue, claims, task, lease } = await newClaimed({ backoff });
     await claims.fail('a', lease, { error: 'no luck' });
     const failed = await queue.get('a');
-    expect(failed).toMatchObject({ state: 'retrying', attempt: 1, error: 'no luck' });
+    expect(failed).toMatchObject({ state: 'retrying', attempt: 1, error: { message: 'no luck' } });
     expect(failed!.runAt! - task.leaseUntil).toBeGreaterThan(HOUR_MS - 60_000);
     await queue.promote('a');
     const [second] = await claims.claim();
@@ -430,7 +430,7 @@ describe('fail', () => {
   ])('the task is dead: %p, %p', async (options, how) => {
     const { queue, claims, lease } = await newClaimed(options);
     await claims.fail('a', lease, { error: 'hopeless', ...how });
-    expect(await queue.get('a')).toMatchObject({ state: 'dead', attempt: 1, error: 'hopeless' });
+    expect(await queue.get('a')).toMatchObject({ state: 'dead', attempt: 1, error: { message: 'hopeless' } });
   });
 
   test('refuses a wrong delay', async () => {

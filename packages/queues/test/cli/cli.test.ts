@@ -144,7 +144,7 @@ describe('commands that change tasks', () => {
       0,
       ids.map((id) => ({ id, cancelled: true })),
     ]);
-    expect(await bench.queue.get('}x')).toMatchObject({ state: 'cancelled', error: 'no more' });
+    expect(await bench.queue.get('}x')).toMatchObject({ state: 'cancelled', error: { message: 'no more' } });
     expect(await json(bench, 'retry', 'q', ...ids)).toEqual([0, ids.map((id) => ({ id, retried: true }))]);
     expect(await json(bench, 'remove', 'q', ...ids)).toEqual([0, ids.map((id) => ({ id, removed: true }))]);
     expect(await json(bench, 'remove', 'q', '--', '-x')).toEqual([1, [{ id: '-x', removed: false }]]);
@@ -185,6 +185,19 @@ describe('commands that change tasks', () => {
     expect(out).toBe('removed 1\n');
   });
 
+  test('obliterate, and --force for a queue in use', async () => {
+    const bench = new Bench();
+    await bench.work();
+    await bench.task('active');
+    const refused = await cli('obliterate', 'q', '--prefix', bench.prefix);
+    expect(refused).toMatchObject({ code: 1, out: '' });
+    expect(refused.err).toMatch(
+      /^mortise-queues: queue "q" is in use: 1 active tasks.*\(ERR_QUEUE_IN_USE\)\n$/,
+    );
+    expect(await json(bench, 'obliterate', 'q', '--force')).toEqual([0, { obliterated: 'q' }]);
+    expect(await Queue.names(redis, { prefix: bench.prefix })).toEqual([]);
+  });
+
   test('pause and resume, one queue or all', async () => {
     const bench = new Bench();
     const other = new Queue(redis, 'other', { prefix: bench.prefix });
@@ -210,7 +223,7 @@ describe('commands that change tasks', () => {
       'cancel q x',
       'remove q x',
     ];
-    lines.push('promote q x', 'pause q', 'resume q', 'drain q', 'clean q --state dead');
+    lines.push('promote q x', 'pause q', 'resume q', 'drain q', 'clean q --state dead', 'obliterate q');
     for (const line of lines) {
       const ended = await cli(...line.split(' '), '--prefix', prefix);
       expect(ended).toEqual({ code: 1, out: '', err: 'mortise-queues: no queue "q"\n' });
@@ -239,6 +252,8 @@ describe('arguments', () => {
     ['pause'],
     ['pause q --all'],
     ['clean q'],
+    ['obliterate'],
+    ['drain q --force'],
     ['clean q --state dead --older-than soon'],
     ['ls --redis http://127.0.0.1'],
     ['ls --redis nonsense'],

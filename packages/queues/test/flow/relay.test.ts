@@ -121,11 +121,12 @@ describe('a message that cannot be delivered', () => {
     const reason = 'queue "full" is full: it may hold 1 tasks';
     expect(await queue.get(strict.id)).toMatchObject({
       state: 'dead',
-      error: expect.stringContaining(reason),
+      error: { message: expect.stringContaining(reason) },
     });
     let errors: unknown[] = [];
     await work({
-      sum: async (_, context) => void (errors = (await context.children()).map(({ error }) => error)),
+      sum: async (_, context) =>
+        void (errors = (await context.children()).map(({ error }) => error?.message)),
     });
     await queue.result(lenient.id);
     expect(errors).toEqual(Array.from({ length: 300 }, () => reason));
@@ -165,7 +166,7 @@ describe('a flow without room', () => {
       queue.enqueueFlow(flow([flow([flow([...leaves(1), leaf(1, 'other')]), leaf(1)])])),
     ).rejects.toMatchObject(full);
     expect(Object.values(await queue.counts()).every((count) => count === 0)).toBe(true);
-    // Those of one call share the room.
+    // The flows of one call share the room.
     const two = await Promise.allSettled([1, 2].map(() => queue.enqueueFlow(flow(leaves(2)))));
     expect(two).toMatchObject([{ status: 'fulfilled' }, { reason: full }]);
     await queue.enqueueFlow({ ...flow(leaves(50, 'other')) });

@@ -60,7 +60,7 @@ describe('cancel', () => {
     expect(await bench.queue.cancel(id, { reason: 'changed our mind' })).toBe(true);
     expect(await bench.queue.get(id)).toMatchObject({
       state: 'cancelled',
-      error: 'changed our mind',
+      error: { name: 'TaskCancelledError', code: 'ERR_TASK_CANCELLED', message: 'changed our mind' },
       attempt: state === 'retrying' ? 1 : 0,
       finishedAt: expect.any(Number),
     });
@@ -112,7 +112,11 @@ describe('cancel', () => {
     await bench.expectCounts({ cancelled: 1 });
     await until(() => bench.hanging.get(id)!.signal.aborted);
     expect(bench.hanging.get(id)!.signal.reason).toBeInstanceOf(TaskCancelledError);
-    expect(await bench.queue.get(id)).toMatchObject({ state: 'cancelled', attempt: 1, error: 'stop' });
+    expect(await bench.queue.get(id)).toMatchObject({
+      state: 'cancelled',
+      attempt: 1,
+      error: { message: 'stop' },
+    });
     // The slot is free again.
     await bench.task('succeeded');
     await bench.expectCounts({ cancelled: 1, succeeded: 1 });
@@ -221,7 +225,7 @@ describe('a task in the middle of a long list', () => {
     const ran = await runAll(bench, total);
     expect(ran.filter((id) => id === MIDDLE)).toHaveLength(1);
     expect(ran).toHaveLength(total);
-    // Where it stands now: behind those of the second round.
+    // Its place now: after those of the second round.
     expect(ran.indexOf(MIDDLE)).toBe(COUNT - 1 + 1_200);
     expect(await redis.exists(bench.keys.of.tombstones)).toBe(0);
   });
@@ -371,7 +375,7 @@ describe('retry', () => {
     expect(await bench.queue.retry('a')).toBe(true);
     const after = (await bench.queue.get('a'))!;
     expect(after).toMatchObject({ state: 'ready', attempt: 0, attempts: 2, priority: 'low', payload: 'a' });
-    expect(after.error).toContain('broken');
+    expect(after.error).toMatchObject({ message: 'broken' });
     expect(after.enqueuedAt).toBeGreaterThan(before.enqueuedAt);
     await bench.expectCounts({ ready: 1 });
     const attempts: number[] = [];
@@ -549,7 +553,7 @@ test('every call of an operator has its events', async () => {
   await until(() => seen.some(({ id }) => id === 'last'));
   stop.abort();
   await reading;
-  expect(seen.map(({ type, id, error }) => [type, id, error].filter(Boolean).join(' '))).toEqual([
+  expect(seen.map(({ type, id, error }) => [type, id, error?.message].filter(Boolean).join(' '))).toEqual([
     'enqueued a',
     'enqueued b',
     'enqueued c',

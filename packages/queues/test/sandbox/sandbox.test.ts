@@ -307,11 +307,15 @@ describe('in a worker', () => {
     });
     expect(await queue.get(exiting.id)).toMatchObject({
       attempt: 2,
-      error: expect.stringMatching(/^SandboxExitedError: the sandbox of task .* exited with code 7/),
+      error: {
+        name: 'SandboxExitedError',
+        code: 'ERR_SANDBOX_EXITED',
+        message: expect.stringMatching(/^the sandbox of task .* exited with code 7/),
+      },
     });
     expect(await queue.get(discarded.id)).toMatchObject({
       attempt: 1,
-      error: expect.stringContaining('hopeless'),
+      error: { message: expect.stringContaining('hopeless') },
     });
     expect(await queue.get(telling.id)).toMatchObject({ progress: { done: 0.5 }, result: [] });
   });
@@ -326,6 +330,8 @@ describe('in a worker', () => {
     const { id } = await queue.enqueue('t', { act: 'block', ms: 60_000 }, { attempts: 1 });
     await until('the end', async () => (await queue.get(id))?.state === 'dead');
     await ended.passed;
-    expect(await queue.get(id)).toMatchObject({ error: expect.stringContaining('took longer than') });
+    expect(await queue.get(id)).toMatchObject({
+      error: { message: expect.stringContaining('took longer than') },
+    });
   });
 });

@@ -28,7 +28,7 @@ describe('schedules while workers are killed', () => {
         1,
       );
     }
-    // One after the other is killed about when something falls due, and replaced.
+    // Each worker is killed when a schedule falls due, and replaced.
     for (let n = 0; n < 3; n += 1) {
       const due = startAt + 1_000 * n;
       await until(

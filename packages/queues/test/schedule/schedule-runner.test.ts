@@ -57,7 +57,7 @@ async function secondsAgo(seconds: number): Promise<number> {
   return (Math.floor((await serverNow(redis)) / 1_000) - seconds) * 1_000;
 }
 
-/** One whose schedule `tick` has been due for some seconds. */
+/** A queue whose schedule `tick` has been due for some seconds. */
 async function newDue(
   rule: ScheduleRule = EVERY_SECOND,
   seconds = 3,
@@ -69,7 +69,7 @@ async function newDue(
   return { ...bench, dueAt };
 }
 
-/** As well as a worker that is held up when the server has answered its first lease. */
+/** Such a queue, and a worker that gets the reply to its first lease late. */
 async function newHeldUp() {
   const due = await newDue();
   const client = connect();

@@ -99,7 +99,7 @@ describe('RecordDraft', () => {
           throw Object.create(null);
         },
       },
-      'cannot be shown',
+      'null prototype',
     ],
     ['a toJSON that gives nothing', { toJSON: () => undefined }, 'object'],
   ])('%s is no payload', (_, payload, reason) => {

@@ -202,7 +202,7 @@ describe('a worker', () => {
     });
     expect(task).toMatchObject({
       attempt: 1,
-      error: expect.stringContaining('does not fit its schema: itemId'),
+      error: { message: expect.stringContaining('does not fit its schema: itemId') },
     });
     expect(calls).toBe(0);
     expect(errors).toMatchObject([

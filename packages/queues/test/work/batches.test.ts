@@ -77,7 +77,7 @@ describe('a batch handler', () => {
     expect(await queue.get('fail')).toMatchObject({
       state: 'dead',
       attempt: 2,
-      error: expect.stringContaining('only this one'),
+      error: { message: expect.stringContaining('only this one') },
     });
     expect(await queue.get('discard')).toMatchObject({ state: 'dead', attempt: 1 });
     expect(await queue.get('later')).toMatchObject({ state: 'retrying', attempt: 0 });

@@ -27,7 +27,7 @@ async function isSubscribed({ of }: QueueKeys): Promise<boolean> {
   return ((await redis.call('pubsub', 'numsub', of.active)) as [string, number])[1] === 1;
 }
 
-/** One that listens for cancellations. */
+/** A worker that listens for cancellations. */
 async function newListening(): Promise<Run> {
   const given = newQueue();
   await given.queue.configure({ keepEvents: 10 });

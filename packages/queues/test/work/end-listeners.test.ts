@@ -112,7 +112,9 @@ describe('onSucceeded and onFailed', () => {
     );
     const { id } = await queue.enqueue('t', 1);
     expect(await queue.result(id, { waitMs: 20_000 })).toBe(1);
-    expect(errors).toEqual([thrown]);
+    expect(errors).toEqual([
+      expect.objectContaining({ code: 'ERR_LISTENER_FAILED', taskId: id, taskName: 't', cause: thrown }),
+    ]);
   });
 
   test('are functions', async () => {

@@ -185,7 +185,7 @@ describe('keeping the time', () => {
     await counted(queue, { succeeded: 3 });
     expect(Math.min(...late)).toBeLessThan(SOON_MS);
     for (const [id, runAt] of due.slice(2)) {
-      // Of both in whole ms the one is rounded down, the other up.
+      // In whole ms, one of the two is rounded down, the other up.
       expect((await queue.get(id))!.finishedAt).toBeGreaterThanOrEqual(runAt - 1);
     }
   });

@@ -85,7 +85,7 @@ describe('handlers', () => {
         name,
         state: 'dead',
         attempt: 1,
-        error: expect.stringContaining(`no handler for ${JSON.stringify(name)}`),
+        error: { message: expect.stringContaining(`no handler for ${JSON.stringify(name)}`) },
       });
       expect(errors).toContainEqual(expect.objectContaining({ code: 'ERR_UNKNOWN_TASK', taskName: name }));
     }
@@ -195,7 +195,7 @@ describe('the concurrency of a name', () => {
     await queue.enqueueMany(Array.from({ length: 20 }, (_, payload) => ({ name: 'fast', payload })));
     await until(() => fast.length === 20);
     expect(active).toBe(3);
-    // Those that run, and a line of 16.
+    // The running tasks, and 16 waiting ones.
     await counted(queue, { active: 19 });
     door.open();
     await counted(queue, { succeeded: total + 20 });

@@ -130,7 +130,10 @@ describe('the lease', () => {
     expect(await queue.get('last')).toMatchObject({
       state: 'dead',
       attempt: 1,
-      error: 'the lease ended: the worker died or lost its connection',
+      error: {
+        code: 'ERR_LEASE_LOST',
+        message: 'the lease ended: the worker died or lost its connection',
+      },
     });
   });
 });

@@ -30,7 +30,7 @@ interface Scene {
   readonly worker?: WorkerOptions;
   /** Beside `quick` and `hold`. */
   readonly handlers?: Handlers<Tasks>;
-  /** How many tasks stand behind those that are held, and what they are. */
+  /** The number and kind of the tasks after the running ones. */
   readonly behind?: number;
   readonly name?: string;
   readonly options?: EnqueueOptions;
@@ -47,7 +47,7 @@ interface WorkingWorker extends NewQueue {
   readonly open: () => void;
 }
 
-/** A worker that has run quick tasks, now has all its slots taken by handlers that do not end, and has more tasks behind them. */
+/** A worker that has run quick tasks, now has all its slots taken by handlers that do not end, and has more tasks after them. */
 async function newHeld(scene: Scene = {}): Promise<WorkingWorker> {
   const { behind = BEHIND, name = 'quick', options = {} } = scene;
   const { concurrency = 1 } = scene.worker ?? {};
@@ -83,7 +83,7 @@ async function newHeld(scene: Scene = {}): Promise<WorkingWorker> {
   return { ...given, worker, watching, begun, contexts, ids, open: () => door.open() };
 }
 
-/** One that has taken as many as it may. A machine that stands still meanwhile makes handlers seem slow: then another one. */
+/** A worker that prefetched as many tasks as it may. A pause of the machine makes handlers seem slow; then another worker is tried. */
 async function newPrefetched(scene: Scene = {}): Promise<WorkingWorker> {
   const { concurrency = 1 } = scene.worker ?? {};
   const most = concurrency + Math.min(MOST_PREFETCHED, scene.behind ?? BEHIND);
@@ -117,7 +117,7 @@ function newPrefetch(): { prefetch: Prefetch; given: Attempt[]; run: (ms: number
   return { prefetch, given, run };
 }
 
-/** Of a worker whose handlers are quick, and whose queue has more than it asks for. */
+/** The prefetch of a worker with quick handlers, whose queue has more tasks than it fetches. */
 function newQuick(): ReturnType<typeof newPrefetch> {
   const made = newPrefetch();
   made.run(0.01, 20);
@@ -429,7 +429,7 @@ describe('a waiting task', () => {
     expect(given).toEqual([attempt]);
   });
 
-  test('is no last attempt, nor what came behind one with the same answer', () => {
+  test('is no last attempt, nor a task that came after one with the same answer', () => {
     const { prefetch, given, run } = newQuick();
     const [first, last, behind] = [newAttempt(4, 5), newAttempt(5, 5), newAttempt(1, 5)];
     expect([first, last, behind].map((attempt) => prefetch.add(attempt))).toEqual([true, false, false]);

@@ -22,7 +22,7 @@ describe('a task whose name has no handler in this worker', () => {
     expect(await queue.get('a')).toMatchObject({
       state: 'retrying',
       attempt: 0,
-      error: expect.stringContaining('no handler for "new", task "a" of queue "q"'),
+      error: { message: expect.stringContaining('no handler for "new", task "a" of queue "q"') },
     });
     const attempts: number[] = [];
     await work({ new: (_, { attempt }) => void attempts.push(attempt) });
@@ -67,7 +67,7 @@ describe('a task whose name has no handler in this worker', () => {
     const { id } = await queue.enqueue('new', 1, { attempts: 2 });
     const { enqueuedAt, finishedAt, attempt, error } = await reached(queue, id, 'dead');
     expect(finishedAt! - enqueuedAt).toBeGreaterThanOrEqual(699);
-    expect([attempt, error]).toEqual([1, expect.stringContaining('no handler for "new", task')]);
+    expect([attempt, error?.message]).toEqual([1, expect.stringContaining('no handler for "new", task')]);
     expect(errors.map((reported) => (reported as { code: string }).code)).toEqual([
       'ERR_HANDLER_MISSING',
       'ERR_UNKNOWN_TASK',
@@ -132,7 +132,7 @@ describe('a task whose name has no handler in this worker', () => {
     await waits('remove', () => queue.remove('remove'));
     await waits('promote', () => queue.promote('promote'));
     expect(await reached(queue, 'expires', 'dead')).toMatchObject({
-      error: expect.stringContaining('was not started within 400 ms'),
+      error: { message: expect.stringContaining('was not started within 400 ms') },
     });
     expect(await queue.counts()).toMatchObject({ cancelled: 1, dead: 1, succeeded: 0 });
     expect(await queue.get('remove')).toBeNull();

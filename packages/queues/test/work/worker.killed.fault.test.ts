@@ -69,7 +69,7 @@ describe('a worker that is killed', () => {
     ]);
     expect(await queue.get(id)).toMatchObject({
       attempt: 2,
-      error: expect.stringContaining('the lease ended'),
+      error: { message: expect.stringContaining('the lease ended') },
     });
   });
 

@@ -141,7 +141,7 @@ describe('with an SDK', () => {
     ['a code', Object.assign(new Error('busy'), { code: 'ERR_BUSY' }), 'ERR_BUSY', 'busy'],
     ['a class', new RangeError('too far'), 'RangeError', 'too far'],
     ['a value that is no error', 'plain', 'Error', 'plain'],
-    ['an object without a prototype', Object.create(null), 'Error', 'an error that cannot be shown (object)'],
+    ['an object without a prototype', Object.create(null), 'Error', '[Object: null prototype] {}'],
   ])('an error with %s marks the span', (_, error, type, message) => {
     otelTelemetry(api).span!(send).end({ error });
     expect(named('send')).toMatchObject({

@@ -22,7 +22,7 @@ export interface BookRunOptions {
   readonly prefix: string;
   readonly role: ActorConfig['role'];
   readonly actors: number;
-  /** Of each actor. */
+  /** Entries of each actor. */
   readonly entries: number;
   readonly isBoosting?: boolean;
 }
@@ -100,20 +100,20 @@ export class BookRun {
     await until(`${changes} changes`, () => this.accepted >= aim, TIMEOUT_MS);
   }
 
-  /** SIGKILL; another process takes its place, and goes on behind it. */
+  /** SIGKILL; another process takes its place, and continues after it. */
   async replace(index: number): Promise<void> {
     this.kills += 1;
     await this.#children[index]!.kill();
     await this.#start(this.#configs[index]!);
   }
 
-  /** SIGKILL of all; nobody goes on. */
+  /** SIGKILL of all; no process continues. */
   async kill(): Promise<void> {
     this.kills += this.#children.length;
     await Promise.all(this.#children.map((child) => child.kill()));
   }
 
-  /** Waits until all have done what they had to do, or stops those who go on without end. */
+  /** Waits until all actors are done, or stops actors that run without end. */
   async end(): Promise<void> {
     for (const child of this.#children) child.send('stop' satisfies Order);
     await Promise.all(this.#children.map(({ hasEnded }) => hasEnded));

@@ -10,14 +10,14 @@ export interface Known {
 interface Indexed {
   readonly key: string;
   readonly score: number;
-  /** Of each of its names. */
+  /** The words of each of its names. */
   readonly words: readonly (readonly string[])[];
 }
 
 /** Shorter typed words are taken as they are. */
 const LEAST_POINTS = 3;
 
-/** Of names and of what is typed; further ones don't count, as the README of the package says. */
+/** Words of a name or of typed text that count; the README of the package states the limit. */
 const MOST_WORDS = 6;
 
 /** As names and typed texts are cut into words. */
@@ -122,14 +122,14 @@ function isCloseMatch(tokens: readonly string[], words: readonly string[]): bool
 
 /**
  * Whether a text begins with what one edit makes of the typed one, by code points. The last one stands: what
- * another one finds is what the text without it does, and stands behind all else.
+ * another one finds is what the text without it does, and comes last.
  */
 function isEdited(typed: string, text: string): boolean {
   const from = Array.from(typed);
   const to = Array.from(text);
   const begins = (made: readonly string[]): boolean => made.every((point, index) => point === to[index]);
   const last = from.length - 1;
-  /** All behind is the same letter: to leave it out is to leave out the last one. */
+  /** All following letters are the same: leaving one out is leaving out the last one. */
   const isDoubled = (at: number): boolean => from.slice(at).every((point) => point === from[last]);
   return from.some((point, at) => {
     const isLess = at < last && begins(from.toSpliced(at, 1)) && !isDoubled(at);

@@ -7,7 +7,7 @@ import { existsSync, openSync, readFileSync, truncateSync, writeSync } from 'nod
 export interface JournalLine {
   /** `error` is what should not happen. */
   readonly type: 'tried' | 'accepted' | 'boosted' | 'error';
-  /** Or what the error says. */
+  /** The key, or the message of the error. */
   readonly key: string;
   /** The version, or by how much it was boosted. */
   readonly number: number;

@@ -20,14 +20,14 @@ interface Ranked {
   readonly rank: number;
 }
 
-/** Of the listpack of a sorted set, by the server's default: a larger block costs more memory. */
+/** The most members of a listpack by the server's default: a larger block costs more memory. */
 const MOST_BLOCK = 128;
 
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 /** Prefixes of top sets end anywhere in a code point. */
 const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
 
-/** Of the only book with this prefix. */
+/** The content of the only book with this prefix. */
 export async function readStoredBook(redis: Redis | Cluster, prefix: string): Promise<StoredBook> {
   const all = await keysOf(redis, prefix);
   const named = (part: string): Map<string, string> =>
@@ -128,7 +128,7 @@ async function keysOf(redis: Redis | Cluster, prefix: string): Promise<string[]>
   return keys.map((key) => key.toString('latin1'));
 }
 
-/** Behind the entity. A key has only ASCII before it, if `prefix` has. */
+/** After the entity. A key has only ASCII before it, if `prefix` has. */
 function partOf(key: string): string {
   return key.slice(key.indexOf('}:') + 2);
 }

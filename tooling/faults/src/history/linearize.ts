@@ -20,7 +20,7 @@ interface Entry {
   readonly step: Step;
   /** Undefined for a return. */
   readonly index: number | undefined;
-  /** Of a call: its return, where it has one. */
+  /** The return of the call, if it has one. */
   exit: Entry | undefined;
   previous: Entry | undefined;
   next: Entry | undefined;

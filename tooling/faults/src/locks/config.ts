@@ -16,7 +16,7 @@ export interface WorkerConfig {
   readonly turns?: number;
   readonly leaseMs: number;
   readonly renew: boolean;
-  /** Of a semaphore. */
+  /** The permits of a semaphore. */
   readonly permits?: number;
   readonly waitMs: number;
   /** The part of the rounds that wait a few ms only and then give up. */

@@ -134,21 +134,21 @@ class Accountant {
       const lastId = lastIds.get(chat) ?? id - 1;
       if (id > lastId) {
         if (id > lastId + 1 && !isForgiven)
-          this.#violate('skipped', `${member} got ${id} behind ${lastId} in ${chat}`);
+          this.#violate('skipped', `${member} got ${id} after ${lastId} in ${chat}`);
         lastIds.set(chat, id);
         const lastNumber = lastNumbers.get(`${chat} ${from}`) ?? 0;
         if (n <= lastNumber && !isForgiven) {
-          this.#violate('reordered', `${member} got message ${n} of ${from} behind ${lastNumber} in ${chat}`);
+          this.#violate('reordered', `${member} got message ${n} of ${from} after ${lastNumber} in ${chat}`);
         }
         lastNumbers.set(`${chat} ${from}`, n);
       } else if (isForgiven) {
         lastIds.set(chat, id);
         lastNumbers.set(`${chat} ${from}`, n);
       } else if (isFollower) {
-        this.#violate('repeated', `${member} got ${id} behind ${lastId} in ${chat}`);
+        this.#violate('repeated', `${member} got ${id} after ${lastId} in ${chat}`);
       } else {
         this.#pulledAgain += 1;
-        if (!got.has(key)) this.#violate('skipped', `${member} got ${id} only behind ${lastId} in ${chat}`);
+        if (!got.has(key)) this.#violate('skipped', `${member} got ${id} only after ${lastId} in ${chat}`);
       }
       got.add(key);
     }

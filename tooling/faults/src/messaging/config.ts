@@ -2,7 +2,7 @@ import type { Role as ChatRole } from '@mortise/messaging';
 import type { RedisAddress } from '../locks/config.js';
 
 /**
- * The work of a process. In chats: `revise` posts as well, and edits every second message behind that;
+ * The work of a process. In chats: `revise` posts as well, and edits every second message afterwards;
  * `govern` gives one who pulls another role, again and again. In mailboxes, whose recipients are `chats`: `send`, and `receive` as a
  * device of all of them.
  */
@@ -42,7 +42,7 @@ export type Order = 'stop';
 /** A posted body: the number of the message among those of its sender in this chat, from 1. */
 export interface Numbered {
   readonly n: number;
-  /** Behind an edit: which message of its sender that was. */
+  /** In the body of an edit: which message of its sender that was. */
   readonly edit?: number;
 }
 

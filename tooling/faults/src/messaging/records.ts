@@ -23,7 +23,7 @@ export interface Delivered {
   readonly id: number;
   readonly from: string;
   readonly n: number;
-  /** Of who follows: goes on behind it. */
+  /** The token of a follower, after which it resumes. */
   readonly token?: string;
 }
 

@@ -296,7 +296,7 @@ class Accountant {
       validUntil[task] = Math.max(validUntil[task]!, until);
       if (this.#isForgiven(began, until)) forgivenAt[task] = 1;
     }
-    // A group goes on behind a task that was cancelled, whose handler has a signal to end.
+    // A group continues after a cancelled task; its handler has a signal to end.
     for (let task = 0; task < tasks; task += 1) {
       if (cancelledAt[task]! > 0) validUntil[task] = Math.min(validUntil[task]!, cancelledAt[task]!);
     }

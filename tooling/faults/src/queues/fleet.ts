@@ -25,7 +25,7 @@ export class Fleet {
     return this.workers.filter(({ isRunning }) => isRunning);
   }
 
-  /** Those that have ended by themselves, which no worker may. */
+  /** Workers that ended by themselves, which none may. */
   get failed(): WorkerProcess[] {
     return this.workers.filter(({ exitCode }) => exitCode !== null && exitCode !== 0);
   }

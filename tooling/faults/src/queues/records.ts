@@ -23,7 +23,7 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const RECORD_BYTES = 32;
 export const KINDS = { begin: 1, end: 2, refused: 3 } as const;
 
-/** Of `codeOf(outcome)` in a record. */
+/** The code of an outcome in a record. */
 export function codeOf(outcome: Outcome): number {
   return OUTCOMES.indexOf(outcome);
 }

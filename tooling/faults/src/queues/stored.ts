@@ -12,12 +12,12 @@ export interface StoredTasks {
   /** The attempt that ran last. */
   readonly attempt: Uint16Array;
   readonly attempts: Uint16Array;
-  /** Of a succeeded task: which execution it was; NaN for the others. */
+  /** The execution of each succeeded task; NaN for the others. */
   readonly result: Float64Array;
   /** Active tasks, and when their leases end, ms since the epoch. */
   readonly leases: ReadonlyMap<number, number>;
   readonly errors: ReadonlyMap<number, string>;
-  /** Those that stand in more than one place. */
+  /** Tasks in more than one place. */
   readonly doubled: readonly number[];
   /** Where counts and lists don't agree. */
   readonly miscounted: readonly string[];
@@ -70,6 +70,6 @@ export class Stored implements StoredTasks {
     this.attempts[index] = task.attempts;
     if (task.state === 'succeeded') this.result[index] = Number(task.result);
     if (task.leaseUntil !== undefined) this.leases.set(index, task.leaseUntil);
-    if (task.error !== undefined) this.errors.set(index, task.error.split('\n', 1)[0]!);
+    if (task.error !== undefined) this.errors.set(index, task.error.message);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The models of @mortise/messaging, at length: random lives of chats and mailboxes, compared behind each step with what a chat
+ * The models of @mortise/messaging, at length: random lives of chats and mailboxes, compared after each step with what a chat
  * or a mailbox in memory has, while connections are killed. Its own tests play the same for a second or two.
  *
  * A hundred lives take each step at the same time, and connections are killed between two steps; so each step is taken once, and its

@@ -34,7 +34,7 @@ function open(url: string, prefix: string): Chats {
   return new Chats(client, { prefix });
 }
 
-/** One who follows, is interrupted, and begins again behind the last event that it has handled. */
+/** A follower that is interrupted, and resumes after the last event that it has handled. */
 class Follower {
   /** Of each chat: the last id that came. */
   readonly lastIds = new Map<string, number>();
@@ -81,7 +81,7 @@ class Follower {
     if (isNext) this.lastIds.set(chatId, lastId + 1);
     else
       this.wrong.push(
-        `${chatId}: ${event.type} ${'message' in event ? event.message.id : ''} behind ${lastId}`,
+        `${chatId}: ${event.type} ${'message' in event ? event.message.id : ''} after ${lastId}`,
       );
   }
 }

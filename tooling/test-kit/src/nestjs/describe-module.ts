@@ -155,7 +155,7 @@ function describeFeature(
   });
 }
 
-/** The things that a provider is given by decorators, and behind them by type, in a module below the root. */
+/** The things that a provider is given by decorators, and after them by type, in a module below the root. */
 async function injected(
   things: readonly Provided[],
   {

@@ -5,7 +5,7 @@
  *                       └── the row is being loaded: marked again after that load, then removed
  *
  * A change is removed only after its row is marked. So a feed may die at any point: the next one marks some rows twice.
- * Rejected: the position of the reader in Redis. A transaction may become visible behind that position, and a Redis that
+ * Rejected: the position of the reader in Redis. A transaction may become visible before that position, and a Redis that
  * lost its last writes has an older position (docs/decisions/0015).
  */
 import { setTimeout as pause } from 'node:timers/promises';

@@ -3,8 +3,6 @@ import { WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { changeFeedRelease, changeFeedTake } from '../../scripts.gen.js';
 
-let feeds = 0;
-
 /**
  * The right to read an outbox, which one feed of a table has at a time. It only saves work: rows of changes that two feeds
  * read are refreshed twice.
@@ -25,8 +23,8 @@ export class FeedLease {
   /** Resolves when this feed has the lease: at once after a `release`, or when the lease of a dead feed ends. */
   async wait(signal: AbortSignal): Promise<void> {
     if ((await this.#take()) === 0) return;
-    feeds += 1;
-    const waiter = await WaiterHub.of(this.#redis).waiter(this.#key, String(feeds));
+    const hub = WaiterHub.of(this.#redis);
+    const waiter = await hub.waiter(this.#key, hub.newId());
     try {
       for (;;) {
         // Also before the first wait: a message before the subscription was missed.

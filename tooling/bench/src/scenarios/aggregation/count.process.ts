@@ -52,7 +52,7 @@ async function prepare({ way, ranges, lines }: Preparing): Promise<void> {
   }
 }
 
-/** As one writes it who has no need to hurry. */
+/** The plain way, without care for speed. */
 function countStrings(log: Buffer, find: (ip: string) => string): number {
   const days = new Map<string, Map<string, number>>();
   for (let at = 0; at < log.length;) {

@@ -62,7 +62,7 @@ function encode(value: Value): Buffer {
   ]);
 }
 
-/** Of sizes below 29, which are all that there are here. */
+/** The control byte of a value; all sizes here are below 29. */
 function control(type: number, size: number): Buffer {
   return Buffer.from(type > 7 ? [size, type - 7] : [(type << 5) | size]);
 }

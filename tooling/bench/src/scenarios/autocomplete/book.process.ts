@@ -22,14 +22,14 @@ export interface OpenOptions {
 
 export interface Loaded {
   readonly seconds: number;
-  /** Of this process, where the names are in it. */
+  /** The heap of this process, if it holds the names. */
   readonly heapBytes: number;
 }
 
 /** The repeated calls. */
 export type Calls =
   | { readonly verb: 'complete' | 'completeFuzzy'; readonly typing: TypingKind }
-  /** Of anybody, or of popular ones more often. */
+  /** Boosts any name, or popular ones more often. */
   | { readonly verb: 'boost'; readonly of: 'any' | 'popular' };
 
 export interface Window {

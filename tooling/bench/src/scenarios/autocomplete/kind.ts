@@ -19,7 +19,7 @@ export interface BookKind {
 export interface BookClient {
   /** In the quickest way that it has; the most popular first. */
   load(names: readonly Named[]): Promise<unknown>;
-  /** Prepares for callers, each of whom waits for one answer before the next. */
+  /** Prepares for callers that each send one call at a time. */
   callers(count: number): Caller[];
 }
 
@@ -32,8 +32,8 @@ export interface Caller {
   boost?(name: string): Promise<unknown>;
 }
 
-/** Of every answer. */
+/** The limit of every answer. */
 export const LIMIT = 10;
 
-/** Of every book. */
+/** The name of every book. */
 export const BOOK_NAME = 'guild:7';

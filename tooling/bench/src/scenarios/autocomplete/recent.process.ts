@@ -24,7 +24,7 @@ export interface RecentReport {
   readonly p99Micros: number;
   readonly bytesOfUser: number;
   readonly aofBytes: number;
-  /** Of completions: which share is right. */
+  /** The share of right completions. */
   readonly right: number;
 }
 

@@ -19,7 +19,7 @@ export class RightAnswers {
     this.#scores = new Map(data.map(({ name, score }) => [name, score]));
   }
 
-  /** Of names that begin with a text. */
+  /** Grades an answer of names that begin with a text. */
   gradePrefix(text: string, answer: readonly string[], order: 'score' | 'alphabet'): Graded {
     const isFound = (name: string): boolean => name.startsWith(text);
     const isBest = this.#isBest(answer, isFound);
@@ -29,7 +29,7 @@ export class RightAnswers {
     return { isRight: first.join(' ') === answer.join(' '), isBest };
   }
 
-  /** Of names of which each typed word begins another word. */
+  /** Grades an answer of names in which each typed word begins another word. */
   gradeWords(text: string, answer: readonly string[]): Graded {
     const tokens = text.split(' ');
     const isBest = this.#isBest(answer, (name) => isOfWords(tokens, name.toLowerCase().split(' ')));

@@ -8,7 +8,7 @@ export type Way = 'checkpoint' | 'pipelines';
 interface Flushing {
   readonly url: string;
   readonly way: Way;
-  /** Of the file: one that isn't counted yet. */
+  /** The id of a file that isn't counted yet. */
   readonly id: string;
 }
 

@@ -14,7 +14,7 @@ interface Reader {
   readonly line?: (line: string | Buffer) => void;
 }
 
-/** Of every channel here. */
+/** The name of every channel here. */
 export const CHANNEL = 'logs';
 
 /** The most bytes of one file in Redis. */

@@ -16,7 +16,7 @@ export interface MarketReport {
   listed: number;
   bought: number;
   retries: number;
-  /** Of all purchases together. */
+  /** The wait of all purchases together. */
   waitedMs: number;
 }
 

@@ -11,7 +11,7 @@ export interface ChatClient {
   pull(member: string): Promise<number>;
 }
 
-/** Members of one process, each of whom gets what is posted as soon as the way allows. */
+/** Members of one process; each gets posted messages as soon as the connection allows. */
 export interface Audience {
   /** Resolves when each of them has had so many messages in all. */
   until(messages: number): Promise<void>;

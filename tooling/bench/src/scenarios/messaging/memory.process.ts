@@ -7,7 +7,7 @@ interface Posting {
   readonly url: string;
   readonly kind: string;
   readonly chats: number;
-  /** Of each chat. */
+  /** Messages of each chat. */
   readonly messages: number;
 }
 
@@ -23,7 +23,7 @@ interface Creating {
 const BATCH = 1_000;
 const CALLERS = 50;
 
-/** Every chat has two members, of whom nobody reads. */
+/** Every chat has two members, and neither reads. */
 async function post({ url, kind, chats, messages }: Posting): Promise<void> {
   const client = chatKind(kind).connect(url, { kept: 2 * messages });
   let next = 0;

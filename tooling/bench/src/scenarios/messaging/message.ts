@@ -6,7 +6,7 @@ const STORED = { id: 100_000, ts: 1_763_663_653.123, sender: memberOf(0), messag
 /** The posted message. */
 export const TEXT = 'x'.repeat(JSON_BYTES - JSON.stringify(STORED).length);
 
-/** Of three digits, so that all messages are of one size. */
+/** The number has three digits, so all messages have one size. */
 export function memberOf(index: number): string {
   return `member-${String(index).padStart(3, '0')}`;
 }

@@ -1,4 +1,4 @@
-/** One process that posts without end: senders, each of whom waits for one post before the next. Or one that follows. */
+/** One process that posts without end by senders that each wait for one post before the next; or one that follows. */
 import type { MakeSegment } from '../../crew-member.js';
 import { percentile } from '../../percentile.js';
 import { chatKind } from './kinds/index.js';

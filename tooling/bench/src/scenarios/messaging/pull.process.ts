@@ -10,12 +10,12 @@ export interface Filling {
   /** Number of the first member. */
   readonly first: number;
   readonly members: number;
-  /** Of each member, with one who posts 10 messages to each. */
+  /** Chats of each member; a sender posts 10 messages to each. */
   readonly chats: number;
 }
 
 export interface Pulling extends Omit<Filling, 'chats'> {
-  /** Of each member. */
+  /** Pulls of each member. */
   readonly pulls: number;
   /** The number of messages that each pull has to return. */
   readonly messages: number;

@@ -6,7 +6,7 @@ export interface Payload {
 
 const PAYLOAD_BYTES = 100;
 
-/** Of eight digits, so that all payloads are of one size. */
+/** Numbers have eight digits, so all payloads have one size. */
 const FIRST = 10_000_000;
 const DATA = 'x'.repeat(PAYLOAD_BYTES - JSON.stringify({ n: FIRST, data: '' }).length);
 

@@ -13,7 +13,7 @@ export interface Filling {
   readonly callers: number;
   /** Tasks of one call. */
   readonly batch: number;
-  /** How long a caller waits behind each call. */
+  /** How long a caller waits after each call. */
   readonly pauseMs?: number;
 }
 
