@@ -3,7 +3,7 @@ import type { Handlers } from '@mortise/queues';
 import { Redis } from 'ioredis';
 
 interface Prices {
-  'price.quote': { itemId: string; count: number };
+  'price.quote': { payload: { itemId: string; count: number }; result: { total: number } };
 }
 
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
@@ -18,7 +18,8 @@ const worker = new Worker<Prices>(redis, ['prices'], handlers, { prefix: 'exampl
 await worker.start();
 
 const sword = await queue.enqueue('price.quote', { itemId: 'sword', count: 3 });
-console.log('sword', await queue.result(sword.id, { waitMs: 5_000 }));
+const { total } = await queue.result(sword.id, { waitMs: 5_000 }); // a number
+console.log('sword', total);
 
 const unicorn = await queue.enqueue('price.quote', { itemId: 'unicorn', count: 1 }, { attempts: 1 });
 try {
@@ -32,5 +33,5 @@ await worker.stop();
 await redis.quit();
 
 // Output:
-// sword { total: 291 }
+// sword 291
 // unicorn ERR_TASK_DEAD there is no unicorn

@@ -59,6 +59,7 @@ export type { ListOptions, Page } from './inspect/list.js';
 export type { PayloadIssue } from './errors.js';
 export type { InputSchemas, OutputSchemas, StandardSchemaV1 } from './standard-schema.js';
 export type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './task/task.js';
+export type { PayloadOf, ResultOf, TaskId } from './task-types.js';
 export { TASK_STATES } from './task/task.js';
 export type { LogLine } from './task/log-lines.js';
 export type { TaskError } from './task-error.js';

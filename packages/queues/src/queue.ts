@@ -56,6 +56,7 @@ import { isQueueName, queueNames, resolvePrefix } from './shard/queue-names.js';
 import type { SettingsValues } from './shard/settings-text.js';
 import { Shards } from './shard/shards.js';
 import { Schemas } from './task/schemas.js';
+import type { PayloadOf, ResultOf, TaskId } from './task-types.js';
 import type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './task/task.js';
 
 export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
@@ -131,9 +132,9 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   enqueue<Name extends keyof Tasks & string>(
     name: Name,
-    payload: Tasks[Name],
+    payload: PayloadOf<Tasks, Name>,
     options: EnqueueOptions = {},
-  ): Promise<Enqueued> {
+  ): Promise<Enqueued<ResultOf<Tasks, Name>>> {
     return this.#producer.enqueue(name, payload, options);
   }
 
@@ -317,7 +318,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     key: string,
     rule: ScheduleRule,
     name: Name,
-    payload: Tasks[Name],
+    payload: PayloadOf<Tasks, Name>,
     options: ScheduledTaskOptions = {},
   ): Promise<Scheduled> {
     return this.#schedules.set(key, rule, name, payload, options);
@@ -344,8 +345,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * Two round trips, shared by all calls of one tick; then only the rechecks. Rejects with ERR_TASK_DEAD, ERR_TASK_CANCELLED,
    * ERR_TASK_NOT_FOUND (unknown, removed, or no longer retained), ERR_RESULT_TIMEOUT, or the reason of the signal.
    */
-  async result(id: string, options: ResultOptions = {}): Promise<unknown> {
-    return this.#results.result(id, options);
+  async result<Result = unknown>(id: string | TaskId<Result>, options: ResultOptions = {}): Promise<Result> {
+    return this.#results.result(id, options) as Promise<Result>;
   }
 
   /**

@@ -1,3 +1,5 @@
+import type { PayloadIn } from './task-types.js';
+
 /**
  * Version 1 of the Standard Schema interface (https://standardschema.dev), which zod, valibot, arktype and others
  * implement. Copied here to avoid a dependency.
@@ -28,11 +30,11 @@ export interface StandardIssue {
 /** Schemas of producers: the payload types of a queue are their inputs. */
 export type InputSchemas<Tasks> = {
   // oxlint-disable-next-line typescript/no-explicit-any -- only the worker uses the output
-  readonly [Name in keyof Tasks]?: StandardSchemaV1<Tasks[Name], any>;
+  readonly [Name in keyof Tasks]?: StandardSchemaV1<PayloadIn<Tasks[Name]>, any>;
 };
 
 /** Schemas of workers: the payload types of handlers are their outputs. */
 export type OutputSchemas<Tasks> = {
   // oxlint-disable-next-line typescript/no-explicit-any -- only the queue knows the input
-  readonly [Name in keyof Tasks]?: StandardSchemaV1<any, Tasks[Name]>;
+  readonly [Name in keyof Tasks]?: StandardSchemaV1<any, PayloadIn<Tasks[Name]>>;
 };

@@ -1,6 +1,7 @@
 import { AttemptError } from '../errors.js';
 import { decodeRecord } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
+import type { PayloadOf } from '../task-types.js';
 import type { FetchedTask } from '../work/fetch-and-ack.js';
 import { writeLease } from './lease.js';
 
@@ -9,7 +10,7 @@ export type ClaimedTask<Tasks = Record<string, unknown>> = {
   [Name in keyof Tasks & string]: {
     readonly id: string;
     readonly name: Name;
-    readonly payload: Tasks[Name];
+    readonly payload: PayloadOf<Tasks, Name>;
     readonly headers: Readonly<Record<string, string>>;
     readonly group?: string;
     /** The number of this attempt, from 1. */

@@ -25,6 +25,7 @@ import type { Shards } from '../shard/shards.js';
 import type { Extras } from '../task/record.js';
 import { RecordDraft } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
+import type { TaskId } from '../task-types.js';
 import type { Enqueue, Whole } from './entries.js';
 import { Entries } from './entries.js';
 
@@ -36,8 +37,8 @@ const MAX_BATCH = 64;
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
 /** A stored task. */
-export interface Enqueued {
-  readonly id: string;
+export interface Enqueued<Result = unknown> {
+  readonly id: unknown extends Result ? string : TaskId<Result>;
   /**
    * Whether the caller's id was stored before; that task is unchanged. Also if ioredis has sent this call again after a lost
    * reply.

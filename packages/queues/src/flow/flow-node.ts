@@ -16,6 +16,7 @@ import { resolveGroup } from '../options.js';
 import type { Enqueue } from '../enqueue/entries.js';
 import type { Prepared } from '../enqueue/enqueuer.js';
 import type { ParentAddress } from '../task/record.js';
+import type { PayloadOf } from '../task-types.js';
 import { CHILD, PARENT } from '../task/record.js';
 import { newTaskId } from '../task/new-task-id.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
@@ -42,7 +43,7 @@ export type FlowTask<Tasks = Record<string, unknown>> =
       [Name in keyof Tasks & string]: FlowFields<Tasks> & {
         readonly queue?: undefined;
         readonly name: Name;
-        readonly payload: Tasks[Name];
+        readonly payload: PayloadOf<Tasks, Name>;
       };
     }[keyof Tasks & string]
   | (FlowFields<Tasks> & { readonly queue: string; readonly name: string; readonly payload: unknown });

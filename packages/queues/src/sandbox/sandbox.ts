@@ -12,8 +12,8 @@ import { resolveSandboxOptions } from './options.js';
 import { Threads } from './threads.js';
 
 /** A handler for `Worker`, alone or as the `handle` of one with options. */
-export interface SandboxHandler<Payload> extends AsyncDisposable {
-  (payload: Payload, context: TaskContext): Promise<unknown>;
+export interface SandboxHandler<Payload, Result = unknown> extends AsyncDisposable {
+  (payload: Payload, context: TaskContext): Promise<Result>;
   /** Ends all threads now; their running tasks fail. Waiting and later tasks start new threads. */
   close(): Promise<void>;
 }
@@ -28,14 +28,16 @@ export interface SandboxHandler<Payload> extends AsyncDisposable {
  * out of memory fails its attempt with ERR_SANDBOX_EXITED; the next task gets a new thread. Throws TypeError or RangeError
  * for a module that is not an absolute path or URL, and for wrong options.
  */
-// oxlint-disable-next-line typescript/no-explicit-any -- only the module knows the payload
-export function sandbox<Payload = any>(
+/* oxlint-disable typescript/no-explicit-any -- only the module knows payload and result */
+export function sandbox<Payload = any, Result = any>(
   module: URL | string,
   options: SandboxOptions = {},
-): SandboxHandler<Payload> {
+): SandboxHandler<Payload, Result> {
+  /* oxlint-enable typescript/no-explicit-any */
   const threads = new Threads(urlOf(module), resolveSandboxOptions(options));
   const close = (): Promise<void> => threads.close();
-  const handle = (payload: Payload, context: TaskContext): Promise<unknown> => threads.run(payload, context);
+  const handle = (payload: Payload, context: TaskContext): Promise<Result> =>
+    threads.run(payload, context) as Promise<Result>;
   return Object.assign(handle, { close, [Symbol.asyncDispose]: close });
 }
 

@@ -3,11 +3,13 @@ import type { LogLine } from './log-lines.js';
 import { readLogLines } from './log-lines.js';
 import { decodeRecord } from './record.js';
 import type { TaskError } from '../task-error.js';
+import type { PayloadOf, ResultOf } from '../task-types.js';
 import { readError } from './stored-error.js';
 
 /**
- * Names of tasks and the types of their payloads, such as `{ 'mail.sold': { itemId: string } }`. Payloads travel as
- * JSON, so a Date arrives as a string and undefined fields don't arrive.
+ * Names of tasks and the types of their payloads, such as `{ 'mail.sold': { itemId: string } }`; with the type of its result
+ * `{ 'order.total': { payload: { orderId: string }; result: number } }`. Both travel as JSON, so a Date arrives as a string and
+ * undefined fields don't arrive. A payload that has these two fields and no other needs the longer form.
  */
 export type TaskMap<Tasks> = { [Name in keyof Tasks]: unknown };
 
@@ -31,7 +33,7 @@ export type Counts = Readonly<Record<TaskState, number>>;
 export type NewTask<Tasks> = {
   [Name in keyof Tasks & string]: {
     readonly name: Name;
-    readonly payload: Tasks[Name];
+    readonly payload: PayloadOf<Tasks, Name>;
     readonly options?: EnqueueOptions;
   };
 }[keyof Tasks & string];
@@ -69,9 +71,9 @@ interface TaskFields {
   readonly parent?: { readonly queue: string; readonly id: string };
 }
 
-interface TaskDetails {
+interface TaskDetails<Result> {
   /** The handler's result, if the task succeeded. */
-  readonly result?: unknown;
+  readonly result?: Result;
   /** Lines of `ctx.log`; only `get` returns them. */
   readonly logs?: readonly LogLine[];
 }
@@ -82,7 +84,7 @@ export type TaskSummary<Tasks> = TaskFields & { readonly name: keyof Tasks & str
 /** A task as `Queue.get` shows it. */
 export type Task<Tasks> = {
   [Name in keyof Tasks & string]: TaskFields &
-    TaskDetails & { readonly name: Name; readonly payload: Tasks[Name] };
+    TaskDetails<ResultOf<Tasks, Name>> & { readonly name: Name; readonly payload: PayloadOf<Tasks, Name> };
 }[keyof Tasks & string];
 
 /** A task as scripts return it; absent parts are empty. */

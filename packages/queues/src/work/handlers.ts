@@ -3,9 +3,13 @@ import { ArgumentTypeError, requireDuration, requireInteger, requireKnown } from
 import type { TaskContext } from './attempt.js';
 import type { Backoff, BackoffFunction, ResolvedBackoff } from '../options.js';
 import { resolveBackoffPolicy, resolveTimeoutMs } from '../options.js';
+import type { PayloadIn, ResultIn } from '../task-types.js';
 
 /** Runs one task. The result is stored with the task as JSON; a thrown error fails the attempt. */
-export type HandlerFunction<Payload> = (payload: Payload, context: TaskContext) => unknown;
+export type HandlerFunction<Payload, Result = unknown> = (
+  payload: Payload,
+  context: TaskContext,
+) => Result | Promise<Result>;
 
 export interface HandlerOptions {
   /**
@@ -23,8 +27,8 @@ export interface HandlerOptions {
   readonly concurrency?: number;
 }
 
-export interface HandlerObject<Payload> extends HandlerOptions {
-  handle(payload: Payload, context: TaskContext): unknown;
+export interface HandlerObject<Payload, Result = unknown> extends HandlerOptions {
+  handle(payload: Payload, context: TaskContext): Result | Promise<Result>;
 }
 
 /** One task of a batch. */
@@ -34,15 +38,16 @@ export interface BatchTask<Payload> {
   readonly ctx: TaskContext;
 }
 
+/** Results in the order of the tasks; nothing where a result may be undefined. */
+type Results<Result> = readonly (Result | Error)[] | (undefined extends Result ? void : never);
+
 /**
  * Runs many tasks of one name in one call. Returns nothing, or an array with the result of each task in their order. An
  * Error in it fails that task alone, as if a handler had thrown it (also Discard and RetryLater). A thrown error, or an
  * array of another length, fails the attempts of all tasks in the batch.
  */
-export interface BatchHandler<Payload> extends HandlerOptions {
-  handleMany(
-    tasks: readonly BatchTask<Payload>[],
-  ): readonly unknown[] | void | Promise<readonly unknown[] | void>;
+export interface BatchHandler<Payload, Result = unknown> extends HandlerOptions {
+  handleMany(tasks: readonly BatchTask<Payload>[]): Results<Result> | Promise<Results<Result>>;
   /** The most tasks in one call. Each takes a slot of the worker. 1 to the concurrency of the worker. */
   readonly maxSize: number;
   /**
@@ -52,10 +57,15 @@ export interface BatchHandler<Payload> extends HandlerOptions {
   readonly waitMs?: number;
 }
 
-export type Handler<Payload> = HandlerFunction<Payload> | HandlerObject<Payload> | BatchHandler<Payload>;
+export type Handler<Payload, Result = unknown> =
+  | HandlerFunction<Payload, Result>
+  | HandlerObject<Payload, Result>
+  | BatchHandler<Payload, Result>;
 
 /** A handler for each name of task that the worker knows. */
-export type Handlers<Tasks> = { readonly [Name in keyof Tasks]: Handler<Tasks[Name]> };
+export type Handlers<Tasks> = {
+  readonly [Name in keyof Tasks]: Handler<PayloadIn<Tasks[Name]>, ResultIn<Tasks[Name]>>;
+};
 
 export interface ResolvedHandler {
   readonly name: string;
