@@ -4,9 +4,8 @@
  */
 import { withoutComment } from './without-comment.mjs';
 
-/** @param {string} text of a script, with its parts */
+/** @param {string} text of a script, or of whole lines of it */
 export function compact(text) {
-  const [shebang, ...lines] = text.split('\n');
-  const code = lines.map((line) => withoutComment(line).trim()).filter((line) => line !== '');
-  return `${[shebang, ...code].join('\n')}\n`;
+  const lines = text.split('\n').map((line) => (line.startsWith('#!') ? line : withoutComment(line).trim()));
+  return lines.map((line) => (line === '' ? '' : `${line}\n`)).join('');
 }

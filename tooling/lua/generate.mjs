@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { includeParts } from './include.mjs';
+import { includeParts, partsOf, piecesOf } from './include.mjs';
 import { renderScripts } from './render.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -61,12 +61,25 @@ function generate(source) {
 function render(source, files, parts) {
   // @mortise/redis itself has no door of its own name to come in by.
   const isBase = source.endsWith(join('packages', 'redis', 'src'));
-  const scripts = files.map((file) => ({
+  const read = (part) => {
+    if (!parts.has(part)) throw new Error(`there is no ${part}`);
+    return readFileSync(join(source, parts.get(part)), 'utf8');
+  };
+  const texts = files.map((file) => readFileSync(join(source, file), 'utf8'));
+  const included = texts.map((text) => [...partsOf(text, read)]);
+  const isShared = (part) => included.filter((each) => each.includes(part)).length > 1;
+  const scripts = files.map((file, index) => ({
     name: basename(file, '.lua'),
-    text: includeParts(basename(file), readFileSync(join(source, file), 'utf8'), (part) => {
-      if (!parts.has(part)) throw new Error(`${basename(file)}: there is no ${part}`);
-      return readFileSync(join(source, parts.get(part)), 'utf8');
-    }),
+    text: includeParts(basename(file), texts[index], read),
+    pieces: piecesOf(texts[index], read, isShared),
   }));
-  return renderScripts(scripts, isBase ? './script.js' : '@mortise/redis');
+  const shared = new Map();
+  const add = (part) => {
+    if (shared.has(part)) return;
+    const text = read(part).trimEnd();
+    for (const other of partsOf(text, read)) if (isShared(other)) add(other);
+    shared.set(part, piecesOf(text, read, isShared));
+  };
+  for (const part of new Set(included.flat())) if (isShared(part)) add(part);
+  return renderScripts(scripts, isBase ? './script.js' : '@mortise/redis', shared);
 }

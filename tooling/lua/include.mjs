@@ -11,6 +11,40 @@
 const INCLUDE = /^-- include ([a-z][A-Za-z0-9.-]*\.(?:part|section)\.lua)$/gm;
 
 /**
+ * The text in pieces: strings, and the parts that are to stand once among the scripts of a package.
+ *
+ * @param {string} text
+ * @param {(part: string) => string} read the text of a part
+ * @param {(part: string) => boolean} isShared
+ * @returns {(string | { part: string })[]}
+ */
+export function piecesOf(text, read, isShared) {
+  const pieces = [];
+  let from = 0;
+  for (const { 0: line, 1: part, index } of text.matchAll(INCLUDE)) {
+    pieces.push(text.slice(from, index));
+    pieces.push(...(isShared(part) ? [{ part }] : piecesOf(read(part).trimEnd(), read, isShared)));
+    from = index + line.length;
+  }
+  return [...pieces, text.slice(from)];
+}
+
+/**
+ * The parts that a script includes, also through others.
+ *
+ * @param {string} text
+ * @param {(part: string) => string} read the text of a part
+ * @param {Set<string>} found
+ */
+export function partsOf(text, read, found = new Set()) {
+  for (const [, part] of text.matchAll(INCLUDE)) {
+    found.add(part);
+    partsOf(read(part), read, found);
+  }
+  return found;
+}
+
+/**
  * @param {string} name stands in refusals
  * @param {string} text
  * @param {(part: string) => string} read the text of a part

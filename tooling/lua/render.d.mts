@@ -1,1 +1,7 @@
-export function renderScripts(scripts: { name: string; text: string }[], from: string): string;
+type Pieces = (string | { part: string })[];
+
+export function renderScripts(
+  scripts: { name: string; text: string; pieces?: Pieces }[],
+  from: string,
+  shared?: Map<string, Pieces>,
+): string;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-const PROCESS = randomBytes(6).toString('base64url');
+const PROCESS = /* @__PURE__ */ randomBytes(6).toString('base64url');
 let requests = 0;
 
 /** Names one call of a script, unique among all processes: so the script notices that a call is sent again. */

@@ -225,6 +225,7 @@ export class ResultTimeoutError extends CodedError {
 
 /** `idle`: the queue still had tasks to run after `waitMs`. `cause` tells the task that it waited for. */
 export class IdleTimeoutError extends CodedError {
+  static override readonly className: string = 'IdleTimeoutError';
   readonly code = 'ERR_IDLE_TIMEOUT';
 
   constructor(
@@ -324,6 +325,7 @@ export class WorkerError extends CodedError {
 
 /** `onError` gets it when a call to Redis has failed. `cause` is the error of ioredis. The worker repeats the call. */
 export class CallFailedError extends CodedError {
+  static override readonly className: string = 'CallFailedError';
   readonly code = 'ERR_CALL_FAILED';
 
   constructor(override readonly cause: unknown) {

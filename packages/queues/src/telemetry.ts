@@ -4,19 +4,27 @@ import { metricsOf } from '@mortise/redis';
 
 const metric = /* @__PURE__ */ metricsOf('queues');
 
-export const ENQUEUED = metric('enqueued', '{task}', 'Tasks that were stored, duplicates not counted');
-export const SUCCEEDED = metric('succeeded', '{task}', 'Tasks that succeeded');
-export const FAILED = metric('failed', '{attempt}', 'Attempts that failed');
-export const RETRIED = metric('retried', '{attempt}', 'Attempts after which the task will be run again');
-export const DEAD = metric('dead', '{task}', 'Tasks that ended among the dead');
-export const CANCELLED = metric('cancelled', '{task}', 'Tasks that were cancelled');
-export const LEASE_LOST = metric('lease_lost', '{attempt}', 'Attempts that lost their lease');
-export const WAIT = metric(
+export const ENQUEUED = /* @__PURE__ */ metric(
+  'enqueued',
+  '{task}',
+  'Tasks that were stored, duplicates not counted',
+);
+export const SUCCEEDED = /* @__PURE__ */ metric('succeeded', '{task}', 'Tasks that succeeded');
+export const FAILED = /* @__PURE__ */ metric('failed', '{attempt}', 'Attempts that failed');
+export const RETRIED = /* @__PURE__ */ metric(
+  'retried',
+  '{attempt}',
+  'Attempts after which the task will be run again',
+);
+export const DEAD = /* @__PURE__ */ metric('dead', '{task}', 'Tasks that ended among the dead');
+export const CANCELLED = /* @__PURE__ */ metric('cancelled', '{task}', 'Tasks that were cancelled');
+export const LEASE_LOST = /* @__PURE__ */ metric('lease_lost', '{attempt}', 'Attempts that lost their lease');
+export const WAIT = /* @__PURE__ */ metric(
   'wait',
   's',
   'From enqueue, so with the delay of a scheduled task, to the start of the first attempt',
 );
-export const RUN = metric('run', 's', 'From the start of an attempt to its end');
+export const RUN = /* @__PURE__ */ metric('run', 's', 'From the start of an attempt to its end');
 
 export const METRICS: readonly Metric[] = [
   ENQUEUED,

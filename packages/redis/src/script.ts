@@ -41,12 +41,20 @@ export type ScriptArgs<D extends ScriptDefinition> = Named<
 
 /** One script, made once at the top of a module. */
 export class Script<const D extends ScriptDefinition = ScriptDefinition> {
-  readonly sha1: string;
+  /** The source and its hash. */
+  #hashed: readonly [string, string] | undefined;
   /** By client and entity: the call that sends the text after a NOSCRIPT, until it ends. */
   readonly #loading = new Map<RedisConnection, Map<CommandArgument, Promise<void>>>();
 
-  constructor(readonly definition: D) {
-    this.sha1 = createHash('sha1').update(definition.source).digest('hex');
+  constructor(readonly definition: D) {}
+
+  /** Made at the first use: a program runs few of the scripts that it loads. */
+  get sha1(): string {
+    const { source } = this.definition;
+    if (this.#hashed?.[0] !== source) {
+      this.#hashed = [source, createHash('sha1').update(source).digest('hex')];
+    }
+    return this.#hashed[1];
   }
 
   /**

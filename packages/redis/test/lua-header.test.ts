@@ -1,9 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { compact } from '../../../tooling/lua/compact.mjs';
 import { readHeader } from '../../../tooling/lua/header.mjs';
-import { includeParts } from '../../../tooling/lua/include.mjs';
+import { includeParts, partsOf, piecesOf } from '../../../tooling/lua/include.mjs';
 import { renderScripts } from '../../../tooling/lua/render.mjs';
 
+const HEADER = `#!lua flags=no-writes
+-- KEYS
+--   tasks  HASH
+-- RETURNS
+--   the records
+`;
 const GOOD = `#!lua flags=no-writes
 -- Moves due records, in prose that may name KEYS and ARGV.
 --
@@ -213,6 +219,39 @@ describe('renderScripts', () => {
     expect(() => renderScripts([...scripts, { name: 'queue.move.all', text: GOOD }], './script.js')).toThrow(
       'queue.move.all: queue.move-all gives queueMoveAll already',
     );
+  });
+
+  test('gives each part of several scripts once, after the parts that it includes', () => {
+    const inner = 'local function f(y) return y end';
+    const outer = '-- include queue.inner.part.lua\nlocal g = f';
+    const start = 'local tasks = KEYS[1]\n';
+    const written = { 'queue.inner.part.lua': inner, 'queue.outer.part.lua': outer };
+    const read = (part: string): string => written[part as keyof typeof written];
+    const isShared = (): boolean => true;
+    const body = `${start}-- include queue.outer.part.lua\nreturn g(tasks)\n`;
+    const module = renderScripts(
+      ['queue.one', 'queue.two'].map((name) => ({
+        name,
+        text: `${HEADER}${includeParts(name, body, read)}`,
+        pieces: piecesOf(`${HEADER}${body}`, read, isShared),
+      })),
+      './script.js',
+      new Map(Object.entries(written).map(([name, text]) => [name, piecesOf(text, read, isShared)])),
+    );
+    expect(module.split(inner)).toHaveLength(2);
+    expect([...partsOf(body, read)]).toEqual(['queue.outer.part.lua', 'queue.inner.part.lua']);
+    const code = module.replace(/^import .*$/m, '').replaceAll('export const', 'const');
+    // oxlint-disable-next-line typescript/no-implied-eval -- the rendered text is run
+    const made = new Function(
+      'Script',
+      `${code.replaceAll(/ as (?:const|string)/g, '')}; return queueTwo.source;`,
+    ) as (script: unknown) => unknown;
+    const Script = class {
+      constructor(definition: object) {
+        Object.assign(this, definition);
+      }
+    };
+    expect(made(Script)).toBe(`#!lua flags=no-writes\n${start}${inner}\nlocal g = f\nreturn g(tasks)\n`);
   });
 
   test.each([['delete'], ['queue.2nd'], ['Queue.move'], ['queue_move']])('refuses the name %s', (name) => {

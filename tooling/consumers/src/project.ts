@@ -44,16 +44,17 @@ interface Outcome {
 
 export class Project implements Disposable {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'mortise-consumer-')));
+  /** The tarballs. */
+  readonly packed = join(this.path, 'packed');
 
   constructor() {
-    const packed = join(this.path, 'packed');
     const filters = PACKAGES.map((name) => `--filter=@mortise/${name}`);
     const pnpm = [join(root, 'tooling/start/pnpm.mjs'), '--recursive', ...filters];
-    execFileSync(process.execPath, [...pnpm, 'pack', '--pack-destination', packed], { stdio: 'pipe' });
+    execFileSync(process.execPath, [...pnpm, 'pack', '--pack-destination', this.packed], { stdio: 'pipe' });
     for (const name of PACKAGES) {
-      const file = readdirSync(packed).find((entry) => entry.startsWith(`mortise-${name}-`));
+      const file = readdirSync(this.packed).find((entry) => entry.startsWith(`mortise-${name}-`));
       const target = this.#directory(`node_modules/@mortise/${name}`);
-      execFileSync('tar', ['-xzf', join(packed, file!), '-C', target, '--strip-components=1']);
+      execFileSync('tar', ['-xzf', join(this.packed, file!), '-C', target, '--strip-components=1']);
     }
     for (const name of LINKED) this.link(name);
     cpSync(join(here, 'programs'), this.path, { recursive: true });

@@ -28,7 +28,7 @@ const AS_IT_IS = /^[!-~]+(?: [!-~]+)*$/;
 const SIMPLE =
   /^[^\p{Mark}\p{Default_Ignorable_Code_Point}\p{Emoji_Modifier}\p{Regional_Indicator}\p{Control}\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0e33\u0eb3\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\uff9e\uff9f\u{110bd}\u{110cd}]*$/u;
 const BEGINS_WITH_MARK = /^\p{Mark}/u;
-const CHARACTERS = new Intl.Segmenter('und', { granularity: 'grapheme' });
+const CHARACTERS = /* @__PURE__ */ new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /** A cache of forms of characters, because folding one costs as much as a short text: 0.5 µs. Cleared when it is full. */
 const MAX_KNOWN = 4_096;

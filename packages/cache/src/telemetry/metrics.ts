@@ -2,24 +2,32 @@
 import type { Metric } from '@mortise/redis';
 import { metricsOf } from '@mortise/redis';
 
-const metric = metricsOf('cache');
+const metric = /* @__PURE__ */ metricsOf('cache');
 
 /** With `mortise.cache.result`. */
-export const READS = metric('reads', '{read}', 'Reads of entries and rows, by result');
+export const READS = /* @__PURE__ */ metric('reads', '{read}', 'Reads of entries and rows, by result');
 /** A histogram, with `mortise.cache.outcome`: `loaded` or `failed`. */
-export const LOADS = metric('load', 's', 'Loads: of one entry, or of a batch of rows');
-export const CHANGES = metric('changes', '{change}', 'Entries set and deleted, and tags invalidated');
+export const LOADS = /* @__PURE__ */ metric('load', 's', 'Loads: of one entry, or of a batch of rows');
+export const CHANGES = /* @__PURE__ */ metric(
+  'changes',
+  '{change}',
+  'Entries set and deleted, and tags invalidated',
+);
 /** With `mortise.cache.outcome`. */
-export const ROWS = metric('rows', '{row}', 'Leased rows, by outcome');
-export const REFUSED = metric(
+export const ROWS = /* @__PURE__ */ metric('rows', '{row}', 'Leased rows, by outcome');
+export const REFUSED = /* @__PURE__ */ metric(
   'refused',
   '{row}',
   'Rows whose result came too late: changed meanwhile, or leased by another refresher',
 );
 /** A histogram. */
-export const LATE = metric('late', 's', 'How long the first row of a batch had been due');
-export const FEED_CHANGES = metric('feed.changes', '{change}', 'Changes that a feed has read from an outbox');
-export const FEED_ROWS = metric('feed.rows', '{row}', 'Rows that a feed has made due');
+export const LATE = /* @__PURE__ */ metric('late', 's', 'How long the first row of a batch had been due');
+export const FEED_CHANGES = /* @__PURE__ */ metric(
+  'feed.changes',
+  '{change}',
+  'Changes that a feed has read from an outbox',
+);
+export const FEED_ROWS = /* @__PURE__ */ metric('feed.rows', '{row}', 'Rows that a feed has made due');
 
 export const METRICS: readonly Metric[] = [
   READS,

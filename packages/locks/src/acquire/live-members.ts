@@ -5,7 +5,7 @@
  */
 const counts = new Map<string, number>();
 
-const collected = new FinalizationRegistry<string>(remove);
+const collected = /* @__PURE__ */ new FinalizationRegistry<string>(remove);
 
 export function add(member: string): void {
   counts.set(member, (counts.get(member) ?? 0) + 1);

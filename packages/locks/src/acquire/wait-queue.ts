@@ -32,7 +32,7 @@ const SLACK_MS = 5;
 /** A queue without waiters stays subscribed for this long, so that the next waiter needs no SUBSCRIBE. */
 const LINGER_MS = 20_000;
 
-const rechecks = new SharedTimer(SLACK_MS);
+const rechecks = /* @__PURE__ */ new SharedTimer(SLACK_MS);
 
 export class WaitQueue {
   #gate: Gate;

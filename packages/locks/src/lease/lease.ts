@@ -22,7 +22,7 @@ export interface LeaseTerms {
 }
 
 /** Renews all leases of the process. */
-const watchdog = new SharedTimer(50);
+const watchdog = /* @__PURE__ */ new SharedTimer(50);
 
 /** A failed renewal is repeated after this part of the lease, so six more attempts fit before the end. */
 const RETRY_PART = 0.1;

@@ -102,7 +102,7 @@ class MutexScripts implements LockScripts<KeyedLock> {
   };
 }
 
-const batchesOf = perClient((redis) => {
+const batchesOf = /* @__PURE__ */ perClient((redis) => {
   const scripts = new MutexScripts(redis, WaiterHub.of(redis).publishCommand);
   return new ScriptBatches(redis, scripts, { acquire: 'slot', release: 'slot', renew: 'slot' });
 });

@@ -95,7 +95,7 @@ class ReadWriteScripts implements LockScripts<KeyedLock> {
   };
 }
 
-const batchesOf = perClient(
+const batchesOf = /* @__PURE__ */ perClient(
   (redis) =>
     new ScriptBatches(redis, new ReadWriteScripts(redis, WaiterHub.of(redis).publishCommand), {
       acquire: 'lock',

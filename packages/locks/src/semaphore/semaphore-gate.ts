@@ -129,8 +129,10 @@ class SemaphoreScripts implements LockScripts<KeyedSemaphore> {
   }
 }
 
-const scriptsOf = perClient((redis) => new SemaphoreScripts(redis, WaiterHub.of(redis).publishCommand));
-const batchesOf = perClient(
+const scriptsOf = /* @__PURE__ */ perClient(
+  (redis) => new SemaphoreScripts(redis, WaiterHub.of(redis).publishCommand),
+);
+const batchesOf = /* @__PURE__ */ perClient(
   (redis) => new ScriptBatches(redis, scriptsOf(redis), { acquire: 'lock', release: 'lock', renew: 'lock' }),
 );
 

@@ -1,18 +1,22 @@
 import { metricsOf } from '@mortise/redis';
 
-const metric = metricsOf('messaging');
+const metric = /* @__PURE__ */ metricsOf('messaging');
 
 /** The values of `mortise.messaging.direction`. */
 export const SENT = { 'mortise.messaging.direction': 'sent' };
 export const READ = { 'mortise.messaging.direction': 'read' };
 
 /** With `SENT` or `READ`. */
-export const FILE_BYTES = metric('file_bytes', 'By', 'Bytes of files that were sent, or read by a receiver');
+export const FILE_BYTES = /* @__PURE__ */ metric(
+  'file_bytes',
+  'By',
+  'Bytes of files that were sent, or read by a receiver',
+);
 /** With `SENT` or `READ`. */
-export const FILE_CHUNKS = metric(
+export const FILE_CHUNKS = /* @__PURE__ */ metric(
   'file_chunks',
   '{chunk}',
   'Chunks of files that were sent, or read by a receiver',
 );
 /** A histogram, with `mortise.messaging.room`: `window` of a file, or `budget` of a channel. */
-export const FILE_WAITS = metric('file_waits', 's', 'Waits of senders of files for room');
+export const FILE_WAITS = /* @__PURE__ */ metric('file_waits', 's', 'Waits of senders of files for room');

@@ -14,7 +14,6 @@ const METHODS: Readonly<Record<ContextMethod, true>> = {
   log: true,
   children: true,
 };
-const MAIN = new URL('./thread-main.js', import.meta.url);
 
 interface Run {
   readonly context: TaskContext;
@@ -34,7 +33,13 @@ export class SandboxThread {
   constructor(module: string, { resourceLimits, execArgv, killMs }: ResolvedSandboxOptions) {
     this.#killMs = killMs;
     const workerData: ThreadData = { module, methods: Object.keys(METHODS) as ContextMethod[] };
-    this.#thread = new Worker(MAIN, { workerData, resourceLimits, execArgv, name: 'mortise sandbox' });
+    // Bundlers know this form, and bundle the thread too. At the top, it would fail in a bundle without `import.meta`.
+    this.#thread = new Worker(new URL('./thread-main.js', import.meta.url), {
+      workerData,
+      resourceLimits,
+      execArgv,
+      name: 'mortise sandbox',
+    });
     this.#thread.on('message', (message: FromThread) => this.#receive(message));
     this.#thread.on('messageerror', () => void this.end());
     this.#thread.on('error', (error) => {
