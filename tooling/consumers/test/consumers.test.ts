@@ -91,7 +91,10 @@ test.each([
 
 test('jest at its defaults loads CommonJS', () => {
   const env = { ENTRIES: project.entries().join(' ') };
-  const { code, output } = project.node([tool('jest/bin/jest.js'), '--ci', '--no-cache'], env);
+  const { code, output } = project.node(
+    [tool('jest/bin/jest.js'), '--ci', '--no-cache', 'jest.test.js'],
+    env,
+  );
   expect(output).toMatch(/Tests: +\d+ passed, \d+ total/);
   expect(code).toBe(0);
 });
