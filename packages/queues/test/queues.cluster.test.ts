@@ -107,6 +107,25 @@ test('tasks of a queue with shards on all masters, by id and all together', asyn
   expect(await queue.drain({ scheduled: true })).toBe(20);
 });
 
+test('old and new workers of a queue with shards on all masters', async () => {
+  const prefix = 'deploy';
+  const queue = new Queue<Tasks>(cluster, 'q', { prefix, shards: 6 });
+  await queue.enqueueMany(range(60).map((payload) => ({ name: 'new', payload })));
+  await launch(cluster, 'q', { old: () => undefined }, { prefix, onError: () => undefined });
+  await until(async () => (await queue.counts()).retrying > 30);
+  expect(await queue.names()).toEqual(['old']);
+  const attempts: number[] = [];
+  await launch(
+    cluster,
+    'q',
+    { old: () => undefined, new: (_, { attempt }) => void attempts.push(attempt) },
+    { prefix },
+  );
+  await counted(queue, { succeeded: 60, dead: 0 });
+  expect(attempts).toEqual(Array.from({ length: 60 }, () => 1));
+  expect(await queue.names()).toEqual(['new', 'old']);
+});
+
 test('obliterate leaves no key on any master, and other processes go on', async () => {
   const prefix = 'obliterate';
   const queue = new Queue<Tasks>(cluster, 'q', { prefix, shards: 6 });

@@ -189,7 +189,7 @@ describe('a worker', () => {
       },
       slow: () => new Promise(() => undefined),
     };
-    await work(handlers, { onError: () => undefined });
+    await work(handlers, { unknownAfterMs: 0, onError: () => undefined });
     for (const name of ['succeed', 'fail', 'discard', 'later', 'unknown']) await queue.enqueue(name, null);
     await queue.enqueue('slow', null, { timeoutMs: 1, attempts: 1 });
     await until('the end', () => telemetry.recorded.filter(({ name }) => name.endsWith('run')).length === 8);

@@ -40,8 +40,9 @@ const ls: Act = async ({ redis, prefix, names, print }) => {
 const show: Act = async (context) => {
   const queue = await existingQueue(context, singleName('show', context.names));
   if (!queue) return 1;
-  const [settings, counts] = await Promise.all([queue.settings(), queue.counts()]);
-  context.print({ name: queue.name, settings, counts }, fields({ name: queue.name, ...settings, ...counts }));
+  const { name } = queue;
+  const [settings, counts, handled] = await Promise.all([queue.settings(), queue.counts(), queue.names()]);
+  context.print({ name, settings, counts, handled }, fields({ name, ...settings, ...counts, handled }));
   return 0;
 };
 

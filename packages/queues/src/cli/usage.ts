@@ -39,7 +39,11 @@ export interface Usage {
 
 export const USAGES = {
   ls: { syntax: '', what: 'lists the queues and counts their tasks by state', options: [] },
-  show: { syntax: '<queue>', what: 'shows the settings and counts of a queue', options: [] },
+  show: {
+    syntax: '<queue>',
+    what: 'shows the settings and counts of a queue, and the names that live workers handle',
+    options: [],
+  },
   tasks: {
     syntax: '<queue> --state <state> [--name <task>] [--limit <n>] [--cursor <cursor>]',
     what: 'lists a page of the tasks in a state',

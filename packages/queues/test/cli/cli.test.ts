@@ -75,9 +75,17 @@ describe('ls and show', () => {
     const bench = new Bench({ priorities: ['a', 'b'], shards: 2 });
     await bench.task('ready');
     await bench.queue.configure({ concurrency: 7 });
+    await bench.queue.pause();
+    await bench.work();
+    await until(async () => (await bench.queue.names()).length > 0);
     expect(await json(bench, 'show', 'q')).toMatchObject([
       0,
-      { name: 'q', settings: { priorities: ['a', 'b'], shards: 2, concurrency: 7 }, counts: { ready: 1 } },
+      {
+        name: 'q',
+        settings: { priorities: ['a', 'b'], shards: 2, concurrency: 7 },
+        counts: { ready: 1 },
+        handled: expect.arrayContaining(['ok']),
+      },
     ]);
     const { out } = await cli('show', 'q', '--prefix', bench.prefix);
     expect(out).toMatch(/^name +q$/m);

@@ -228,5 +228,5 @@ test.each([
 });
 
 test('the thrown error is the reason of death', () => {
-  expect(died('because')).toEqual({ verdict: 'D', delayMs: 0, data: 'because' });
+  expect(died('because')).toEqual({ verdict: 'D', delayMs: 0, data: '\u0002Error\nbecause' });
 });

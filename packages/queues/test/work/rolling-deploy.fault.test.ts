@@ -30,7 +30,10 @@ test('old and new workers side by side under load: each task of either name runs
   const olds = [launch(['old']), launch(['old']), launch(['old'])];
   await load(300);
   // Without a new worker, what is old is done, and what is new waits.
-  await counted(queue, { succeeded: 200, retrying: 100, active: 0, ready: 0 });
+  await until(async () => {
+    const { succeeded, retrying } = await queue.counts();
+    return succeeded === 200 && retrying > 50;
+  });
   const news = [];
   for (const old of olds) {
     news.push(launch(['old', 'new']));
@@ -47,6 +50,24 @@ test('old and new workers side by side under load: each task of either name runs
   const codes = new Set([...olds, ...news].flatMap(({ reports }) => reports.map(({ code }) => code)));
   expect([...codes].filter((code) => code !== undefined)).toEqual(['ERR_HANDLER_MISSING']);
   await Promise.all(news.map(({ child }) => kill(child)));
+});
+
+test('old workers that are killed lose no task of a new name', async () => {
+  const { prefix, queue } = newQueue();
+  const url = process.env['MORTISE_TEST_REDIS']!;
+  const launch = (names: readonly string[]) =>
+    startProcess(url, 'q', { prefix, names, leaseMs: 1_000, concurrency: 5, prefetch: 8 });
+  const olds = [launch(['old']), launch(['old'])];
+  await until(async () => (await queue.names()).includes('old'));
+  await queue.enqueueMany(Array.from({ length: 200 }, (_, index) => ({ name: 'new', payload: index })));
+  // All were fetched at least once.
+  await until(async () => (await queue.counts()).retrying > 150);
+  await kill(olds[0]!.child);
+  const fresh = launch(['new']);
+  await until(async () => (await queue.counts()).succeeded > 0);
+  await kill(olds[1]!.child);
+  await counted(queue, { succeeded: 200, dead: 0, active: 0 });
+  await kill(fresh.child);
 });
 
 async function* queueOf(queue: ReturnType<typeof newQueue>['queue']) {
