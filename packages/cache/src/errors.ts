@@ -1,21 +1,46 @@
 import { CodedError } from '@mortise/redis';
 import { textOf } from './text-of.js';
 
+const UNAVAILABLE = {
+  ERR_CACHE_UNAVAILABLE: 'reach',
+  ERR_CLIENT_CLOSED: 'use',
+  ERR_REDIS_AUTH: 'use',
+  ERR_REDIS_READONLY: 'use',
+  ERR_REDIS_VERSION: 'use',
+};
+
 /**
- * Redis did not answer in time or is known to be unavailable. The change may or may not have been made. Reads load the
- * value instead of rejecting with this error.
+ * Redis did not answer in time or is known to be unavailable, or the code of `cause` tells why it can't be used. The change may
+ * or may not have been made. Reads load the value instead of rejecting with this error.
  */
 export class CacheUnavailableError extends CodedError {
   static override readonly className: string = 'CacheUnavailableError';
-  readonly code = 'ERR_CACHE_UNAVAILABLE';
+  readonly code: keyof typeof UNAVAILABLE;
 
   constructor(
     readonly cache: string,
     readonly reason: string,
     override readonly cause?: unknown,
   ) {
-    super(`cache "${cache}" cannot reach Redis: ${reason}`);
+    const code = codeOf(cause);
+    super(`cache "${cache}" cannot ${UNAVAILABLE[code]} Redis: ${reason}`);
+    this.code = code;
   }
+
+  /** Whether Redis answered with an error, as a full server or a replica does. */
+  get isReply(): boolean {
+    return isReply(this.cause);
+  }
+}
+
+function codeOf(cause: unknown): keyof typeof UNAVAILABLE {
+  const code = cause instanceof CodedError ? cause.code : '';
+  return Object.hasOwn(UNAVAILABLE, code) ? (code as keyof typeof UNAVAILABLE) : 'ERR_CACHE_UNAVAILABLE';
+}
+
+/** Whether an error is a reply of Redis, or has one as its cause. */
+export function isReply(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'ReplyError' || isReply(error.cause));
 }
 
 const LOAD_PROBLEMS = {

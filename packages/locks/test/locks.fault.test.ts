@@ -294,7 +294,7 @@ describe('a downgrade', () => {
     async (isCarriedOut) => {
       const prefix = freshPrefix();
       const direct = new ReadWriteLock(other, 'lock', { prefix });
-      const closed = expect.objectContaining({ message: 'Connection is closed.' });
+      const closed = expect.objectContaining({ code: 'ERR_CLIENT_CLOSED' });
       const client = proxied();
       const lock = new ReadWriteLock(client, 'lock', { prefix, leaseMs: 60_000, renew: false });
       const writer = await lock.write.acquire();
@@ -361,7 +361,7 @@ describe('a connection that breaks', () => {
     await abortOf(lease.signal);
     expect(lease.signal.reason).toMatchObject({
       reason: 'expired',
-      cause: expect.objectContaining({ message: 'Connection is closed.' }),
+      cause: expect.objectContaining({ code: 'ERR_CLIENT_CLOSED' }),
     });
   });
 

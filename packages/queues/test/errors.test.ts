@@ -14,7 +14,10 @@ test('the README lists the codes of this package, and those that it passes on', 
       'ERR_CLIENT_CLOSED',
       'ERR_INVALID_ARG',
       'ERR_LEASE_LOST',
+      'ERR_REDIS_AUTH',
+      'ERR_REDIS_READONLY',
       'ERR_REDIS_UNREACHABLE',
+      'ERR_REDIS_VERSION',
     ].toSorted(),
   );
 });

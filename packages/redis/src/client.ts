@@ -43,7 +43,7 @@ const checked = new WeakSet<object>();
  * options: `keyPrefix` (it prefixes keys but not channels; the packages have an option `prefix`), `replyMapping: 'resp3'`
  * and `stringNumbers` (they change the shapes of replies). Sends nothing.
  */
-export function requireClient(client: RedisClient): RedisClient {
+export function checkClient(client: RedisClient): RedisClient {
   if (checked.has(client)) return client;
   if (typeof client?.call !== 'function' || typeof client.duplicate !== 'function') {
     throw new ArgumentTypeError(

@@ -4,20 +4,20 @@
  * state is checked every 200 ms while a client is reconnecting. A `Cluster` that has ended emits `close` again for each
  * further node, and stays in that state.
  */
-import type { RedisClient } from './client.js';
+import type { RedisConnection } from './client.js';
 
 const CHECK_EVERY_MS = 200;
 
 const STATES_OF_A_CLOSED_CLIENT = new Set(['reconnecting', 'disconnecting', 'close']);
 
 /** Whether the owner has closed the client. It may be connected again. */
-export function isClosed(client: RedisClient): boolean {
-  const { status, manuallyClosing } = client as RedisClient & { readonly manuallyClosing?: boolean };
+export function isClosed(client: RedisConnection): boolean {
+  const { status, manuallyClosing } = client as RedisConnection & { readonly manuallyClosing?: boolean };
   return status === 'end' || (manuallyClosing === true && STATES_OF_A_CLOSED_CLIENT.has(status));
 }
 
 /** Calls back each time the owner closes the client. */
-export function onClosed(client: RedisClient, callback: () => void): void {
+export function onClosed(client: RedisConnection, callback: () => void): void {
   let timer: NodeJS.Timeout | undefined;
   const stopChecking = (): void => {
     clearInterval(timer);
@@ -27,12 +27,14 @@ export function onClosed(client: RedisClient, callback: () => void): void {
     stopChecking();
     callback();
   });
-  client.on('connecting', stopChecking);
-  client.on('reconnecting', () => {
+  const startChecking = (): void => {
     timer ??= setInterval(() => {
       if (!isClosed(client)) return;
       stopChecking();
       callback();
     }, CHECK_EVERY_MS).unref();
-  });
+  };
+  client.on('connecting', stopChecking);
+  client.on('reconnecting', startChecking);
+  if (client.status === 'reconnecting') startChecking();
 }

@@ -2,7 +2,7 @@ import { isInstanceOf } from './instance-of.js';
 
 /**
  * A refusal with a stable code. Callers branch on `code`, never on the message. The README of a package lists its codes.
- * Errors of ioredis pass through unwrapped.
+ * Other replies of Redis pass through unwrapped.
  *
  * `instanceof` also holds for the error of another copy of the package, such as another version.
  */
@@ -27,8 +27,8 @@ export class ClientClosedError extends CodedError {
   static override readonly className: string = 'ClientClosedError';
   readonly code = 'ERR_CLIENT_CLOSED';
 
-  constructor() {
-    super('the Redis client was closed');
+  constructor(options?: ErrorOptions) {
+    super('the Redis client was closed', options);
   }
 }
 

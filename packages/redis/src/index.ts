@@ -3,9 +3,9 @@ export { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
 export type { Backoff, ResolvedBackoff } from './backoff.js';
 export { backoffDelayMs, resolveBackoff } from './backoff.js';
 export { callAfter } from './call-after.js';
+export { callRedis, callRedisBuffer } from './client-calls.js';
 export { isClosed, onClosed } from './closure.js';
 export type { CommandArgument, RedisClient, RedisConnection } from './client.js';
-export { requireClient } from './client.js';
 export type { CoalescerOptions, Outcomes, SendBatch } from './coalescer.js';
 export { Coalescer } from './coalescer.js';
 export type { LeaseEnd, LeaseLostOptions } from './coded-error.js';
@@ -14,6 +14,7 @@ export { describeError } from './describe-error.js';
 export { disposable } from './disposable.js';
 export type { OnError } from './error-reporter.js';
 export { ErrorReporter } from './error-reporter.js';
+export { failureOf } from './failure-of.js';
 export { ignorable } from './ignorable.js';
 export { isTransient } from './is-transient.js';
 export { DEFAULT_PREFIX, decodeName, encodeName, EntityKeys, KeySpace } from './key-space.js';
@@ -41,8 +42,16 @@ export {
   requireSignal,
   requireText,
 } from './require.js';
+export type { RequireClientOptions } from './require-client.js';
+export { requireClient } from './require-client.js';
 export { SafeSpan, SafeTelemetry } from './safe-telemetry.js';
-export { RedisUnreachableError, reportUnreachable } from './report-unreachable.js';
+export {
+  RedisAuthError,
+  RedisReadOnlyError,
+  RedisUnreachableError,
+  RedisVersionError,
+} from './redis-errors.js';
+export { reportUnreachable } from './report-unreachable.js';
 export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';
 export { Script } from './script.js';
 export { ServerClock } from './server-clock.js';

@@ -4,8 +4,12 @@ import { CodedError } from './coded-error.js';
 const PASSING_REFUSAL =
   /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY|BUSY|OOM|UNBLOCKED|NOREPLICAS)\b/;
 
+/** No connection, or a replica during a failover. */
+const PASSING_CODES = new Set<string>(['ERR_REDIS_UNREACHABLE', 'ERR_REDIS_READONLY']);
+
 /** Whether a retry may help: after a lost connection or during a failover, not after misuse or a refusal such as missing rights. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof CodedError || error instanceof TypeError || error instanceof RangeError) return false;
+  if (error instanceof CodedError) return PASSING_CODES.has(error.code);
+  if (error instanceof TypeError || error instanceof RangeError) return false;
   return !(error instanceof Error && error.name === 'ReplyError') || PASSING_REFUSAL.test(error.message);
 }

@@ -6,7 +6,9 @@
  * their commands at the new node, which redirects those of other slots again. Here a read that a node refused is sent once
  * more, as a single command, and ioredis follows its redirection.
  */
+import { callRedis, sendVia } from './client-calls.js';
 import type { CommandArgument, RedisClient, RedisConnection } from './client.js';
+import { failureOf } from './failure-of.js';
 import { keySlot } from './key-slot.js';
 
 /**
@@ -50,7 +52,10 @@ export async function readMany(client: RedisClient, reads: readonly Read[]): Pro
 export async function readEach(client: RedisClient, reads: readonly Read[]): Promise<unknown[]> {
   if (reads.length === 0) return [];
   if (!client.isCluster) {
-    return (await pipelined(client as RedisConnection as PipeliningConnection, reads)).map(replyOf);
+    if (client.status !== 'ready') return Promise.all(reads.map((read) => single(client, read)));
+    const send = () => pipelined(client as RedisConnection as PipeliningConnection, reads);
+    const results = (await sendVia(client, send)) as readonly Result[];
+    return results.map((result) => replyOf(client, result));
   }
   const replies: unknown[] = Array.from({ length: reads.length });
   await Promise.all(
@@ -65,7 +70,7 @@ export async function readEach(client: RedisClient, reads: readonly Read[]): Pro
         indexes.map(async (index, position) => {
           const result = results?.[position];
           const isElsewhere = !result || (result[0] && ELSEWHERE.test(result[0].message));
-          replies[index] = isElsewhere ? await single(client, reads[index]!) : replyOf(result);
+          replies[index] = isElsewhere ? await single(client, reads[index]!) : replyOf(client, result);
         }),
       );
     }),
@@ -92,22 +97,24 @@ function byNode(
   return groups;
 }
 
+type Result = [error: Error | null, reply: unknown];
+
 async function pipelined(
   connection: PipeliningConnection,
   reads: readonly Read[],
-): Promise<[error: Error | null, reply: unknown][]> {
+): Promise<readonly Result[]> {
   const pipeline = connection.pipeline();
   for (const [command, ...args] of reads) pipeline.call(command, ...(args as CommandArgument[]));
   return (await pipeline.exec()) ?? [];
 }
 
-function replyOf([error, reply]: [error: Error | null, reply: unknown]): unknown {
-  return error ?? reply;
+function replyOf(client: RedisClient, [error, reply]: Result): unknown {
+  return error ? failureOf(client, error) : reply;
 }
 
 async function single(client: RedisClient, [command, ...args]: Read): Promise<unknown> {
   try {
-    return await client.call(command, args as CommandArgument[]);
+    return await callRedis(client, command, args as CommandArgument[]);
   } catch (error) {
     return error;
   }

@@ -7,7 +7,10 @@
  */
 import { createHash } from 'node:crypto';
 import { ArgumentTypeError } from './argument-error.js';
+import type { CallKind } from './client-calls.js';
+import { ClientCalls } from './client-calls.js';
 import type { CommandArgument, RedisConnection } from './client.js';
+import { mayBeTooOld, versionFailureOf } from './environment.js';
 
 /** The content of a `.lua` file and of its header. */
 export interface ScriptDefinition {
@@ -79,31 +82,78 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
    * Runs the script by its text: one round trip even when the server doesn't know it. The command is sent before this returns, so
    * a caller may end the process next. The server hashes the text each time.
    */
-  async runWhole(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
-    const { source, isReadOnly } = this.definition;
-    return send(client, 'call', isReadOnly ? 'eval_ro' : 'eval', [source, ...this.#operands(keys, args)]);
+  runWhole(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#sendText(client, 'call', this.#operands(keys, args), resolve, reject);
+    });
   }
 
-  async #evaluate(
+  #evaluate(
     client: RedisConnection,
-    call: 'call' | 'callBuffer',
+    kind: CallKind,
     keys: ScriptKeys<D>,
     args: ScriptArgs<D>,
   ): Promise<unknown> {
+    // An error that the executor throws rejects the promise.
+    return new Promise((resolve, reject) => {
+      const operands = this.#operands(keys, args);
+      const loading = this.#loading.size > 0 && this.#loading.get(client)?.get(entityOf(client, operands));
+      if (!loading) this.#sendHash(client, kind, operands, resolve, reject);
+      else void loading.then(() => this.#sendHash(client, kind, operands, resolve, reject));
+    });
+  }
+
+  #sendHash(
+    client: RedisConnection,
+    kind: CallKind,
+    operands: CommandArgument[],
+    resolve: (reply: unknown) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    const onError = (error: unknown): void => {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) {
+        rejectWith(client, error, reject);
+      } else if (this.definition.isReadOnly) {
+        this.#sendText(client, kind, operands, resolve, reject);
+      } else {
+        this.#teach(client, kind, operands, resolve, reject);
+      }
+    };
+    const command = this.definition.isReadOnly ? 'evalsha_ro' : 'evalsha';
+    ClientCalls.of(client).send(kind, command, [this.sha1, ...operands], resolve, onError);
+  }
+
+  /** Sends the text after a NOSCRIPT, with which the server has executed nothing: this repeats nothing. */
+  #sendText(
+    client: RedisConnection,
+    kind: CallKind,
+    operands: CommandArgument[],
+    resolve: (reply: unknown) => void,
+    reject: (error: unknown) => void,
+  ): void {
     const { source, isReadOnly } = this.definition;
-    const operands = this.#operands(keys, args);
-    const suffix = isReadOnly ? '_ro' : '';
-    const loading = this.#loading.size > 0 && this.#loading.get(client)?.get(entityOf(client, operands));
-    if (loading) await loading;
-    try {
-      return await send(client, call, `evalsha${suffix}`, [this.sha1, ...operands]);
-    } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      // The server has executed nothing, so this repeats nothing.
-      const whole = send(client, call, `eval${suffix}`, [source, ...operands]);
-      if (!isReadOnly) void this.#delayCalls(client, entityOf(client, operands), whole);
-      return await whole;
-    }
+    const onError = (error: unknown): void => rejectWith(client, error, reject);
+    ClientCalls.of(client).send(
+      kind,
+      isReadOnly ? 'eval_ro' : 'eval',
+      [source, ...operands],
+      resolve,
+      onError,
+    );
+  }
+
+  #teach(
+    client: RedisConnection,
+    kind: CallKind,
+    operands: CommandArgument[],
+    resolve: (reply: unknown) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    const whole = new Promise((onReply, onFailure) => {
+      this.#sendText(client, kind, operands, onReply, onFailure);
+    });
+    void this.#delayCalls(client, entityOf(client, operands), whole);
+    whole.then(resolve, reject);
   }
 
   /**
@@ -149,6 +199,11 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   }
 }
 
+function rejectWith(client: RedisConnection, error: unknown, reject: (error: unknown) => void): void {
+  if (error instanceof Error && mayBeTooOld(error)) void versionFailureOf(client, error).then(reject);
+  else reject(error);
+}
+
 const ignore = (): void => undefined;
 
 /**
@@ -157,28 +212,4 @@ const ignore = (): void => undefined;
  */
 function entityOf(client: RedisConnection, operands: readonly CommandArgument[]): CommandArgument {
   return client.isCluster && operands[0] !== 0 ? operands[1]! : '';
-}
-
-type SendArguments = (this: RedisConnection, args: CommandArgument[]) => Promise<unknown>;
-
-/** ioredis makes functions of command names. They send at once, never through its automatic pipelines. */
-interface PipeliningClient extends RedisConnection {
-  readonly options?: { readonly enableAutoPipelining?: boolean };
-  createBuiltinCommand(command: string): Record<'string' | 'buffer', SendArguments>;
-}
-
-/**
- * Sends a script without `enableAutoPipelining`. With it, ioredis before 5.11 sends a script to the node of its hash instead
- * of its keys. All versions fail scripts of a slot that moves (redis/ioredis#2109, #2075). The coalescer batches anyway.
- */
-function send(
-  client: RedisConnection,
-  call: 'call' | 'callBuffer',
-  command: string,
-  args: CommandArgument[],
-): Promise<unknown> {
-  const pipelining = client as PipeliningClient;
-  if (!pipelining.options?.enableAutoPipelining) return client[call](command, args);
-  const { string, buffer } = pipelining.createBuiltinCommand(command);
-  return (call === 'call' ? string : buffer).call(client, args);
 }

@@ -8,6 +8,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { ClientClosedError } from './coded-error.js';
+import { callRedis } from './client-calls.js';
 import type { RedisClient } from './client.js';
 import { isTransient } from './is-transient.js';
 import { keySlot } from './key-slot.js';
@@ -68,7 +69,7 @@ export class ShardedSubscriber implements Subscriber {
     const limitAt = performance.now() + FIRST_LIMIT_MS;
     try {
       // The first command on a cluster waits until the slots are known.
-      if (this.#client.status !== 'ready') await this.#client.call('ping', []);
+      if (this.#client.status !== 'ready') await callRedis(this.#client, 'ping', []);
       for (;;) {
         if (this.#subscriptions.get(channel) !== subscription) throw new ClientClosedError();
         this.#loop.start();

@@ -3,8 +3,10 @@
  * and replies differ there. With RESP2 (ioredis 5) a subscribed connection refuses other commands, so a duplicate has the
  * subscriptions, from the first channel to the last.
  */
+import { callRedis } from './client-calls.js';
 import type { RedisClient, RedisConnection } from './client.js';
 import { ClientClosedError } from './coded-error.js';
+import { failureOf } from './failure-of.js';
 import { watchLiveness } from './liveness.js';
 import type { Subscriber, SubscriberEvents } from './subscriber.js';
 import { subscriberOptions } from './subscriber.js';
@@ -43,7 +45,7 @@ export class StandaloneSubscriber implements Subscriber {
       await this.#send(connection, [channel]);
     } catch (error) {
       this.unsubscribe(channel);
-      throw error;
+      throw failureOf(this.#client, error);
     }
   }
 
@@ -77,7 +79,7 @@ export class StandaloneSubscriber implements Subscriber {
 
   async #open(): Promise<RedisConnection> {
     // The handshake decides the protocol, so a command has to succeed first.
-    await this.#client.call('ping', []);
+    await callRedis(this.#client, 'ping', []);
     if (this.#client.condition?.protocol !== 3) return this.#duplicate();
     if (!this.#isAttached) this.#attach(this.#client);
     this.#isAttached = true;

@@ -10,7 +10,7 @@
  */
 import { ArgumentTypeError } from './argument-error.js';
 import type { RedisClient } from './client.js';
-import { requireClient } from './client.js';
+import { checkClient } from './client.js';
 import { isClosed, onClosed } from './closure.js';
 import { ClientClosedError } from './coded-error.js';
 import type { Listener } from './listener.js';
@@ -56,7 +56,7 @@ export class WaiterHub {
   static of(client: RedisClient): WaiterHub {
     let hub = hubs.get(client);
     if (!hub) {
-      hub = new WaiterHub(requireClient(client));
+      hub = new WaiterHub(checkClient(client));
       hubs.set(client, hub);
     }
     return hub;

@@ -10,7 +10,10 @@ import {
   ErrorReporter,
   isTransient,
   LeaseLostError,
+  RedisAuthError,
+  RedisReadOnlyError,
   RedisUnreachableError,
+  RedisVersionError,
 } from '../src/index.js';
 import type { RedisClient } from '../src/index.js';
 import * as door from '../src/index.js';
@@ -29,6 +32,9 @@ test('the README lists the codes that are exported', () => {
     new BatchReplyError(1, 0),
     new LeaseLostError('a lock'),
     new RedisUnreachableError('connecting'),
+    new RedisAuthError(new Error('NOAUTH')),
+    new RedisReadOnlyError(new Error('READONLY')),
+    new RedisVersionError('6.2.0', new Error('ERR')),
   ];
   expect(listed.toSorted()).toEqual(errors.map(({ code, name }) => `${code} ${name}`).toSorted());
 });
@@ -37,7 +43,15 @@ test('every exported error is among them', () => {
   const classes = Object.values(door).filter(
     (value) => typeof value === 'function' && value.prototype instanceof CodedError,
   );
-  const all = [ClientClosedError, BatchReplyError, LeaseLostError, RedisUnreachableError];
+  const all = [
+    ClientClosedError,
+    BatchReplyError,
+    LeaseLostError,
+    RedisUnreachableError,
+    RedisAuthError,
+    RedisReadOnlyError,
+    RedisVersionError,
+  ];
   expect(new Set<unknown>(classes)).toEqual(new Set<unknown>(all));
 });
 
@@ -152,6 +166,8 @@ describe('isTransient', () => {
       .split(' ')
       .map((word): [unknown] => [reply(`${word} some text`)]),
     ['not an error'],
+    [new RedisUnreachableError('reconnecting')],
+    [new RedisReadOnlyError(new Error('READONLY'))],
   ])('a retry may help after %s', (error) => {
     expect(isTransient(error)).toBe(true);
   });
@@ -162,6 +178,8 @@ describe('isTransient', () => {
     [reply('BUSYGROUP the group exists')],
     [reply('ERR MOVED is not the first word')],
     [new ClientClosedError()],
+    [new RedisAuthError(new Error('NOAUTH'))],
+    [new RedisVersionError('6.2.0', new Error('ERR'))],
     [new ArgumentTypeError('limit must be a number')],
     [new RangeError('Invalid array length')],
   ])('a retry does not help after %s', (error) => {

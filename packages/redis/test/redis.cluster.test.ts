@@ -272,9 +272,10 @@ describe.each(MAJORS)('waiting, ioredis %s', (major) => {
   test('without the offline queue, waiting before the cluster is ready fails as any command does', async () => {
     const client = connect(major, { enableOfflineQueue: false });
     const channel = new TestChannel(client);
-    await expect(channel.waiter('w')).rejects.toThrow(
-      /^Cluster isn't ready and enableOfflineQueue options is false$/,
-    );
+    await expect(channel.waiter('w')).rejects.toMatchObject({
+      code: 'ERR_REDIS_UNREACHABLE',
+      cause: { message: "Cluster isn't ready and enableOfflineQueue options is false" },
+    });
     await until('the cluster client to be ready', () => client.status === 'ready');
     const waiter = await channel.waiter('w');
     expect(await channel.publish('w:ready')).toBe(1);

@@ -121,12 +121,13 @@ describe.each(MAJORS)('run, ioredis %s', (major) => {
     expect(await calls()).toEqual({ evalsha: 2, eval: 1 });
   });
 
-  test('errors of ioredis pass through', async () => {
+  test('a call on a closed client rejects with ERR_CLIENT_CLOSED', async () => {
     await redis.ping();
     redis.disconnect();
-    await expect(swap.run(redis, { target }, { value: 'v', fields: [] })).rejects.toThrow(
-      'Connection is closed.',
-    );
+    const run = () => swap.run(redis, { target }, { value: 'v', fields: [] });
+    await expect(run()).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+    await until('the end', () => redis.status === 'end');
+    await expect(run()).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
   });
 
   test('the server refuses keys of two slots', async () => {

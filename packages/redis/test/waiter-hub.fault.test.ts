@@ -58,9 +58,10 @@ describe.each(MAJORS)('ioredis %s', (major) => {
   test('a server that is down at first: fails as any command does, without the offline queue', async () => {
     proxy.refuse();
     const channel = new TestChannel(connect(major, proxy.url, { enableOfflineQueue: false }));
-    await expect(channel.waiter('w')).rejects.toThrow(
-      /^Stream isn't writeable and enableOfflineQueue options is false$/,
-    );
+    await expect(channel.waiter('w')).rejects.toMatchObject({
+      code: 'ERR_REDIS_UNREACHABLE',
+      cause: { message: "Stream isn't writeable and enableOfflineQueue options is false" },
+    });
     await proxy.restore();
     await until('the client to be ready', () => channel.client.status === 'ready');
     const [waiter] = await Promise.all(['w', 'x', 'y'].map((id) => channel.waiter(id)));

@@ -28,7 +28,11 @@ export function interposed<Client extends Redis | Cluster>(redis: Client, around
       if (typeof value !== 'function') return value;
       const method = value.bind(target) as Method;
       if (name === 'call' || name === 'callBuffer') {
-        return (...args: unknown[]) => step(() => method(...args) as Promise<unknown>, args);
+        return (...args: unknown[]) => {
+          const send = (): Promise<unknown> => method(...args) as Promise<unknown>;
+          // Asked in the background, once for each client.
+          return args[0] === 'info' ? send() : step(send, args);
+        };
       }
       return name === 'pipeline' ? () => recorded(() => method() as object, step) : method;
     },

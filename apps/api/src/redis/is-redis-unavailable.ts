@@ -1,6 +1,6 @@
 /**
- * Errors of ioredis (and of a waiting pull) for a command without a reply: by name, by message (it has no codes), by socket
- * code.
+ * Errors of ioredis (and of a waiting pull) for a command without a reply: by name, by message (it has no codes), by the code of
+ * the packages or of a socket.
  */
 const NAMES = new Set([
   'MaxRetriesPerRequestError',
@@ -21,7 +21,12 @@ const MESSAGES = [
   'Too many Cluster redirections',
   'All sentinels are unreachable',
 ];
-const SOCKET = new Set([
+const CODES = new Set([
+  'ERR_CLIENT_CLOSED',
+  'ERR_REDIS_UNREACHABLE',
+  'ERR_REDIS_AUTH',
+  'ERR_REDIS_READONLY',
+  'ERR_REDIS_VERSION',
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -42,7 +47,7 @@ export function isRedisUnavailable(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return (
     NAMES.has(name) ||
-    (code !== undefined && SOCKET.has(code)) ||
+    (code !== undefined && CODES.has(code)) ||
     REPLY.test(message) ||
     MESSAGES.some((start) => message.startsWith(start))
   );

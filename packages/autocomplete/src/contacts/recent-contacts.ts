@@ -6,7 +6,14 @@
  * it is a ZSET of at most 128 members. A script filters: sending 100 contacts costs the client 47 µs, filtering them in Lua
  * costs Redis 16.
  */
-import { ignorable, requireArray, requireClient, requireOptions, SafeTelemetry } from '@mortise/redis';
+import {
+  callRedis,
+  ignorable,
+  requireArray,
+  requireClient,
+  requireOptions,
+  SafeTelemetry,
+} from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { AutocompleteKeys } from '../keys.js';
 import { CHANGES, COMPLETIONS, SUGGESTIONS } from '../metrics.js';
@@ -86,7 +93,7 @@ export class RecentContacts {
   /** All contacts of the user, last touched or best first. One round trip, read-only. O(capacity). */
   async list(user: string): Promise<string[]> {
     const command = this.#isRanked ? 'zrange' : 'lrange';
-    const entries = (await this.#redis.call(command, [this.#key(user), 0, -1])) as string[];
+    const entries = (await callRedis(this.#redis, command, [this.#key(user), 0, -1])) as string[];
     return entries.map(toContact);
   }
 

@@ -116,9 +116,9 @@ describe('a source that fails', () => {
     const from = { ...(await sources([], bookOf({ key: 'joe' }))), recent };
     const { mentions, failures } = await completeMentions(from, 'anna', 'j');
     expect(mentions).toMatchObject([{ key: 'joe', source: 0 }]);
-    expect(failures).toMatchObject([{ message: 'Connection is closed.' }]);
-    await expect(completeMentions({ ...from, books: [down] }, 'anna', 'j')).rejects.toThrow(
-      'Connection is closed.',
-    );
+    expect(failures).toMatchObject([{ code: 'ERR_CLIENT_CLOSED' }]);
+    await expect(completeMentions({ ...from, books: [down] }, 'anna', 'j')).rejects.toMatchObject({
+      code: 'ERR_CLIENT_CLOSED',
+    });
   });
 });

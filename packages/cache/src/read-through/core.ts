@@ -55,7 +55,7 @@ export class Core<Value> {
   readonly #counts = { nearHits: 0, hits: 0, staleHits: 0, misses: 0, loads: 0, unavailable: 0 };
 
   constructor(redis: RedisClient | null, name: string, given: CacheOptions<Value>) {
-    if (redis !== null) requireClient(redis);
+    if (redis !== null) requireClient(redis, { eviction: 'allowed' });
     const options = resolveCacheOptions(given);
     const { leaseMs, prefix, shards } = options;
     const keys = Array.from({ length: shards }, (_, shard) => cacheKeys(name, prefix, shard));

@@ -297,7 +297,7 @@ export class InFlightLoads<Value> {
       } catch (error) {
         if (!(error instanceof CacheUnavailableError)) throw error;
         this.#events.onUnavailable(error);
-        if (isRefusal(error)) {
+        if (error.isReply) {
           // Redis refused the value: the lease is still held and must not block others.
           ({ token } = storeRequest);
           if (isRefresh) pauseMs = this.#options.retryMs;
@@ -362,9 +362,4 @@ export class InFlightLoads<Value> {
       this.#events.onLoaded(performance.now() - startedAt, isFailed);
     }
   }
-}
-
-/** Whether Redis answered with an error, as a full server or a replica does. */
-function isRefusal({ cause }: CacheUnavailableError): boolean {
-  return cause instanceof Error && cause.name === 'ReplyError';
 }

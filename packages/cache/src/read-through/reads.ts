@@ -127,13 +127,9 @@ export class Reads {
       onReply,
       (error) => {
         // An error reply concerns the key, not the connection.
-        if (!isReply(error.cause)) this.#tracked?.onConnectionFailed();
+        if (!error.isReply) this.#tracked?.onConnectionFailed();
         this.#trackedCommands.call(fetch, onReply, onError);
       },
     );
   }
-}
-
-function isReply(cause: unknown): boolean {
-  return cause instanceof Error && cause.name === 'ReplyError';
 }

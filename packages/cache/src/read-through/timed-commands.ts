@@ -3,8 +3,9 @@
  * they were sent. One timer serves them all. It is set for the first command and set again while any are under way. A timer
  * for each command would cost more than a microsecond.
  */
+import { ClientClosedError, failureOf, isClosed } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import { CacheUnavailableError } from '../errors.js';
+import { CacheUnavailableError, isReply } from '../errors.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 
 /** A command under way. */
@@ -14,6 +15,7 @@ interface Call {
 }
 
 export class TimedCommands {
+  readonly #client: RedisClient;
   readonly #cache: string;
   readonly #limitMs: number;
   readonly #breaker: CircuitBreaker;
@@ -21,6 +23,7 @@ export class TimedCommands {
   #isWatching = false;
 
   constructor(client: RedisClient, cache: string, limitMs: number) {
+    this.#client = client;
     this.#cache = cache;
     this.#limitMs = limitMs;
     this.#breaker = CircuitBreaker.of(client);
@@ -43,7 +46,8 @@ export class TimedCommands {
   ): void {
     const refusal = this.#breaker.refusal();
     if (refusal !== undefined) {
-      onError(new CacheUnavailableError(this.#cache, refusal));
+      const cause = isClosed(this.#client) ? new ClientClosedError() : undefined;
+      onError(new CacheUnavailableError(this.#cache, refusal, cause));
       return;
     }
     const sent = send();
@@ -58,10 +62,11 @@ export class TimedCommands {
     sent.then(onSettled, (error: unknown) => this.#onFailed(call, error));
   }
 
-  #onFailed(call: Call, error: unknown): void {
+  #onFailed(call: Call, thrown: unknown): void {
+    const error = failureOf(this.#client, thrown);
     const isInTime = this.#calls.delete(call);
     // An error reply counts as an answer.
-    if (error instanceof Error && error.name === 'ReplyError') this.#breaker.answered();
+    if (isReply(error)) this.#breaker.answered();
     else if (isInTime) this.#breaker.unanswered();
     if (!isInTime) return;
     const reason = error instanceof Error ? error.message : String(error);

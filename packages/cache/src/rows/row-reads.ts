@@ -1,5 +1,5 @@
 /** The reads of cached rows: those of a tick share one MGET for each shard. */
-import { Coalescer, requireName } from '@mortise/redis';
+import { callRedisBuffer, Coalescer, requireName } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import type { ShardKeys, TableKeys } from './keys.js';
@@ -27,7 +27,7 @@ export class RowReads<Row> {
     this.#reads = new Coalescer(
       async (shard, ids) => {
         const values = ids.map((id) => shard.row(id));
-        return (await redis.callBuffer('mget', values)) as (Buffer | null)[];
+        return (await callRedisBuffer(redis, 'mget', values)) as (Buffer | null)[];
       },
       { maxBatch: MAX_BATCH },
     );

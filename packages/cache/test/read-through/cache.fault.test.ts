@@ -281,12 +281,12 @@ describe('a Redis that answers reads and refuses writes', () => {
     }
     expect(loads).toBe(1);
     expect(errors[0]).toMatchObject({
-      code: 'ERR_CACHE_UNAVAILABLE',
-      reason: expect.stringMatching('READONLY'),
+      code: 'ERR_REDIS_READONLY',
+      message: expect.stringMatching(/^cache "\w+" cannot use Redis: this Redis is a read-only replica/),
     });
 
     // Its own changes end what is kept, although Redis refuses them.
-    await expect(cache.delete('tools')).rejects.toMatchObject({ code: 'ERR_CACHE_UNAVAILABLE' });
+    await expect(cache.delete('tools')).rejects.toMatchObject({ code: 'ERR_REDIS_READONLY' });
     expect(await read()).toBe('saws 2');
     await redis.replicaof('NO', 'ONE');
     await until('an entry', async () => (await read()) !== null && (await cache.get('tools')) !== undefined);
@@ -300,7 +300,7 @@ describe('a Redis that answers reads and refuses writes', () => {
     const loader = new GatedLoader<string>();
     const first = cache.getOrLoad('tools', loader.load);
     const call = await loader.call(0);
-    await expect(cache.delete('tools')).rejects.toMatchObject({ code: 'ERR_CACHE_UNAVAILABLE' });
+    await expect(cache.delete('tools')).rejects.toMatchObject({ code: 'ERR_REDIS_READONLY' });
     call.open('saws');
     expect(await first).toBe('saws');
     expect(await cache.getOrLoad('tools', () => 'planes')).toBe('planes');

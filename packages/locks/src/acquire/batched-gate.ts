@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { WaiterHub } from '@mortise/redis';
+import { callRedis, WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -47,6 +47,6 @@ export abstract class BatchedGate<Lock extends Locked> implements Gate {
   }
 
   async forget(members: readonly string[]): Promise<void> {
-    await this.redis.call('zrem', [this.lock.keys.queue, ...members]);
+    await callRedis(this.redis, 'zrem', [this.lock.keys.queue, ...members]);
   }
 }

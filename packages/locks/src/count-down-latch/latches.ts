@@ -1,6 +1,6 @@
 /** The script calls and the waiters of the latches of one client. Count-downs of one tick for one latch share a call. */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, WaiterHub } from '@mortise/redis';
+import { callRedis, Coalescer, WaiterHub } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
 import { LockSettingsError } from '../errors.js';
 import { perClient } from '../per-client.js';
@@ -46,7 +46,7 @@ export class Latches {
   }
 
   async remaining({ name, keys, count }: LatchTerms): Promise<number> {
-    const reply = await this.#redis.call('hmget', [keys.latch, 'count', 'remaining']);
+    const reply = await callRedis(this.#redis, 'hmget', [keys.latch, 'count', 'remaining']);
     const [knownCount, remaining] = reply as [string | null, string | null];
     if (knownCount !== null && Number(knownCount) !== count) {
       throw new LockSettingsError('count', name, count, Number(knownCount));
@@ -56,7 +56,7 @@ export class Latches {
 
   /** Resolves to whether it had begun. */
   async reset(terms: LatchTerms): Promise<boolean> {
-    const epoch = (await this.#redis.call('hget', [terms.keys.latch, 'epoch'])) as string | null;
+    const epoch = (await callRedis(this.#redis, 'hget', [terms.keys.latch, 'epoch'])) as string | null;
     if (epoch === null) return false;
     const publish = this.#hub.publishCommand;
     const hadBegun = (await countDownLatchReset.run(this.#redis, terms.keys, { publish, epoch })) === 1;

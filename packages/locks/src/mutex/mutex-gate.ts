@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { WaiterHub } from '@mortise/redis';
+import { callRedis, WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -119,7 +119,7 @@ export class MutexGate extends BatchedGate<KeyedLock> {
 
   /** Takes the lock away from its present holder, and from no later one, however often the client sends the release. */
   async forceRelease(): Promise<boolean> {
-    const member = (await this.redis.call('get', [this.lock.keys.lease])) as string | null;
+    const member = (await callRedis(this.redis, 'get', [this.lock.keys.lease])) as string | null;
     return member !== null && this.release({ member, fencingToken: 0 }, true, true);
   }
 

@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { WaiterHub } from '@mortise/redis';
+import { callRedis, WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -116,7 +116,9 @@ export class ReadWriteGate extends BatchedGate<KeyedLock> {
   async forceRelease(role: Role): Promise<boolean> {
     const { write, readers } = this.lock.keys;
     const found =
-      role === 'w' ? this.redis.call('get', [write]) : this.redis.call('zrange', [readers, '0', '-1']);
+      role === 'w'
+        ? callRedis(this.redis, 'get', [write])
+        : callRedis(this.redis, 'zrange', [readers, '0', '-1']);
     const members = [(await found) as string | null | string[]].flat().filter((member) => member !== null);
     const released = members.map((member) => this.release({ member, fencingToken: 0 }));
     return (await Promise.all(released)).includes(true);

@@ -12,7 +12,7 @@
  * all receivers that are done, so any process (the receiver itself, another one, the sender) can do steps 2 and 3 for them.
  * Each step may be repeated.
  */
-import { encodeName } from '@mortise/redis';
+import { callRedis, encodeName } from '@mortise/redis';
 import { channelFinish, channelRemove, fileComplete } from '../scripts.gen.js';
 import { chunkKeys, readHead } from './file-head.js';
 import type { FileId, FilesContext } from './context.js';
@@ -89,7 +89,7 @@ export class Completion {
   /** Frees the id of an aborted file. One command. */
   async freeId(number: number): Promise<void> {
     const { redis, channelKeys } = this.#context;
-    await redis.call('zremrangebyscore', [channelKeys.files, number, number]);
+    await callRedis(redis, 'zremrangebyscore', [channelKeys.files, number, number]);
   }
 
   /** Ends the channel, which then stays for `keepMs` at most. One script. */

@@ -14,6 +14,7 @@
  * | `g:<receiver>` | of gzip, `<acked>:<before>`: bytes of text that it has acked, and how many of them lie before its cursor |
  */
 import type { RedisClient } from '@mortise/redis';
+import { callRedis } from '@mortise/redis';
 import type { FileKeys } from './keys.js';
 
 export interface FileHead {
@@ -44,7 +45,7 @@ const FIELDS = [
 
 /** The head of a file; undefined for a missing file. One round trip. */
 export async function readHead(redis: RedisClient, keys: FileKeys): Promise<FileHead | undefined> {
-  const values = (await redis.call('hmget', [keys.file, ...FIELDS])) as (string | null)[];
+  const values = (await callRedis(redis, 'hmget', [keys.file, ...FIELDS])) as (string | null)[];
   const [chunks, freed, bytes, stored, freedBytes, crc, token, state, detail, writers] = values;
   if (state == null) return undefined;
   return {

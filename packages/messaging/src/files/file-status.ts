@@ -1,5 +1,5 @@
 /** The channel's knowledge of a file and its reader or writer, to explain missing data. */
-import { encodeName } from '@mortise/redis';
+import { callRedis, encodeName } from '@mortise/redis';
 import { Completion } from './completion.js';
 import type { FileId, FilesContext } from './context.js';
 import { entryOf } from './listed-file.js';
@@ -9,11 +9,11 @@ export async function isForgotten(context: FilesContext, file: FileId, id: strin
   const { redis, channelKeys } = context;
   const { head, files, listed } = channelKeys;
   const { number } = file;
-  const entry = (await redis.call('hget', [listed, number])) as string | null;
+  const entry = (await callRedis(redis, 'hget', [listed, number])) as string | null;
   if (entry !== null && isEntryOf(file, entry)) return false;
   const [[epoch, last], ids] = (await Promise.all([
-    redis.call('hmget', [head, 'epoch', 'last']),
-    redis.call('zrange', [files, number, number, 'BYSCORE']),
+    callRedis(redis, 'hmget', [head, 'epoch', 'last']),
+    callRedis(redis, 'zrange', [files, number, number, 'BYSCORE']),
   ])) as [[string?, string?], string[]];
   if (epoch !== file.epoch || ids.includes(encodeName(id))) return false;
   // The number of an aborted file is not used again.
@@ -33,7 +33,7 @@ export async function wasEnded(
 ): Promise<boolean> {
   const { redis, channelKeys } = context;
   if (!(await new Completion(context).isOver(file, []))) return false;
-  const ids = (await redis.call('zrange', [
+  const ids = (await callRedis(redis, 'zrange', [
     channelKeys.files,
     file.number,
     file.number,
@@ -41,7 +41,7 @@ export async function wasEnded(
   ])) as string[];
   if (state === 'aborted') return ids.length === 0;
   const id = encodeName(file.id!);
-  const sent = (await redis.call('hget', [channelKeys.sent, id])) as string | null;
+  const sent = (await callRedis(redis, 'hget', [channelKeys.sent, id])) as string | null;
   return ids.includes(id) && (sent === null || sent.startsWith(sha256));
 }
 
@@ -61,10 +61,10 @@ export async function statusOf(
   const { number, token, listedAt, keepMs } = reading;
   const receiver = encodeName(reading.receiver);
   const [[epoch, last, lease], entry, isDone, [seconds]] = (await Promise.all([
-    redis.call('hmget', [channelKeys.head, 'epoch', 'last', `r:${receiver}`]),
-    redis.call('hget', [channelKeys.listed, number]),
-    redis.call('sismember', [channelKeys.done, `${number}:${receiver}`]),
-    redis.call('time', []),
+    callRedis(redis, 'hmget', [channelKeys.head, 'epoch', 'last', `r:${receiver}`]),
+    callRedis(redis, 'hget', [channelKeys.listed, number]),
+    callRedis(redis, 'sismember', [channelKeys.done, `${number}:${receiver}`]),
+    callRedis(redis, 'time', []),
   ])) as [(string | null)[], string | null, number, [string]];
   if (lease && !lease.startsWith(`${token}:`)) return 'lost';
   if (epoch !== reading.epoch) return 'over';

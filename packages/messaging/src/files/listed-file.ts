@@ -1,4 +1,4 @@
-import { decodeName } from '@mortise/redis';
+import { callRedis, decodeName } from '@mortise/redis';
 import type { FileId, FilesContext } from './context.js';
 import type { FileHead } from './file-head.js';
 
@@ -65,7 +65,9 @@ export function fileOf(
 
 /** All listed files of a channel, by number. One command. */
 export async function listedEntries({ redis, channelKeys }: FilesContext): Promise<ListedEntry[]> {
-  const found = (await redis.call('hgetall', [channelKeys.listed])) as string[] | Record<string, string>;
+  const found = (await callRedis(redis, 'hgetall', [channelKeys.listed])) as
+    | string[]
+    | Record<string, string>;
   const entries = Array.isArray(found)
     ? Array.from({ length: found.length / 2 }, (_, index) => [found[2 * index]!, found[2 * index + 1]!])
     : Object.entries(found);

@@ -1,4 +1,4 @@
-import { decodeName } from '@mortise/redis';
+import { callRedis, decodeName } from '@mortise/redis';
 import type { FilesContext } from './context.js';
 
 export interface ChannelReceiver {
@@ -10,8 +10,8 @@ export interface ChannelReceiver {
 /** The receivers of a channel, sorted by name. Two commands in one round trip. */
 export async function receiversOf({ redis, channelKeys }: FilesContext): Promise<ChannelReceiver[]> {
   const [[seconds], leases] = (await Promise.all([
-    redis.call('time', []),
-    redis.call('zrange', [channelKeys.receivers, 0, -1, 'WITHSCORES']),
+    callRedis(redis, 'time', []),
+    callRedis(redis, 'zrange', [channelKeys.receivers, 0, -1, 'WITHSCORES']),
   ])) as [[string], (string | [string, string])[]];
   const flat = leases.flat();
   return Array.from({ length: flat.length / 2 }, (_, index) => ({

@@ -1,4 +1,4 @@
-import { Coalescer, decodeName, encodeName, requireName } from '@mortise/redis';
+import { callRedis, Coalescer, decodeName, encodeName, requireName } from '@mortise/redis';
 import { TooManyError } from '../errors.js';
 import { mailboxBlock, mailboxUnblock } from '../scripts.gen.js';
 import type { MailboxesContext } from '../log/context.js';
@@ -35,7 +35,7 @@ export class Blocks {
   async list(recipient: string): Promise<string[]> {
     const { redis, keys } = this.#context;
     const { blocked } = keys.mailbox(recipient);
-    const senders = (await redis.call('smembers', [blocked])) as string[];
+    const senders = (await callRedis(redis, 'smembers', [blocked])) as string[];
     return senders.map(decodeName).toSorted();
   }
 

@@ -1,5 +1,13 @@
 import type { Read } from '@mortise/redis';
-import { Coalescer, decodeName, encodeName, readEach, readMany, requireName } from '@mortise/redis';
+import {
+  callRedis,
+  Coalescer,
+  decodeName,
+  encodeName,
+  readEach,
+  readMany,
+  requireName,
+} from '@mortise/redis';
 import type { ChatsContext } from '../log/context.js';
 import { TooManyError } from '../errors.js';
 import { SlotRule } from '../log/slot-rule.js';
@@ -276,7 +284,7 @@ export class MemberIndex {
     if (unjoined.length === 0) return [];
     const looked = unjoined.slice(-MAX_FORGOTTEN);
     const { redis, keys } = this.#context;
-    const instants = (await redis.call('zmscore', [keys.member(member).chats, ...looked])) as (
+    const instants = (await callRedis(redis, 'zmscore', [keys.member(member).chats, ...looked])) as (
       | string
       | null
     )[];
@@ -303,7 +311,10 @@ export class MemberIndex {
     const seen = endedMutes.flatMap(([chat, until]) => ['mute', chat, until]);
     if (unjoined.length > 0) {
       const looked = unjoined.slice(0, MAX_FORGOTTEN);
-      const instants = (await redis.call('zmscore', [memberKeys.chats, ...looked])) as (string | null)[];
+      const instants = (await callRedis(redis, 'zmscore', [memberKeys.chats, ...looked])) as (
+        | string
+        | null
+      )[];
       const entries = looked.map((chat, index) => ({ chat, joinedAt: instants[index] ?? 'gone' }));
       const old = entries.filter(({ joinedAt }) => Number(joinedAt) <= now - MIN_AGE_MS);
       const name = encodeName(member);

@@ -1,4 +1,4 @@
-import { Coalescer, encodeName, requireName } from '@mortise/redis';
+import { callRedis, Coalescer, encodeName, requireName } from '@mortise/redis';
 import { NotAllowedError } from '../errors.js';
 import type { ChatsContext } from '../log/context.js';
 import type { MuteOptions } from '../options.js';
@@ -77,7 +77,7 @@ export class Mutes {
 
   async #isMember(chatId: string, member: string): Promise<boolean> {
     const { redis, keys } = this.#context;
-    return (await redis.call('zscore', [keys.chat(chatId).chat, encodeName(member)])) !== null;
+    return (await callRedis(redis, 'zscore', [keys.chat(chatId).chat, encodeName(member)])) !== null;
   }
 
   #submit(chatId: string, member: string, untilMs: number): Promise<void> {

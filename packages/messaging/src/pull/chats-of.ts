@@ -1,5 +1,5 @@
 import type { Read } from '@mortise/redis';
-import { readEach, requireName } from '@mortise/redis';
+import { callRedis, readEach, requireName } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
 import type { ChatsContext } from '../log/context.js';
 import { ackedIdOf, HEAD } from '../log/score.js';
@@ -67,7 +67,7 @@ export class ChatsOf {
     const slice = await this.#reader.read(chatId, { limit: 1 }, member);
     if (slice) return slice.unread;
     const { redis, keys } = this.#context;
-    const exists = (await redis.call('exists', [keys.chat(chatId).chat])) === 1;
+    const exists = (await callRedis(redis, 'exists', [keys.chat(chatId).chat])) === 1;
     throw exists ? NotAllowedError.notAMember(chatId, member) : UnknownIdError.chat(chatId);
   }
 

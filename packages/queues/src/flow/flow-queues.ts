@@ -1,6 +1,6 @@
 /** The queues of all flows of one client and prefix, each opened once. */
 import type { RedisClient } from '@mortise/redis';
-import { keySlot } from '@mortise/redis';
+import { callRedis, keySlot } from '@mortise/redis';
 import { DEFAULTS } from '../options.js';
 import { Enqueuer } from '../enqueue/enqueuer.js';
 import type { Shard } from '../shard/shard.js';
@@ -44,7 +44,7 @@ export class FlowQueues {
   async exists(queue: string): Promise<boolean> {
     const { first } = this.#reach(queue).shards;
     if (!first.settings.isStored) await first.settings.learn(this.#redis);
-    return first.settings.isStored || (await this.#redis.call('exists', [first.keys.of.flows])) === 1;
+    return first.settings.isStored || (await callRedis(this.#redis, 'exists', [first.keys.of.flows])) === 1;
   }
 
   /** The shard of an id and group, with optional features enabled. */

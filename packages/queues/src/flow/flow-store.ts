@@ -8,7 +8,7 @@
  * into one slot.
  */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer } from '@mortise/redis';
+import { callRedis, callRedisBuffer, Coalescer } from '@mortise/redis';
 import { QueueFullError, SettingsMismatchError, TaskConflictError } from '../errors.js';
 import { DEFAULT_MAX_TASKS } from '../limits.js';
 import { flowOpen, flowReport } from '../scripts.gen.js';
@@ -179,13 +179,13 @@ export class FlowStore {
 
   async #stored(queue: string, storedId: Buffer, group: string | undefined): Promise<Buffer | null> {
     const shard = await this.queues.shardOf(queue, storedId, group);
-    return (await this.#redis.callBuffer('hget', [shard.keys.of.tasks, storedId])) as Buffer | null;
+    return (await callRedisBuffer(this.#redis, 'hget', [shard.keys.of.tasks, storedId])) as Buffer | null;
   }
 
   /** Each enqueue removes expired ids, so an id that was refused just now is still listed if `dedupMs` is the reason. */
   async #isRemembered(queue: string, storedId: Buffer, group: string | undefined): Promise<boolean> {
     const shard = await this.queues.shardOf(queue, storedId, group);
-    return (await this.#redis.call('zscore', [shard.keys.of.dedupIds, storedId])) !== null;
+    return (await callRedis(this.#redis, 'zscore', [shard.keys.of.dedupIds, storedId])) !== null;
   }
 
   #fail(identity: ChildIdentity, parent: ParentAddress, reason: string): Promise<void> {
@@ -205,9 +205,9 @@ export class FlowStore {
     const outcomes = await Promise.allSettled(waiting);
     const sent = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
     try {
-      if (sent.length > 0) await redis.call('hdel', [keys.of.flows, ...sent]);
+      if (sent.length > 0) await callRedis(redis, 'hdel', [keys.of.flows, ...sent]);
       if (sent.length < children.length) return;
-      await redis.call('hdel', [keys.of.outbox, Buffer.concat([Buffer.from('e'), flow])]);
+      await callRedis(redis, 'hdel', [keys.of.outbox, Buffer.concat([Buffer.from('e'), flow])]);
     } catch {
       // The flow is stored. A worker that finds an entry in the outbox stores nothing twice.
     }

@@ -10,7 +10,7 @@
  * Rejected: step 2 for every queue, which takes a round trip for each 500 tasks, where one for all is enough.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireBoolean, requireOptions } from '@mortise/redis';
+import { callRedis, requireBoolean, requireOptions } from '@mortise/redis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { QueueInUseError } from '../errors.js';
 import { FlowQueues } from '../flow/flow-queues.js';
@@ -102,7 +102,7 @@ async function deliver(shard: Shard, force: boolean): Promise<void> {
   const { redis, prefix, keys } = shard;
   const relay = new Relay(shard, new FlowStore(redis, new FlowQueues(redis, prefix)));
   const deadline = performance.now() + DELIVERY_MS;
-  while ((await redis.call('exists', [keys.of.outbox])) === 1 && performance.now() < deadline) {
+  while ((await callRedis(redis, 'exists', [keys.of.outbox])) === 1 && performance.now() < deadline) {
     try {
       await relay.run();
     } catch (error) {

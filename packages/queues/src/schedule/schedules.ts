@@ -6,7 +6,7 @@
  * that enqueues its successor.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireOptions, requireText } from '@mortise/redis';
+import { callRedisBuffer, requireOptions, requireText } from '@mortise/redis';
 import { InvalidScheduleError, MemoryFullError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../enqueue/enqueuer.js';
@@ -136,10 +136,12 @@ export class Schedules {
     const { schedules } = this.#shards.first.keys.of;
     let cursor = '0';
     do {
-      const [next, fields] = (await this.#redis.callBuffer('hscan', [schedules, cursor, 'COUNT', PAGE])) as [
-        Buffer,
-        Buffer[],
-      ];
+      const [next, fields] = (await callRedisBuffer(this.#redis, 'hscan', [
+        schedules,
+        cursor,
+        'COUNT',
+        PAGE,
+      ])) as [Buffer, Buffer[]];
       for (let index = 0; index < fields.length; index += 2) {
         const key = fields[index]!.toString();
         found.set(key, show(key, fields[index + 1]!));

@@ -3,7 +3,7 @@
  * that has tasks is listed. Names stay when a queue is empty; `obliterate` removes them.
  */
 import type { RedisClient } from '@mortise/redis';
-import { decodeName, encodeName, requireOptions } from '@mortise/redis';
+import { callRedis, decodeName, encodeName, requireOptions } from '@mortise/redis';
 import { namesKey } from '../keys.js';
 
 export interface PrefixOptions {
@@ -32,7 +32,7 @@ export async function registerName(
   added.set(redis, names);
   let stored = names.get(place);
   if (!stored) {
-    stored = redis.call('sadd', [namesKey(prefix), encodeName(queue)]);
+    stored = callRedis(redis, 'sadd', [namesKey(prefix), encodeName(queue)]);
     names.set(place, stored);
     stored.catch(() => names.delete(place));
   }
@@ -51,7 +51,7 @@ export async function removeName(
   queue: string,
 ): Promise<boolean> {
   forgetName(redis, prefix, queue);
-  return (await redis.call('srem', [namesKey(prefix), encodeName(queue)])) === 1;
+  return (await callRedis(redis, 'srem', [namesKey(prefix), encodeName(queue)])) === 1;
 }
 
 /** Whether a queue is listed. One round trip. */
@@ -60,7 +60,7 @@ export async function isQueueName(
   prefix: string | undefined,
   queue: string,
 ): Promise<boolean> {
-  return (await redis.call('sismember', [namesKey(prefix), encodeName(queue)])) === 1;
+  return (await callRedis(redis, 'sismember', [namesKey(prefix), encodeName(queue)])) === 1;
 }
 
 /** All names, sorted. One round trip for about 1,000 names. */
@@ -68,7 +68,7 @@ export async function queueNames(redis: RedisClient, prefix: string | undefined)
   const names = new Set<string>();
   let cursor = '0';
   do {
-    const reply = await redis.call('sscan', [namesKey(prefix), cursor, 'COUNT', 1_000]);
+    const reply = await callRedis(redis, 'sscan', [namesKey(prefix), cursor, 'COUNT', 1_000]);
     const [next, encoded] = reply as [string, string[]];
     for (const name of encoded) names.add(decodeName(name));
     cursor = next;

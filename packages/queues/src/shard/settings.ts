@@ -3,7 +3,7 @@
  * must agree on them. Each script call sends the expected text; the script refuses the call when another text is stored.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireOneOf } from '@mortise/redis';
+import { callRedis, requireOneOf } from '@mortise/redis';
 import { SettingsMismatchError } from '../errors.js';
 import type { QueueKeys } from '../keys.js';
 import { DEFAULTS, resolvePriorities } from '../options.js';
@@ -154,7 +154,7 @@ export class Settings {
   }
 
   async #look(redis: RedisClient): Promise<void> {
-    const stored = await redis.call('get', [this.#keys.of.settings]);
+    const stored = await callRedis(redis, 'get', [this.#keys.of.settings]);
     if (typeof stored === 'string') this.#adopt(stored);
     this.#isKnown = true;
   }

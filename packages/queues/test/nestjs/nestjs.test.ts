@@ -151,7 +151,7 @@ describe('QueuesModule.forRoot', () => {
     await queue.enqueue('mail.sold', { itemId: '42' });
     await until('the task', () => app.get(Seen).length === 1);
     await app.close();
-    await expect(queue.counts()).rejects.toThrow('Connection is closed');
+    await expect(queue.counts()).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
   });
 
   test.each([

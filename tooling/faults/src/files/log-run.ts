@@ -51,7 +51,7 @@ const MOST_DIFFERENCES = 10;
  * replica has taken over.
  */
 const EXPLAINED =
-  /: (?:ERR_LEASE_LOST|ERR_CHECKPOINT_CONFLICT|Connection is closed\.|Too many Cluster redirections\..*|.* was neither done\(\) nor failed: it will come again)$/;
+  /: (?:ERR_LEASE_LOST|ERR_CHECKPOINT_CONFLICT|ERR_REDIS_UNREACHABLE|Connection is closed\.|Too many Cluster redirections\..*|.* was neither done\(\) nor failed: it will come again)$/;
 
 export class LogRun {
   readonly redis: Redis | Cluster;

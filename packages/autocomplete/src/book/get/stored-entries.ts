@@ -1,4 +1,4 @@
-import { requireName } from '@mortise/redis';
+import { callRedis, requireName } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { BookKeys } from '../../keys.js';
 import { bookGet } from '../../scripts.gen.js';
@@ -35,6 +35,6 @@ export class StoredEntries<Payload> {
   }
 
   async size(): Promise<number> {
-    return Number((await this.#redis.call('hget', [this.#keys.meta, 'size'])) ?? 0);
+    return Number((await callRedis(this.#redis, 'hget', [this.#keys.meta, 'size'])) ?? 0);
   }
 }

@@ -2,7 +2,7 @@
  * Files that were not sent to their end, and will not be. A receiver that has begun to read one must learn that it is
  * incomplete, even after a restart, so the file stays listed until that receiver is done. Other receivers never see it.
  */
-import { decodeName } from '@mortise/redis';
+import { callRedis, decodeName } from '@mortise/redis';
 import { readHead } from '../file-head.js';
 import { FileWriter } from '../send/file-writer.js';
 import type { FileId, FilesContext } from '../context.js';
@@ -33,8 +33,8 @@ export class AbandonedUploads {
     if (head?.state !== 'aborted' && !(await this.#abort(id, reason))) return false;
     await this.#completion.freeId(number);
     const [fields, names] = (await Promise.all([
-      redis.call('hkeys', [fileKeys.file]),
-      redis.call('zrange', [channelKeys.receivers, 0, -1]),
+      callRedis(redis, 'hkeys', [fileKeys.file]),
+      callRedis(redis, 'zrange', [channelKeys.receivers, 0, -1]),
     ])) as [string[], string[]];
     const unaware = names.filter((name) => !fields.includes(`t:${name}`)).map(decodeName);
     await this.#completion.finish(id, unaware, '');
@@ -45,13 +45,16 @@ export class AbandonedUploads {
     const { redis, keys, channel } = this.#context;
     const [entries, [seconds]] = await Promise.all([
       listedEntries(this.#context),
-      redis.call('time', []) as Promise<[string]>,
+      callRedis(redis, 'time', []) as Promise<[string]>,
     ]);
     let discarded = 0;
     await Promise.all(
       entries.map(async (listed) => {
         const { file } = keys.file(channel, listed.number, listed.fileId);
-        const [state, lease] = (await redis.call('hmget', [file, 'state', 'lease'])) as [string?, string?];
+        const [state, lease] = (await callRedis(redis, 'hmget', [file, 'state', 'lease'])) as [
+          string?,
+          string?,
+        ];
         // A sender that died before it opened the file has left only an entry in the list.
         const silentSince = state ? Number(lease) : listed.listedAt;
         if ((state && state !== 'open') || silentSince + silentMs > Number(seconds) * 1_000) return;

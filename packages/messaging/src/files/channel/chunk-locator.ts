@@ -1,4 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
+import { callRedisBuffer } from '@mortise/redis';
 import type { FileKeys } from '../keys.js';
 import { CHUNK_HEADER_BYTES } from '../chunk.js';
 import type { Position } from '../chunk.js';
@@ -24,7 +25,7 @@ export async function locate(
     const step = Math.ceil((high - low) / AT_ONCE);
     const stored = chunkKeys(keys, head.writers, low, high).filter((_, index) => index % step === 0);
     const headers = await Promise.all(
-      stored.map(async (key) => redis.callBuffer('getrange', [key, 0, CHUNK_HEADER_BYTES - 1])),
+      stored.map(async (key) => callRedisBuffer(redis, 'getrange', [key, 0, CHUNK_HEADER_BYTES - 1])),
     );
     const offsets = (headers as Buffer[]).map((header) =>
       // A missing chunk lies before all stored ones.

@@ -4,7 +4,7 @@
  * and each call renews it. A separate call acks the bytes that were read.
  */
 import type { RedisClient } from '@mortise/redis';
-import { encodeName, requireInteger, requireName } from '@mortise/redis';
+import { callRedis, callRedisBuffer, encodeName, requireInteger, requireName } from '@mortise/redis';
 import { ChannelRefusedError, FileAbortedError, FileUnreadableError, ReceiverBusyError } from '../errors.js';
 import type { FilesKeys } from '../keys.js';
 import { fileAck, fileJoin, channelJoin, channelLeave } from '../../scripts.gen.js';
@@ -131,7 +131,7 @@ export class FileChannel {
     const { redis } = this.#context;
     const keys = this.#keysOf(await this.#entry(file));
     const [score, head] = await Promise.all([
-      redis.call('zscore', [keys.cursors, encodeName(receiver)]) as Promise<string | null>,
+      callRedis(redis, 'zscore', [keys.cursors, encodeName(receiver)]) as Promise<string | null>,
       readHead(redis, keys),
     ]);
     if (!head) return 0;
@@ -139,7 +139,7 @@ export class FileChannel {
     const { chunk, bytes } = decodePosition(Number(score));
     if (chunk >= head.chunks) return head.bytes;
     const [key] = chunkKeys(keys, head.writers, chunk, chunk + 1);
-    const header = (await redis.callBuffer('getrange', [key!, 8, 15])) as Buffer;
+    const header = (await callRedisBuffer(redis, 'getrange', [key!, 8, 15])) as Buffer;
     return header.length === 8 ? Number(header.readBigUInt64BE()) + bytes : head.bytes;
   }
 
@@ -243,11 +243,11 @@ export class FileChannel {
   async numberOf(id: string): Promise<SentUnderId | undefined> {
     const { redis, channelKeys } = this.#context;
     const [number, sent] = (await Promise.all([
-      redis.call('zscore', [channelKeys.files, encodeName(id)]),
-      redis.call('hget', [channelKeys.sent, encodeName(id)]),
+      callRedis(redis, 'zscore', [channelKeys.files, encodeName(id)]),
+      callRedis(redis, 'hget', [channelKeys.sent, encodeName(id)]),
     ])) as [string | null, string | null];
     if (number === null) return undefined;
-    const entry = (await redis.call('hget', [channelKeys.listed, number])) as string | null;
+    const entry = (await callRedis(redis, 'hget', [channelKeys.listed, number])) as string | null;
     const found = { number: Number(number), isListed: entry !== null };
     if (sent !== null) {
       const space = sent.indexOf(' ');
@@ -280,7 +280,7 @@ export class FileChannel {
   async #entry(file: FileRef): Promise<ListedEntry> {
     const { redis, channel, channelKeys } = this.#context;
     const { number, epoch } = refOf(file);
-    const found = (await redis.call('hget', [channelKeys.listed, number])) as string | null;
+    const found = (await callRedis(redis, 'hget', [channelKeys.listed, number])) as string | null;
     const entry = found === null ? undefined : entryOf(number, found);
     if (entry && (epoch === undefined || epoch === entry.epoch)) return entry;
     throw new ChannelRefusedError('ERR_UNKNOWN_FILE', channel, { number });
@@ -291,8 +291,8 @@ export class FileChannel {
     const { redis, channel, channelKeys } = this.#context;
     const { number, epoch } = refOf(file);
     const [[last, present], entry] = (await Promise.all([
-      redis.call('hmget', [channelKeys.head, 'last', 'epoch']),
-      redis.call('hget', [channelKeys.listed, number]),
+      callRedis(redis, 'hmget', [channelKeys.head, 'last', 'epoch']),
+      callRedis(redis, 'hget', [channelKeys.listed, number]),
     ])) as [[string?, string?], string | null];
     const isKnown = present && number >= 1 && number <= Number(last);
     if (isKnown && (epoch === undefined || epoch === present)) {

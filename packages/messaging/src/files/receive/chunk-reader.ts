@@ -6,7 +6,7 @@
  * A failover may lose chunks that were read. The sender sends them again, perhaps with other boundaries, so acks of them no
  * longer apply. The reader then returns to its cursor in Redis and skips the bytes that it has delivered.
  */
-import { encodeName, LeaseLostError } from '@mortise/redis';
+import { callRedisBuffer, encodeName, LeaseLostError } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, FileUnreadableError } from '../errors.js';
 import { persisted } from '../../persist.js';
 import type { FileKeys } from '../keys.js';
@@ -364,7 +364,9 @@ export class ChunkReader {
 
   #get(index: number): Promise<Buffer | null> {
     const [key] = chunkKeys(this.#keys, this.#head.writers, index, index + 1);
-    return this.#persist(async () => (await this.#context.redis.callBuffer('get', [key!])) as Buffer | null);
+    return this.#persist(
+      async () => (await callRedisBuffer(this.#context.redis, 'get', [key!])) as Buffer | null,
+    );
   }
 
   /**

@@ -1,5 +1,5 @@
 /** A sender's view of a channel's list of files: adds files, and waits for room or for the end of the list. */
-import { decodeName, encodeName } from '@mortise/redis';
+import { callRedis, decodeName, encodeName } from '@mortise/redis';
 import { ChannelRefusedError, ReceiversDifferError } from '../errors.js';
 import { channelList, channelShrink } from '../../scripts.gen.js';
 import { FILE_WAITS } from '../metrics.js';
@@ -85,8 +85,8 @@ export class ChannelList {
       // open or aborted.
       await this.#completion.finish(file, [], '');
       const [isListed, known] = (await Promise.all([
-        redis.call('hexists', [channelKeys.listed, number]),
-        redis.call('zscore', [channelKeys.files, encodeName(id)]),
+        callRedis(redis, 'hexists', [channelKeys.listed, number]),
+        callRedis(redis, 'zscore', [channelKeys.files, encodeName(id)]),
       ])) as [number, string | number | null];
       if (known === null || Number(known) !== number) return 'aborted';
       return { ...file, receivers: [], reserved, isFinished: isListed === 0 };

@@ -2,6 +2,7 @@
  * Receivers without a lease that hold a sender up: they never came, or their process died. A restarted process may acquire
  * its lease again shortly after it ended, so there is a grace period, by the clock of the waiting process.
  */
+import { callRedis } from '@mortise/redis';
 import { ChannelRefusedError } from '../errors.js';
 import type { FilesContext } from '../context.js';
 import type { FileSenderLimits } from '../options.js';
@@ -27,8 +28,8 @@ export class DeadReceivers {
   async check(): Promise<void> {
     const { redis, channel, channelKeys } = this.#context;
     const [numbers, epoch] = (await Promise.all([
-      redis.call('hkeys', [channelKeys.listed]),
-      redis.call('hget', [channelKeys.head, 'epoch']),
+      callRedis(redis, 'hkeys', [channelKeys.listed]),
+      callRedis(redis, 'hget', [channelKeys.head, 'epoch']),
     ])) as [string[], string | null];
     const dead = this.#limits.deadReceivers === 'wait' ? [] : await this.#dead();
     if (dead.length > 0 && this.#limits.deadReceivers === 'fail') {

@@ -12,7 +12,7 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import type { RedisClient } from '@mortise/redis';
-import { encodeName, requireInteger, requireName } from '@mortise/redis';
+import { callRedis, encodeName, requireInteger, requireName } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
 import { ChannelList } from './channel-list.js';
 import { CHUNK_HEADER_BYTES } from '../chunk.js';
@@ -156,7 +156,7 @@ export class FileSender {
     const { signal } = options;
     const { redis, channelKeys } = this.#context;
     const isReceived = async (): Promise<true | undefined> => {
-      if ((await redis.call('exists', [channelKeys.listed])) !== 0) return undefined;
+      if ((await callRedis(redis, 'exists', [channelKeys.listed])) !== 0) return undefined;
       return (await this.#sent.check(signal)) || undefined;
     };
     await this.#list.whileBlocked(isReceived, signal);
@@ -239,11 +239,13 @@ export class FileSender {
     const { redis, channelKeys } = this.#context;
     this.#sent.remove(id);
     const [number, epoch] = (await Promise.all([
-      redis.call('zscore', [channelKeys.files, encodeName(requireName('id', id))]),
-      redis.call('hget', [channelKeys.head, 'epoch']),
+      callRedis(redis, 'zscore', [channelKeys.files, encodeName(requireName('id', id))]),
+      callRedis(redis, 'hget', [channelKeys.head, 'epoch']),
     ])) as [string | null, string | null];
     const entry =
-      number === null ? null : ((await redis.call('hget', [channelKeys.listed, number])) as string | null);
+      number === null
+        ? null
+        : ((await callRedis(redis, 'hget', [channelKeys.listed, number])) as string | null);
     if (number === null || entry === null || epoch === null) return false;
     const file = {
       name: id,

@@ -6,7 +6,7 @@
  * empty key. A takeover deletes that key, so a writer that was silent for too long stores nothing and overwrites nothing.
  */
 import { randomUUID } from 'node:crypto';
-import { encodeName, LeaseLostError, Loop } from '@mortise/redis';
+import { callRedis, encodeName, LeaseLostError, Loop } from '@mortise/redis';
 import { FileForgottenError } from '../errors.js';
 import { persisted } from '../../persist.js';
 import { ChunkPipeline } from './chunk-pipeline.js';
@@ -270,7 +270,7 @@ export class FileWriter {
       next: this.#keys.chunk(this.#token, index + 1),
     };
     const [isSet, committed] = await Promise.allSettled([
-      redis.call('set', [keys.chunk, value, 'XX', 'PX', keepMs]),
+      callRedis(redis, 'set', [keys.chunk, value, 'XX', 'PX', keepMs]),
       fileCommit.run(redis, keys, {
         publish: hub.publishCommand,
         token: this.#token,
@@ -367,7 +367,7 @@ export class FileWriter {
     const { redis, channelKeys } = this.#context;
     const { head, files, listed, done, receivers, sent } = channelKeys;
     const keys = [head, files, listed, done, receivers, sent];
-    await Promise.all(keys.map(async (key) => redis.call('pexpire', [key, keepMs, 'GT'])));
+    await Promise.all(keys.map(async (key) => callRedis(redis, 'pexpire', [key, keepMs, 'GT'])));
     this.#keptAt = now;
   }
 

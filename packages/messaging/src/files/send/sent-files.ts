@@ -6,7 +6,7 @@
  *
  * Not checked: files of processes that have ended, and files that all receivers were done with for `KEPT_MS`.
  */
-import { encodeName } from '@mortise/redis';
+import { callRedis, encodeName } from '@mortise/redis';
 import { FileForgottenError } from '../errors.js';
 import type { FileId, FilesContext } from '../context.js';
 import { entryOf } from '../listed-file.js';
@@ -110,9 +110,9 @@ export class SentFiles {
     const { head, files, listed } = channelKeys;
     // The head is read last, since all of these keys expire together.
     const [entries, numbers, [epoch, last]] = (await Promise.all([
-      redis.call('hmget', [listed, ...kept.map(({ number }) => number)]),
-      redis.call('zmscore', [files, ...kept.map(({ id }) => encodeName(id))]),
-      redis.call('hmget', [head, 'epoch', 'last']),
+      callRedis(redis, 'hmget', [listed, ...kept.map(({ number }) => number)]),
+      callRedis(redis, 'zmscore', [files, ...kept.map(({ id }) => encodeName(id))]),
+      callRedis(redis, 'hmget', [head, 'epoch', 'last']),
     ])) as [(string | null)[], (string | number | null)[], (string | null)[]];
     const now = performance.now();
     const isForgotten = await Promise.all(
@@ -150,9 +150,9 @@ export class SentFiles {
   async #isOpen({ number, epoch, fileId }: FileId): Promise<boolean> {
     const { redis, channel, channelKeys, keys } = this.#context;
     const [[state, lease], entry, [seconds]] = (await Promise.all([
-      redis.call('hmget', [keys.file(channel, number, fileId).file, 'state', 'lease']),
-      redis.call('hget', [channelKeys.listed, number]),
-      redis.call('time', []),
+      callRedis(redis, 'hmget', [keys.file(channel, number, fileId).file, 'state', 'lease']),
+      callRedis(redis, 'hget', [channelKeys.listed, number]),
+      callRedis(redis, 'time', []),
     ])) as [(string | null)[], string | null, [string]];
     if (entry === null) return false;
     const listed = entryOf(number, entry);

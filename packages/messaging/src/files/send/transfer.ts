@@ -1,7 +1,7 @@
 /** Sends one file: lists it, writes its chunks under a lease, and ends it. */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { encodeName, LeaseLostError } from '@mortise/redis';
+import { callRedis, encodeName, LeaseLostError } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
 import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS, SENT } from '../metrics.js';
 import type { ChannelList, Listed } from './channel-list.js';
@@ -130,7 +130,7 @@ export class Transfer {
   /** Whether another sender, which has found the file listed, has sent it. */
   async #wasSent({ id, isNamed }: WantedFile): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
-    return isNamed && (await redis.call('hexists', [channelKeys.sent, encodeName(id)])) === 1;
+    return isNamed && (await callRedis(redis, 'hexists', [channelKeys.sent, encodeName(id)])) === 1;
   }
 
   async #givenUp(writer: FileWriter, listed: Listed, wanted: WantedFile): Promise<FileAbortedError> {

@@ -1,0 +1,68 @@
+/**
+ * Why Redis can't be used: no connection, no rights, a replica, too old a version. `cause` is the error of ioredis or the reply
+ * of the server. All other replies of the server pass through as they are.
+ */
+import type { RedisConnection } from './client.js';
+import { isClosed } from './closure.js';
+import { CodedError } from './coded-error.js';
+
+/**
+ * The client has no connection. A call rejects with it after 10 s without one. Such a call may have been executed, or may yet
+ * be: repeat it with its id. Also the `cause` of a wait that ended, and a report of background work, which goes on later.
+ */
+export class RedisUnreachableError extends CodedError {
+  static override readonly className: string = 'RedisUnreachableError';
+  readonly code = 'ERR_REDIS_UNREACHABLE';
+
+  constructor(
+    /** Of the ioredis client. */
+    readonly status: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `Redis cannot be reached: the client is "${status}". Check the address, and that the server runs`,
+      options,
+    );
+  }
+
+  /** The error of a client without a connection; undefined if it has one, or was closed. */
+  static of(client: RedisConnection, options?: ErrorOptions): RedisUnreachableError | undefined {
+    return client.status === 'ready' || isClosed(client) ? undefined : new this(client.status, options);
+  }
+}
+
+/** The server requires a password, or refused the one of the client: NOAUTH or WRONGPASS, which is its `cause`. */
+export class RedisAuthError extends CodedError {
+  static override readonly className: string = 'RedisAuthError';
+  readonly code = 'ERR_REDIS_AUTH';
+
+  constructor(override readonly cause: Error) {
+    super(`Redis refused the login: set username and password of the client. ${cause.message}`);
+  }
+}
+
+/** A write reached a replica: READONLY, which is its `cause`. It passes when the client follows a failover. */
+export class RedisReadOnlyError extends CodedError {
+  static override readonly className: string = 'RedisReadOnlyError';
+  readonly code = 'ERR_REDIS_READONLY';
+
+  constructor(override readonly cause: Error) {
+    super(
+      'this Redis is a read-only replica: connect to the master, through Sentinel or Cluster, or set ' +
+        `reconnectOnError to reconnect after a failover. ${cause.message}`,
+    );
+  }
+}
+
+/** The server is older than the scripts need; `cause` is its reply to one. */
+export class RedisVersionError extends CodedError {
+  static override readonly className: string = 'RedisVersionError';
+  readonly code = 'ERR_REDIS_VERSION';
+
+  constructor(
+    readonly version: string,
+    override readonly cause: Error,
+  ) {
+    super(`Mortise needs Redis 7.0 or Valkey, this is ${version}: use a newer server`);
+  }
+}
