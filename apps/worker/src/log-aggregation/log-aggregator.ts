@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { RedisClient } from '@mortise/redis';
-import { ClientClosedError, CodedError, requireClient, requireName } from '@mortise/redis';
+import { ClientClosedError, CodedError, isClosed, requireClient, requireName } from '@mortise/redis';
 
 import { DailyCounts } from './daily-counts.js';
 import { LeaseTooShortError } from './errors.js';
@@ -138,11 +138,11 @@ export class LogAggregator {
 
   /** Also for processes that were killed. The process may end meanwhile. */
   #forgetIn(ms: number): void {
-    if (this.#isStopped || this.#timer || this.#redis.status === 'end') return;
+    if (this.#isStopped || this.#timer || isClosed(this.#redis)) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       // The caller may have closed the client meanwhile, without a call of `stop`.
-      if (this.#redis.status === 'end') return;
+      if (isClosed(this.#redis)) return;
       this.#forgetting = this.#forget();
     }, ms);
     this.#timer.unref();
@@ -174,7 +174,7 @@ export class LogAggregator {
           return await work();
         } catch (error) {
           if (isRefusal(error)) throw error;
-          if (this.#redis.status === 'end') throw new ClientClosedError();
+          if (isClosed(this.#redis)) throw new ClientClosedError();
           this.#options.errors.report(error);
           await wait(pauseMs, undefined, { ...(signal && { signal }) });
         }

@@ -107,6 +107,12 @@ test.each(Object.keys(WRITES))('%s answers the same and leaves the same state', 
   expect(await run(resending(redis))).toEqual([resent ?? answer, state]);
 });
 
+test('a file that its sender has just left is abandoned after 0 ms', async () => {
+  const channel = new Channel(redis);
+  await leaveOpen(clientsOf(channel, redis));
+  expect(await channel.files().discardAbandoned(0, 'a test')).toBe(1);
+});
+
 /** Executes the end of a file twice, and an act in between. */
 function between(act: () => Promise<unknown>): RedisClient {
   return interposed(redis, async (_, send, args) => {

@@ -19,7 +19,7 @@
  * have states of their own, in their files.
  */
 import type { ErrorReporter, RedisClient } from '@mortise/redis';
-import { afterMicrotasks, ServerClock } from '@mortise/redis';
+import { afterMicrotasks, isClosed, ServerClock } from '@mortise/redis';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Shard } from '../shard/shard.js';
 import type { Completer, PendingAck } from './completer.js';
@@ -157,7 +157,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
       this.leave();
       await new Promise<void>((resolve) => {
         // A closed client sends nothing.
-        const timer = setTimeout(resolve, this.#redis.status === 'end' ? 0 : withinMs);
+        const timer = setTimeout(resolve, isClosed(this.#redis) ? 0 : withinMs);
         this.#onAcked = () => {
           clearTimeout(timer);
           resolve();

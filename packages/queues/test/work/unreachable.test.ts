@@ -60,3 +60,15 @@ test('stop ends 2 s after the grace of what runs, with no connection at once', a
   await jest.advanceTimersByTimeAsync(1);
   await stopping;
 });
+
+test('stop ends within a second after the client was closed while it reconnected', async () => {
+  const redis = away();
+  const { worker } = launch(redis);
+  await worker.start();
+  while (redis.status !== 'reconnecting') await new Promise((resolve) => setImmediate(resolve));
+  redis.disconnect();
+  const ends: string[] = [];
+  void worker.stop().finally(() => ends.push('stopped'));
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(ends).toEqual(['stopped']);
+});

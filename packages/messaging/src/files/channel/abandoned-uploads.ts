@@ -43,10 +43,11 @@ export class AbandonedUploads {
 
   async discardAbandoned(silentMs: number, reason: string): Promise<number> {
     const { redis, keys, channel } = this.#context;
-    const [entries, [seconds]] = await Promise.all([
+    const [entries, [seconds, micros]] = await Promise.all([
       listedEntries(this.#context),
-      callRedis(redis, 'time', []) as Promise<[string]>,
+      callRedis(redis, 'time', []) as Promise<[string, string]>,
     ]);
+    const nowMs = Number(seconds) * 1_000 + Number(micros) / 1_000;
     let discarded = 0;
     await Promise.all(
       entries.map(async (listed) => {
@@ -57,7 +58,7 @@ export class AbandonedUploads {
         ];
         // A sender that died before it opened the file has left only an entry in the list.
         const silentSince = state ? Number(lease) : listed.listedAt;
-        if ((state && state !== 'open') || silentSince + silentMs > Number(seconds) * 1_000) return;
+        if ((state && state !== 'open') || silentSince + silentMs > nowMs) return;
         if (await this.discard(listed, reason)) discarded += 1;
       }),
     );
