@@ -12,8 +12,8 @@ import { publicNames } from './public-names.mjs';
 
 const COMPILED = join(process.cwd(), 'dist/tsc');
 const [ESM, CJS] = [join(process.cwd(), 'dist/esm'), join(process.cwd(), 'dist/cjs')];
-/** These entries use the classes of all other entries. */
-const USERS = new Set(['./nestjs']);
+/** These entries use the classes of other entries. */
+const USERS = new Set(['./nestjs', './log-aggregation']);
 
 /** @type {import('esbuild').BuildOptions} */
 const COMMON = {

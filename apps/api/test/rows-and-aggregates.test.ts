@@ -1,9 +1,9 @@
 /** Data that others write and the API reads: rows of a database, loaded by a refresher, and counts of log lines by day. */
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache/rows';
+import { DailyAggregates, dayKeys, memberOf, partsOf } from '@mortise/messaging/log-aggregation';
 import { connect, until } from '@mortise/test-kit';
 
-import { DailyAggregates, dayKeys, memberOf, partsOf } from '../src/aggregates/index.js';
 import type { Answer } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
 

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { DailyAggregates } from '@mortise/api/aggregates';
+import { DailyAggregates } from '@mortise/messaging/log-aggregation';
 import { FileSender } from '@mortise/messaging/files';
-import { LogCollector, parseRangeCsv } from '@mortise/worker/log-aggregation';
+import { LogCollector, parseRangeCsv } from '@mortise/messaging/log-aggregation';
 import { Redis } from 'ioredis';
 
 const DAYS = [

@@ -25,7 +25,7 @@ import type { Config } from './config.js';
 import { ErrorLog } from './error-log.js';
 import { HealthServer } from './health-server.js';
 import { logCollectorOf } from './log-aggregation/collector-of.js';
-import type { LogCollector } from './log-aggregation/log-collector.js';
+import type { LogCollector } from '@mortise/messaging/log-aggregation';
 import { EmlMailer } from './mail/eml-mailer.js';
 import { MailDelivery } from './mail/mail-delivery.js';
 import { MailHandlers } from './mail/mail-handlers.js';

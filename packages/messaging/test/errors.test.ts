@@ -10,4 +10,8 @@ test('the documents list the codes that exist', () => {
   const ofFiles = errorCodes(join(import.meta.dirname, '..'), files);
   expect(ofFiles.declared).toHaveLength(15);
   expect(ofFiles.listed).toEqual(ofFiles.declared);
+  const logs = { source: 'src/log-aggregation/errors.ts', document: 'docs/log-aggregation.md' };
+  const ofLogs = errorCodes(join(import.meta.dirname, '..'), logs);
+  expect(ofLogs.declared).toHaveLength(3);
+  expect(ofLogs.listed).toEqual(ofLogs.declared);
 });

@@ -32,6 +32,7 @@ const WITH_TELEMETRY = [
   'queues',
   'messaging',
   'messaging/files',
+  'messaging/log-aggregation',
   'autocomplete',
   'cache',
   'cache/rows',

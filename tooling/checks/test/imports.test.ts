@@ -28,6 +28,7 @@ queues/otel: otel | @mortise/redis/otel
 queues/sandbox: sandbox | @mortise/redis
 messaging: follow log mailbox members post pull telemetry wait | @mortise/redis
 messaging/files: files | @mortise/redis
+messaging/log-aggregation: files log-aggregation | @mortise/redis
 messaging/nestjs: files follow log mailbox members nestjs post pull telemetry wait | @mortise/redis @mortise/redis/nestjs @nestjs/common
 messaging/node-redis: node-redis | @mortise/redis/node-redis
 messaging/otel: otel | @mortise/redis/otel

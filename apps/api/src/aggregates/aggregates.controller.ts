@@ -1,12 +1,11 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { DailyAggregates } from '@mortise/messaging/log-aggregation';
+import type { DailyTop, Dimension } from '@mortise/messaging/log-aggregation';
 import type { z } from 'zod';
 
 import { Answers } from '../http/answers.js';
 import { Problems } from '../http/problems.decorator.js';
-import type { DailyTop } from './daily-aggregates.js';
-import { DailyAggregates } from './daily-aggregates.js';
-import type { Dimension } from './keys.js';
 import { dailyTopSchema, daySchema, dimensionSchema, topQuery } from './schemas.js';
 
 @ApiTags('aggregates')

@@ -1,10 +1,10 @@
+import { DailyAggregates } from '@mortise/messaging/log-aggregation';
 import type { RedisClient } from '@mortise/redis';
 import { Module } from '@nestjs/common';
 
 import type { Config } from '../config.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import { AggregatesController } from './aggregates.controller.js';
-import { DailyAggregates } from './daily-aggregates.js';
 
 /** The worker's counts of access logs. */
 @Module({

@@ -1,10 +1,8 @@
 /** Requests and responses of the routes of the aggregates. */
+import { DEFAULT_TOP, DIMENSIONS, isDay, MAX_TOP } from '@mortise/messaging/log-aggregation';
 import { z } from 'zod';
 
 import { digits } from '../http/digits.js';
-import { DEFAULT_TOP, MAX_TOP } from './daily-aggregates.js';
-import { isDay } from './day.js';
-import { DIMENSIONS } from './keys.js';
 
 export const dimensionSchema = z.enum(DIMENSIONS, `must be one of ${DIMENSIONS.join(', ')}`);
 

@@ -1,10 +1,9 @@
+import { LogCollector, readRangeTable } from '@mortise/messaging/log-aggregation';
 import type { RedisClient } from '@mortise/redis';
 import type { Logger } from 'pino';
 
 import type { Config } from '../config.js';
 import { ErrorLog } from '../error-log.js';
-import { LogCollector } from './log-collector.js';
-import { readRangeTable } from './range-file.js';
 
 /** The collector of access logs of a worker; undefined where the settings name no channel. Rejects when the ranges cannot be read. */
 export async function logCollectorOf(

@@ -1,7 +1,7 @@
 /**
  * Sending and receiving, and the defects of the algorithm that files replace (Redis in Action, 6.6, as published). Each
- * defect has a test of its name here or in another file of this folder: the last test checks that. D6 is of the aggregation,
- * in apps/worker.
+ * defect has a test of its name here or in another file of this folder: the last test checks that. D6 is of the
+ * aggregation, in test/log-aggregation.
  *
  * | | Defect |
  * |---|---|

@@ -7,6 +7,7 @@ import type { Telemetry } from '@mortise/redis';
 import { connect, freshPrefix, listedMetrics, namesAndUnits, Recording, until } from '@mortise/test-kit';
 import * as api from '@opentelemetry/api';
 import * as fileMetrics from '../../src/files/metrics.js';
+import { LOG_LINES } from '../../src/log-aggregation/metrics.js';
 import * as metrics from '../../src/telemetry/metrics.js';
 import { Channel, lines, textOf } from '../files/fixture.js';
 
@@ -153,6 +154,8 @@ describe('the telemetry', () => {
     const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
     const listed = listedMetrics(join(import.meta.dirname, '../..'));
     expect(listed.toSorted(byName)).toEqual(namesAndUnits(all).toSorted(byName));
+    const ofLogs = listedMetrics(join(import.meta.dirname, '../..'), 'docs/log-aggregation.md');
+    expect(ofLogs).toEqual(namesAndUnits([LOG_LINES]));
   });
 
   test('goes to the meter of the package, by OpenTelemetry', async () => {

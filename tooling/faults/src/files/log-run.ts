@@ -6,7 +6,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dayKeys, DIMENSIONS } from '@mortise/api/aggregates';
+import { dayKeys, DIMENSIONS } from '@mortise/messaging/log-aggregation';
 import { startProxy } from '@mortise/redis-server';
 import { until } from '@mortise/test-kit';
 import type { Cluster, Redis } from 'ioredis';

@@ -3,7 +3,7 @@ import { appendFileSync, closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FileReceiver, FileSender, type IncomingFile } from '@mortise/messaging/files';
-import { LogCollector, readRangeCsv } from '@mortise/worker/log-aggregation';
+import { LogCollector, readRangeCsv } from '@mortise/messaging/log-aggregation';
 import { connectTo } from '../connect.js';
 import type { ActorConfig, ActorMessage, Order } from './config.js';
 import { CHANNEL, CHECKPOINT_BYTES, FORGET_MS, isCopiedByLines, LIMITS, MARKER_MS } from './config.js';

@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const RETENTION_MS = 400 * 86_400_000;
 const DAY = String.raw`:aggregates:\{daily:\d{4}-\d\d-\d\d\}:`;
 
-/** After packages/messaging/src/files/keys.ts and apps/api/src/aggregates/keys.ts. */
+/** After packages/messaging/src/files/keys.ts and src/log-aggregation/keys.ts. */
 const DOCUMENTED: readonly Documented[] = [
   // The head says that the channel has ended; the others have the ids of its files.
   { key: /:messaging:\{logs\}:file-channel$/, type: 'hash', ttlMs: MINUTE_MS },

@@ -1,5 +1,5 @@
 /** One process that counts a log by day and city, in one of several ways. */
-import { LineCounter, MalformedLines } from '@mortise/worker/log-aggregation';
+import { LineCounter, MalformedLines } from '@mortise/messaging/log-aggregation';
 import { type CityResponse, Reader } from 'maxmind';
 import { makeLog } from './log.js';
 import { mmdbOf } from './mmdb.js';

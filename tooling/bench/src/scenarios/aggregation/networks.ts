@@ -2,7 +2,7 @@
  * A made-up internet: all of IPv4 cut into so many networks, each with one of 100,000 cities, as a binary tree. A MaxMind database is that tree;
  * a table of ranges are its leaves, from left to right.
  */
-import { Places, RangeTableBuilder, type RangeTable } from '@mortise/worker/log-aggregation';
+import { Places, RangeTableBuilder, type RangeTable } from '@mortise/messaging/log-aggregation';
 import { randomNumbers } from './random.js';
 
 export const CITIES = 100_000;

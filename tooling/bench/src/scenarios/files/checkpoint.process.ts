@@ -1,5 +1,5 @@
 /** One process that adds what it has counted to the aggregates of a day, where each of 100,000 cities has a line. */
-import { LogAggregator, Places, RangeTableBuilder, type LogFile } from '@mortise/worker/log-aggregation';
+import { LogAggregator, Places, RangeTableBuilder, type LogFile } from '@mortise/messaging/log-aggregation';
 import { Redis } from 'ioredis';
 import { CITIES, cityOf } from '../aggregation/networks.js';
 

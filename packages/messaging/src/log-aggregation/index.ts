@@ -1,4 +1,11 @@
-/** The log aggregation without any framework: what the benchmark, tests and examples import as `@mortise/worker/log-aggregation`. */
+/** Counts access logs by day and country, region and city, each line once; and reads the counts. */
+export type { DailyAggregatesOptions, DailyTop, PlaceCount } from './daily-aggregates.js';
+export { DailyAggregates, DEFAULT_TOP, MAX_TOP } from './daily-aggregates.js';
+export { isDay } from './day.js';
+export type { DayKeys, Dimension, DoneKeys } from './keys.js';
+export { dayKeys, DIMENSIONS, doneKeys } from './keys.js';
+export type { Place } from './place.js';
+export { memberOf, partsOf, UNKNOWN } from './place.js';
 export { CheckpointConflictError, LeaseTooShortError, RangeTableError } from './errors.js';
 export { LineCounter } from './line-counter.js';
 export { LogAggregator } from './log-aggregator.js';
@@ -8,6 +15,7 @@ export type { FileLease, FileReport, LogFile } from './log-file.js';
 export type { MalformedSample, Reason } from './malformed-lines.js';
 export { MalformedLines, REASONS } from './malformed-lines.js';
 export type { LogAggregatorOptions } from './options.js';
+export type { Telemetry } from '@mortise/redis';
 export { DEFAULTS } from './options.js';
 export { Places } from './places.js';
 export { readMmdb } from './mmdb.js';

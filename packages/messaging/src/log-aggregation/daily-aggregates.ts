@@ -1,5 +1,12 @@
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, requireInteger, requireOneOf } from '@mortise/redis';
+import {
+  ArgumentRangeError,
+  requireClient,
+  requireInteger,
+  requireName,
+  requireOneOf,
+  requireOptions,
+} from '@mortise/redis';
 
 import { aggregatesTop } from '../scripts.gen.js';
 import { isDay } from './day.js';
@@ -29,14 +36,24 @@ export interface DailyTop {
   readonly items: readonly PlaceCount[];
 }
 
-/** The counts of the worker in access logs: lines by day and country, region or city. */
+const OPTIONS: ReadonlySet<string> = new Set<keyof DailyAggregatesOptions>(['prefix']);
+const TOP_OPTIONS: ReadonlySet<string> = new Set(['limit']);
+
+export interface DailyAggregatesOptions {
+  /** Keeps applications apart in one Redis. Default `mortise`. */
+  readonly prefix?: string;
+}
+
+/** Reads what a `LogAggregator` has counted in access logs: lines by day and country, region or city. */
 export class DailyAggregates {
   readonly #redis: RedisClient;
   readonly #prefix: string | undefined;
 
-  constructor(redis: RedisClient, { prefix }: { readonly prefix?: string } = {}) {
+  /** Sends nothing. Throws TypeError or RangeError for invalid options. */
+  constructor(redis: RedisClient, options: DailyAggregatesOptions = {}) {
     this.#redis = requireClient(redis);
-    this.#prefix = prefix;
+    const { prefix } = requireOptions('DailyAggregates', options, OPTIONS);
+    this.#prefix = prefix === undefined ? undefined : requireName('prefix', prefix);
   }
 
   /**
@@ -46,13 +63,11 @@ export class DailyAggregates {
    * @param day `2026-11-20`, in the time zone of the logs. Throws RangeError for what is no day.
    * @param options.limit 1 to 200, default 10.
    */
-  async top(
-    dimension: Dimension,
-    day: string,
-    { limit = DEFAULT_TOP }: { readonly limit?: number } = {},
-  ): Promise<DailyTop> {
+  async top(dimension: Dimension, day: string, options: { readonly limit?: number } = {}): Promise<DailyTop> {
+    const { limit = DEFAULT_TOP } = requireOptions('top', options, TOP_OPTIONS);
     requireOneOf('dimension', dimension, DIMENSIONS);
-    if (!isDay(day)) throw new RangeError(`day must be a day such as 2026-11-20, got ${JSON.stringify(day)}`);
+    if (!isDay(day))
+      throw new ArgumentRangeError(`day must be a day such as 2026-11-20, got ${JSON.stringify(day)}`);
     requireInteger('limit', limit, { min: 1, max: MAX_TOP });
     const { [dimension]: counts, total } = dayKeys(this.#prefix, day);
     const [lines, places, flat] = (await aggregatesTop.run(this.#redis, { counts, total }, { limit })) as [

@@ -3,7 +3,7 @@
  * database bit by bit for each look-up, and makes an object of each result: 2 M look-ups a second at best. So each network is looked
  * up once, when the table is made.
  */
-import maxmind, { type CityResponse, type Reader } from 'maxmind';
+import type { CityResponse, Reader } from 'maxmind';
 
 import { RangeTableError } from './errors.js';
 import { Places } from './places.js';
@@ -20,8 +20,9 @@ const ALIASES = [
   { words: [0x20020000], bits: 16 },
 ] as const;
 
-/** Reads a database. Throws RangeTableError for other files. Takes some seconds for a database of all cities. */
+/** Reads a database with the optional peer `maxmind`. Throws RangeTableError for other files. Takes some seconds for a database of all cities. */
 export async function readMmdb(path: string): Promise<RangeTable> {
+  const { default: maxmind } = await import('maxmind');
   let reader: Reader<CityResponse>;
   try {
     // Records repeat: with a cache, a repeated record is the same object.

@@ -12,11 +12,11 @@
  * since its lease has ended by the server's clock before another worker could count the file.
  */
 import { randomUUID } from 'node:crypto';
-import { type DayKeys, dayKeys, type DoneKeys, doneKeys } from '@mortise/api/aggregates';
 import type { RedisClient } from '@mortise/redis';
 import { decodeName, encodeName } from '@mortise/redis';
 
 import { dailyBegin, dailyCount, dailyDone, dailyDue, dailyResume, dailyStage } from '../scripts.gen.js';
+import { type DayKeys, dayKeys, type DoneKeys, doneKeys } from './keys.js';
 import { CheckpointConflictError, LeaseTooShortError } from './errors.js';
 import type { FileLease } from './log-file.js';
 

@@ -11,6 +11,7 @@ import { type LineBlock, LineBlocks } from './line-blocks.js';
 import { type DayWindow, LineCounter } from './line-counter.js';
 import type { FileReport, LogFile } from './log-file.js';
 import { MalformedLines } from './malformed-lines.js';
+import { LOG_LINES } from './metrics.js';
 import type { ResolvedOptions } from './options.js';
 import type { RangeTable } from './range-table.js';
 
@@ -34,6 +35,8 @@ export class FileCounter {
   #reached = 0;
   #acked = 0;
   #checkpointAt = performance.now();
+  /** Lines that telemetry has counted, by outcome. */
+  readonly #reported: Record<string, number> = {};
 
   constructor(
     file: LogFile,
@@ -152,6 +155,7 @@ export class FileCounter {
       }),
     );
     this.#counter.clear(isForgetting);
+    this.#countLines();
     this.#checkpointAt = performance.now();
     this.#windowUntil = -Infinity;
     // A last line without a newline was given one, which is not in the file.
@@ -159,5 +163,15 @@ export class FileCounter {
     if (offset <= this.#acked) return;
     await this.#persist(() => this.#file.ack(offset));
     this.#acked = offset;
+  }
+  #countLines(): void {
+    const { telemetry } = this.#options;
+    if (!telemetry) return;
+    const lines = { counted: this.#lines, repeated: this.#counter.repeated, ...this.#malformed.counts };
+    for (const [outcome, count] of Object.entries(lines)) {
+      const added = count - (this.#reported[outcome] ?? 0);
+      this.#reported[outcome] = count;
+      if (added > 0) telemetry.count(LOG_LINES, added, { 'mortise.messaging.lines': outcome });
+    }
   }
 }

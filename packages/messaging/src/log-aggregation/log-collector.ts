@@ -1,9 +1,11 @@
-import { FileReceiver } from '@mortise/messaging/files';
 import type { RedisClient } from '@mortise/redis';
-import { Loop } from '@mortise/redis';
+import { Loop, requireFunction, requireInteger, requireObject, requireOptions } from '@mortise/redis';
 
+import { FileReceiver } from '../files/index.js';
+import type { FileReceiverOptions } from '../files/index.js';
 import { LogAggregator } from './log-aggregator.js';
 import type { FileReport } from './log-file.js';
+import { AGGREGATOR_OPTIONS } from './options.js';
 import type { LogAggregatorOptions } from './options.js';
 import type { RangeTable } from './range-table.js';
 import { ReceivedFile } from './received-file.js';
@@ -16,6 +18,14 @@ export interface LogCollectorOptions extends Omit<LogAggregatorOptions, 'concurr
   readonly onReport?: (report: FileReport) => void;
 }
 
+const MAX_SHARES = 1_000;
+const OPTIONS: ReadonlySet<string> = new Set<keyof LogCollectorOptions>([
+  ...Array.from(AGGREGATOR_OPTIONS).filter((option) => option !== 'concurrency'),
+  'share',
+  'leaseMs',
+  'onReport',
+]);
+
 /** The pause between two looks at a channel that has ended, which may begin again. */
 const ENDED_PAUSE_MS = 1_000;
 
@@ -25,6 +35,7 @@ export class LogCollector {
   readonly #channel: string;
   readonly #receiver: string;
   readonly #options: LogCollectorOptions;
+  readonly #receiverOptions: FileReceiverOptions;
   readonly #aggregator: LogAggregator;
   readonly #loop: Loop;
 
@@ -39,8 +50,21 @@ export class LogCollector {
     this.#redis = redis;
     this.#channel = channel;
     this.#receiver = receiver;
-    this.#options = options;
-    this.#aggregator = new LogAggregator(redis, table, { ...options, concurrency: 1 });
+    this.#options = requireOptions('LogCollector', options, OPTIONS);
+    const { share, leaseMs, onReport, ...ofAggregator } = options;
+    if (onReport !== undefined) requireFunction('onReport', onReport);
+    if (share !== undefined) {
+      const { index, of } = requireObject('share', share);
+      requireInteger('share.of', of, { min: 1, max: MAX_SHARES });
+      requireInteger('share.index', index, { min: 0, max: of - 1 });
+    }
+    // Throws for a wrong name, prefix or lease.
+    this.#receiverOptions = {
+      ...(options.prefix !== undefined && { prefix: options.prefix }),
+      ...(leaseMs !== undefined && { leaseMs }),
+    };
+    void new FileReceiver(redis, channel, receiver, this.#receiverOptions);
+    this.#aggregator = new LogAggregator(redis, table, { ...ofAggregator, concurrency: 1 });
     const { onError } = options;
     this.#loop = new Loop('mortise log collector', (signal) => this.#step(signal), {
       ...(onError && { onError }),
@@ -80,11 +104,8 @@ export class LogCollector {
   }
 
   async *#files(signal: AbortSignal | undefined): AsyncGenerator<ReceivedFile> {
-    const { prefix, leaseMs, share = { index: 0, of: 1 } } = this.#options;
-    const receiver = new FileReceiver(this.#redis, this.#channel, this.#receiver, {
-      ...(prefix !== undefined && { prefix }),
-      ...(leaseMs !== undefined && { leaseMs }),
-    });
+    const { share = { index: 0, of: 1 } } = this.#options;
+    const receiver = new FileReceiver(this.#redis, this.#channel, this.#receiver, this.#receiverOptions);
     for await (const file of receiver.files({ ...(signal && { signal }) })) {
       if (file.number % share.of === share.index) {
         yield new ReceivedFile(file);

@@ -3,10 +3,10 @@ import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { DailyAggregates, dayKeys, DIMENSIONS } from '@mortise/api/aggregates';
+import { DailyAggregates, dayKeys, DIMENSIONS } from '@mortise/messaging/log-aggregation';
 import type { RedisClient } from '@mortise/redis';
 import { startProxy } from '@mortise/redis-server';
-import { connect, freshPrefix, until } from '@mortise/test-kit';
+import { connect, freshPrefix, Recording, until } from '@mortise/test-kit';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 
@@ -167,6 +167,25 @@ describe('LogAggregator', () => {
     expect((await keysOfPrefix('total')).length).toBe(1);
   });
 
+  test('telemetry counts the lines by what became of them', async () => {
+    const telemetry = new Recording();
+    const text = line('8.8.8.8').repeat(3) + line('8.8.8.8', day(12)) + 'none\n';
+    const options = { telemetry, keepMs: 10 * 86_400_000 };
+    await aggregator(options).count(new MemoryFile('a', text));
+    await aggregator(options).count(new MemoryFile('a', text));
+    const lines: Record<string, number> = {};
+    for (const { name, value, attributes } of telemetry.counted) {
+      const outcome = `${name} ${String(attributes['mortise.messaging.lines'])}`;
+      lines[outcome] = (lines[outcome] ?? 0) + value;
+    }
+    expect(lines).toEqual({
+      'mortise.messaging.log_lines counted': 3,
+      'mortise.messaging.log_lines repeated': 3,
+      'mortise.messaging.log_lines window': 2,
+      'mortise.messaging.log_lines fields': 2,
+    });
+  });
+
   test('maxAgeMs decides which days are counted, whatever the time for which they are kept', async () => {
     const text = [line('8.8.8.8', day(3_000)), line('8.8.8.8', day(12)), line('8.8.8.8', day(0))].join('');
     const keepMs = 10 * 86_400_000;
@@ -253,6 +272,8 @@ describe('LogAggregator', () => {
     [{ keepMs: Infinity }, RangeError],
     [{ markerMs: 1 }, RangeError],
     [{ maxAgeMs: -1 }, RangeError],
+    [{ maxAge: 5 } as never, TypeError],
+    [{ telemetry: 5 as never }, TypeError],
     [{ keepMs: 86_400_000, markerMs: 86_400_001 }, RangeError],
     [{ concurrency: '4' as never }, TypeError],
     [{ prefix: '' }, RangeError],

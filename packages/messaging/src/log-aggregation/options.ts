@@ -1,5 +1,14 @@
-import type { OnError } from '@mortise/redis';
-import { ErrorReporter, requireDuration, requireInteger, requireName } from '@mortise/redis';
+import type { OnError, Telemetry } from '@mortise/redis';
+import {
+  ErrorReporter,
+  requireDuration,
+  requireInteger,
+  requireName,
+  requireOptions,
+  SafeTelemetry,
+} from '@mortise/redis';
+
+import { LOG_TELEMETRY } from './metrics.js';
 
 export interface LogAggregatorOptions {
   /** First part of every key; the same as the API's. */
@@ -35,6 +44,8 @@ export interface LogAggregatorOptions {
   readonly concurrency?: number;
   /** Called when a call of Redis fails and is repeated, and when a file fails. Default: one line on stderr. */
   readonly onError?: OnError;
+  /** Receives counts of lines, see docs/log-aggregation.md. Default: none. */
+  readonly telemetry?: Telemetry;
 }
 
 const DAY_MS = 86_400_000;
@@ -52,20 +63,40 @@ export const DEFAULTS = {
   concurrency: 4,
 } as const;
 
-export type ResolvedOptions = Required<Omit<LogAggregatorOptions, 'prefix' | 'onError'>> & {
+export const AGGREGATOR_OPTIONS: ReadonlySet<keyof LogAggregatorOptions> = new Set<
+  keyof LogAggregatorOptions
+>([
+  'prefix',
+  'keepMs',
+  'maxAgeMs',
+  'markerMs',
+  'forgetMs',
+  'checkpointBytes',
+  'checkpointMs',
+  'maxKeys',
+  'maxDays',
+  'maxLineBytes',
+  'concurrency',
+  'onError',
+  'telemetry',
+]);
+
+export type ResolvedOptions = Required<Omit<LogAggregatorOptions, 'prefix' | 'onError' | 'telemetry'>> & {
+  readonly telemetry: SafeTelemetry | undefined;
   readonly errors: ErrorReporter;
   readonly prefix: string | undefined;
 };
 
 /** Throws TypeError or RangeError that names the option, its value and the limit. */
 export function resolveOptions(options: LogAggregatorOptions = {}): ResolvedOptions {
-  const { prefix, onError } = options;
+  const { prefix, onError, telemetry } = requireOptions('LogAggregator', options, AGGREGATOR_OPTIONS);
   const keepMs = requireDuration('keepMs', options.keepMs ?? DEFAULTS.keepMs, {
     min: DAY_MS,
     max: MAX_RETENTION_MS,
   });
   return {
     prefix: prefix === undefined ? undefined : requireName('prefix', prefix),
+    telemetry: SafeTelemetry.of(telemetry, LOG_TELEMETRY),
     errors: new ErrorReporter('mortise log aggregation', onError),
     keepMs: Math.floor(keepMs),
     maxAgeMs: requireDuration('maxAgeMs', options.maxAgeMs ?? keepMs, { min: 0, max: MAX_RETENTION_MS }),

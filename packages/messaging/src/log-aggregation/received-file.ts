@@ -1,5 +1,4 @@
-import type { IncomingFile } from '@mortise/messaging/files';
-
+import type { IncomingFile } from '../files/index.js';
 import type { FileLease, LogFile } from './log-file.js';
 
 /** Errors that would come again with the file. */

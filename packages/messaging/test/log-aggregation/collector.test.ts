@@ -1,11 +1,8 @@
 /** Several workers count the files of one channel. Some of them stop or die. Also tested: keys left by a file, and the commands sent. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
-import { DailyAggregates, dayKeys } from '@mortise/api/aggregates';
+import { DailyAggregates, dayKeys } from '@mortise/messaging/log-aggregation';
 import { FileSender } from '@mortise/messaging/files';
 import { connect, freshPrefix, transcript, until } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
@@ -15,7 +12,6 @@ import { DailyCounts } from '../../src/log-aggregation/daily-counts.js';
 import type { FileReport } from '../../src/log-aggregation/index.js';
 import { LogAggregator, LogCollector, parseRangeCsv } from '../../src/log-aggregation/index.js';
 import * as scripts from '../../src/scripts.gen.js';
-import { Game } from '../fixture/game.js';
 import { blocksOf, CSV, day, line, MemoryFile } from '../fixture/log-files.js';
 
 const redis = connect();
@@ -121,31 +117,6 @@ test('a file with the number of a lost file is counted fully', async () => {
   expect(reports).toMatchObject([{ lines: 1 }, { lines: 100 }, { lines: 70, repeated: 0 }]);
   const { total } = await new DailyAggregates(redis, { prefix }).top('country', day());
   expect(total).toBe(171);
-});
-
-test('the worker app counts the files of the channel that it is given', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'mortise-'));
-  const ranges = join(directory, 'ranges.csv');
-  writeFileSync(ranges, CSV);
-  await using game = new Game();
-  const { prefix } = game;
-  const worker = await game.startWorker({ ACCESS_LOG_CHANNEL: 'logs', GEO_RANGES: ranges });
-  rmSync(directory, { recursive: true });
-  const sender = new FileSender(redis, 'logs', { receivers: ['worker'], prefix });
-  await sender.send(Readable.from([Buffer.from(`${line('8.8.8.8').repeat(3)}none\n`)]), { name: 'a.log' });
-  await sender.end();
-  const said = await until('the report', async () =>
-    worker.lines.find(({ msg }) => msg === 'access log counted'),
-  );
-  expect(said).toMatchObject({
-    file: expect.stringMatching(/^[\w-]{12}:a\.log$/),
-    lines: 3,
-    malformed: 1,
-    samples: [{ text: 'none' }],
-  });
-  const { items } = await new DailyAggregates(redis, { prefix }).top('country', day());
-  expect(items).toEqual([{ country: 'US', count: 3 }]);
-  await worker.close();
 });
 
 const TEXT = line('8.8.8.8') + line('8.8.8.8', day(1));
@@ -484,4 +455,14 @@ test('a checkpoint costs Redis two scripts at most for a segment, each of a thou
     hset: 1,
     pexpire: 5,
   });
+});
+
+test.each([
+  [{ concurrency: 2 }, TypeError],
+  [{ share: { index: 2, of: 2 } }, RangeError],
+  [{ share: 1 }, TypeError],
+  [{ leaseMs: 0 }, RangeError],
+  [{ onReport: 1 }, TypeError],
+])('the options %j are refused', (options, type) => {
+  expect(() => new LogCollector(redis, 'logs', 'worker', table, options as never)).toThrow(type);
 });

@@ -1,5 +1,5 @@
-import type { Place } from '@mortise/api/aggregates';
-import { memberOf, UNKNOWN } from '@mortise/api/aggregates';
+import type { Place } from './place.js';
+import { memberOf, UNKNOWN } from './place.js';
 
 /** Every place of a table, once, by a number; 0 is the unknown place. Counting needs numbers only. */
 export class Places {
