@@ -35,6 +35,12 @@ export function tool(name, ...args) {
   return [join(directory, 'node_modules/.bin', name), args];
 }
 
+/** @returns {string} what it printed */
 export function run([command, args], options = {}) {
-  return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  const printed = execFileSync(command, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...options,
+  });
+  return printed.toString();
 }
