@@ -7,6 +7,7 @@ export {
 
 export { findRedisServer, type FindOptions, type RedisBinary } from './binary.js';
 export type { RedisCluster } from './cluster.js';
+export { debianServer, type DebianServerOptions } from './debian-server.js';
 export { RedisNotFoundError, ReplyError } from './errors.js';
 export { keySlot } from './key-slot.js';
 export { startProxy, type TcpProxy } from './tcp-proxy.js';

@@ -3,7 +3,7 @@
 // starts a server on the usual port. Everything happens in a directory beside the target, which a rename puts in place whole,
 // so any number of processes may do this at once: the first rename wins, the others find its result.
 
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import { findOnPath, run, type Environment } from './programs.js';
@@ -18,6 +18,11 @@ export interface UnpackOptions {
   packages: (dependsOn: (name: string) => Promise<string[]>) => string[] | Promise<string[]>;
   /** Which of their dependencies, and of the dependencies of these, are unpacked too where the system lacks them. */
   isNeeded: (name: string) => boolean;
+  /**
+   * The suites of Debian from which the packages come, such as `['bookworm', 'bookworm-backports']`, with all their libraries, from the
+   * mirror of this system. @defaultValue what the system installs from, without the libraries that it has
+   */
+  suites?: readonly string[];
   /** Throws when the server that was unpacked into the directory doesn't run or is too old; then nothing is put in place. */
   check: (directory: string) => Promise<unknown>;
 }
@@ -34,13 +39,14 @@ export async function unpackedEnvironment(directory: string): Promise<Record<str
 
 /** Unpacks a working server into `cacheDirectory`; returns false when this machine has no apt. Replaces what doesn't work there. */
 export async function aptUnpack(options: UnpackOptions): Promise<boolean> {
-  const { what, cacheDirectory, env, onProgress, packages, isNeeded, check } = options;
+  const { what, cacheDirectory, env, onProgress, packages, isNeeded, suites, check } = options;
   const aptGet = await findOnPath('apt-get', env);
   const aptCache = await findOnPath('apt-cache', env);
   const dpkgDeb = await findOnPath('dpkg-deb', env);
   if (aptGet === undefined || aptCache === undefined || dpkgDeb === undefined) return false;
 
-  onProgress(`unpacking the ${what} package of this system (no root needed)`);
+  const origin = suites === undefined ? 'this system' : `Debian ${suites.at(-1)}`;
+  onProgress(`unpacking the ${what} package of ${origin} (no root needed)`);
   const parent = dirname(cacheDirectory);
   await mkdir(parent, { recursive: true });
   const work = await mkdtemp(join(parent, `${basename(cacheDirectory)}-unpack-`));
@@ -58,11 +64,13 @@ export async function aptUnpack(options: UnpackOptions): Promise<boolean> {
       ['Debug::NoLocking', '1'], // the system's lock files belong to root
     ].flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 
+    if (suites !== undefined) settings.push(...(await suiteSettings(aptGet, suites, work, env)));
     await run(aptGet, ['-qq', ...settings, 'update'], { env });
     const dependsOn = async (...names: string[]): Promise<string[]> =>
       dependenciesIn(await run(aptCache, [...settings, 'depends', '--important', ...names], { env }));
     const wanted = await packages(dependsOn);
-    const missing = await missingDependencies(wanted, { dependsOn, isNeeded, env });
+    const present = suites === undefined ? await installedPackages(env) : [];
+    const missing = await missingDependencies(wanted, { dependsOn, isNeeded, present });
     await run(aptGet, ['-qq', ...settings, 'download', ...wanted, ...missing], { env, cwd: downloads });
     for (const name of await readdir(downloads)) {
       if (name.endsWith('.deb')) await run(dpkgDeb, ['-x', join(downloads, name), root], { env });
@@ -75,16 +83,41 @@ export async function aptUnpack(options: UnpackOptions): Promise<boolean> {
   }
 }
 
-/** The dependencies of `wanted`, direct or not, that the system doesn't have installed. */
+/** The settings with which apt sees these suites of the system's mirror, signed by the keys that the system has, and nothing else. */
+async function suiteSettings(
+  aptGet: string,
+  suites: readonly string[],
+  work: string,
+  env: Environment,
+): Promise<string[]> {
+  const format = ['--format', '$(ORIGIN) $(COMPONENT) $(REPO_URI)', 'Created-By: Packages'];
+  const targets = await run(aptGet, ['indextargets', ...format], { env });
+  const [, mirror] = /^Debian main (\S+\/debian\/?)$/m.exec(targets) ?? [];
+  if (mirror === undefined) throw new Error('this system installs from no mirror of Debian');
+  const file = join(work, 'sources.list');
+  await writeFile(file, suites.map((suite) => `deb ${mirror} ${suite} main\n`).join(''));
+  // An empty status file: nothing counts as installed.
+  await writeFile(join(work, 'status'), '');
+  return [
+    ['Dir::Etc::sourcelist', file],
+    ['Dir::Etc::sourceparts', '-'],
+    ['Dir::State::status', join(work, 'status')],
+  ].flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+}
+
+/** The dependencies of `wanted`, direct or not, that aren't `present`. */
 async function missingDependencies(
   wanted: string[],
   {
     dependsOn,
     isNeeded,
-    env,
-  }: Pick<UnpackOptions, 'isNeeded' | 'env'> & { dependsOn: (...names: string[]) => Promise<string[]> },
+    present,
+  }: Pick<UnpackOptions, 'isNeeded'> & {
+    dependsOn: (...names: string[]) => Promise<string[]>;
+    present: string[];
+  },
 ): Promise<string[]> {
-  const known = new Set([...wanted, ...(await installedPackages(env))]);
+  const known = new Set([...wanted, ...present]);
   const missing: string[] = [];
   let next = wanted;
   while (next.length > 0) {
