@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Path } from './path-source.js';
 
@@ -14,20 +14,28 @@ export interface FoundFile {
 const SLASH = Buffer.from('/');
 const HASH_CHARACTERS = 12;
 
-/** The files in a directory and its subdirectories, sorted by name. Names are read as bytes, since not all are UTF-8. */
+/**
+ * The files in a directory and its subdirectories, sorted by name. Names are read as bytes, since not all are UTF-8. The kind of each
+ * entry is asked for: with names as bytes, Bun ignores `withFileTypes`.
+ */
 export async function filesIn(directory: string): Promise<FoundFile[]> {
   const root = Buffer.concat([Buffer.from(resolve(directory)), SLASH]);
   const found: FoundFile[] = [];
   const walk = async (inside: Buffer): Promise<void> => {
-    const entries = await readdir(Buffer.concat([root, inside]), { withFileTypes: true, encoding: 'buffer' });
-    for (const entry of entries) {
-      const name = Buffer.concat([inside, entry.name]);
-      if (entry.isDirectory()) await walk(Buffer.concat([name, SLASH]));
-      else if (entry.isFile()) found.push(fileOf(root, name));
+    for (const entry of await readdir(Buffer.concat([root, inside]), { encoding: 'buffer' })) {
+      const name = Buffer.concat([inside, entry]);
+      const stats = await lstat(Buffer.concat([root, name])).catch(unlessMissing);
+      if (stats?.isDirectory()) await walk(Buffer.concat([name, SLASH]));
+      else if (stats?.isFile()) found.push(fileOf(root, name));
     }
   };
   await walk(Buffer.alloc(0));
   return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A file may be removed after it was listed. */
+function unlessMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }
 
 function fileOf(root: Buffer, bytes: Buffer): FoundFile {
