@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import * as queues from '@mortise/queues';
+import { sandbox } from '@mortise/queues/sandbox';
+import { Verbs } from './verbs.mjs';
+
+const { Claims, Discard, Queue, RetryLater, Worker } = queues;
+
+export async function smoke({ connect, prefix, until }) {
+  const verbs = new Verbs(queues);
+  const redis = await connect();
+  const queue = new Queue(redis, 'mail', { prefix });
+  await stored(queue, redis, prefix);
+  await worked(queue, redis, prefix, until);
+  await flow(queue, redis, prefix);
+  await claimed(redis, prefix);
+  await inThreads(redis, prefix);
+  assert.equal(await queue.obliterate(), true);
+  assert.equal(await Queue.exists(redis, 'mail', { prefix }), false);
+  return verbs;
+}
+
+/** Calls that need no worker. */
+async function stored(queue, redis, prefix) {
+  const { id, isDuplicate } = await queue.enqueue('send', { to: 'a' }, { id: 'one', priority: 'high' });
+  assert.deepEqual([id, isDuplicate], ['one', false]);
+  assert.equal((await queue.enqueue('send', { to: 'a' }, { id: 'one' })).isDuplicate, true);
+  const ids = await queue.enqueueMany(
+    ['two', 'three', 'four'].map((each) => ({ name: 'send', payload: { to: each }, options: { id: each } })),
+  );
+  assert.equal(ids.length, 3);
+  assert.equal((await queue.get('one')).state, 'ready');
+  assert.equal((await queue.counts()).ready, 4);
+  assert.equal((await queue.list('ready', { limit: 2 })).tasks.length, 2);
+  assert.equal((await queue.summaries('ready')).tasks.length, 4);
+  assert.equal(await queue.cancel('two', { reason: 'not wanted' }), true);
+  assert.equal(await queue.retry('two'), true);
+  assert.equal(await queue.cancel('two'), true);
+  assert.equal(await queue.retryAll({ state: 'cancelled' }), 1);
+  assert.equal(await queue.cancel('two'), true);
+  assert.equal(await queue.clean('cancelled'), 1);
+  assert.equal(await queue.remove('three'), true);
+  await queue.enqueue('send', {}, { id: 'late', delayMs: 3_600_000 });
+  assert.equal(await queue.promote('late'), true);
+  assert.equal(await queue.drain(), 3);
+
+  await queue.configure({ concurrency: 20, keepEvents: 100 });
+  assert.equal((await queue.settings()).concurrency, 20);
+  await queue.pause();
+  await queue.resume();
+  assert.equal(await Queue.exists(redis, 'mail', { prefix }), true);
+  assert.deepEqual(await Queue.names(redis, { prefix }), ['mail']);
+  assert.deepEqual(await Queue.pauseAll(redis, { prefix }), ['mail']);
+  assert.deepEqual(await Queue.resumeAll(redis, { prefix }), ['mail']);
+
+  const { nextAt } = await queue.schedule('daily', { cron: '0 9 * * *', timezone: 'UTC' }, 'send', {});
+  assert.ok(nextAt > Date.now());
+  assert.deepEqual(
+    (await queue.schedules()).map(({ key }) => key),
+    ['daily'],
+  );
+  assert.equal(await queue.unschedule('daily'), true);
+}
+
+async function worked(queue, redis, prefix, until) {
+  let reported = 0;
+  const handlers = {
+    send: async ({ to }, context) => {
+      await context.progress({ part: 1 });
+      await context.log(`to ${to}`);
+      await context.renew();
+      return { to, attempt: context.attempt };
+    },
+    flaky: async (_, { attempt }) => {
+      if (attempt === 1) throw new Error('not yet');
+      return attempt;
+    },
+    later: async () => {
+      if ((reported += 1) === 1) throw new RetryLater({ delayMs: 1 });
+      return reported;
+    },
+    bad: async () => {
+      throw new Discard('never');
+    },
+    slow: async (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      }),
+  };
+  const ended = [];
+  const worker = new Worker(redis, ['mail'], handlers, {
+    prefix,
+    backoff: { delayMs: 1, jitter: 0 },
+    onFailed: ({ id }) => void ended.push(id),
+    onSucceeded: ({ id }) => void ended.push(id),
+  });
+  await worker.start();
+  assert.ok(worker.isRunning && worker.id.length > 0);
+  assert.deepEqual(await queue.names(), Object.keys(handlers).toSorted());
+  const resultOf = async (name, options) => {
+    const { id } = await queue.enqueue(name, { to: 'jack' }, options);
+    return queue.result(id, { waitMs: 20_000 });
+  };
+  assert.deepEqual(await resultOf('send', { id: 'sent' }), { to: 'jack', attempt: 1 });
+  assert.equal((await queue.get('sent')).logs[0].text, 'to jack');
+  assert.equal(await resultOf('send', { delayMs: 20, group: 'g' }).then(({ to }) => to), 'jack');
+  assert.equal(await resultOf('flaky'), 2);
+  assert.equal(await resultOf('later'), 2);
+  await assert.rejects(resultOf('bad', { id: 'dead' }), { code: 'ERR_TASK_DEAD' });
+  assert.deepEqual(new Set(ended).has('dead'), true);
+
+  const refused = assert.rejects(resultOf('slow', { id: 'slow' }), { code: 'ERR_TASK_CANCELLED' });
+  await until(() => worker.running === 1, 'the slow task');
+  await queue.cancel('slow');
+  await refused;
+  worker.pause();
+  assert.equal(worker.isPaused, true);
+  worker.resume();
+
+  await queue.schedule('often', { everyMs: 1_000, maxRuns: 1, startAt: Date.now() }, 'send', { to: 'joe' });
+  await until(async () => (await queue.schedules())[0]?.runs !== 0, 'the scheduled task');
+
+  await queue.idle({ waitMs: 20_000 });
+  const seen = [];
+  for await (const event of queue.events({ after: 'oldest' })) {
+    if (event.id === 'dead') seen.push(event.type);
+    if (event.type === 'dead') break;
+  }
+  assert.deepEqual(seen, ['enqueued', 'started', 'dead']);
+  await worker.stop();
+  await worker[Symbol.asyncDispose]();
+}
+
+async function flow(queue, redis, prefix) {
+  const handlers = {
+    part: ({ n }) => n,
+    sum: async (_, context) => (await context.children()).reduce((sum, { result }) => sum + result, 0),
+  };
+  const worker = new Worker(redis, ['mail'], handlers, { prefix });
+  await worker.start();
+  const children = [1, 2, 3].map((n) => ({ name: 'part', payload: { n } }));
+  const { id } = await queue.enqueueFlow({ name: 'sum', payload: {}, children });
+  assert.equal(await queue.result(id, { waitMs: 20_000 }), 6);
+  await worker.stop();
+}
+
+async function claimed(redis, prefix) {
+  const queue = new Queue(redis, 'thumbnails', { prefix });
+  const claims = new Claims(redis, 'thumbnails', { prefix });
+  assert.deepEqual([claims.queue, claims.waiting], ['thumbnails', 0]);
+  const waiting = claims.claim({ waitMs: 20_000 });
+  await queue.enqueue('make', { file: 'a' }, { id: 'a', attempts: 3 });
+  const [first] = await waiting;
+  await claims.heartbeat('a', first.lease, 60_000);
+  await claims.progress('a', first.lease, 50);
+  await claims.log('a', first.lease, 'half');
+  await claims.giveBack('a', first.lease);
+  const [second] = await claims.claim({ waitMs: 20_000 });
+  await claims.fail('a', second.lease, { error: 'no image', retry: true, delayMs: 0 });
+  const [third] = await claims.claim({ waitMs: 20_000 });
+  await claims.complete('a', third.lease, { width: 128 });
+  assert.deepEqual((await queue.get('a')).result, { width: 128 });
+  await assert.rejects(claims.complete('a', first.lease), { code: 'ERR_LEASE_LOST' });
+  await claims.stop();
+  await claims[Symbol.asyncDispose]();
+}
+
+async function inThreads(redis, prefix) {
+  const queue = new Queue(redis, 'sums', { prefix });
+  const sum = sandbox(new URL('sandboxed.mjs', import.meta.url));
+  const worker = new Worker(redis, ['sums'], { sum }, { prefix });
+  await worker.start();
+  const { id } = await queue.enqueue('sum', [1, 2, 3], { attempts: 1 });
+  assert.equal(await queue.result(id, { waitMs: 20_000 }), 6);
+  await worker.stop();
+  await sum.close();
+}
