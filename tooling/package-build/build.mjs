@@ -2,7 +2,7 @@
  * Builds the published files of the package in the current directory from what the compiler wrote into dist/tsc: one ES
  * module and one CommonJS module for each entry, with declarations beside each. docs/decisions/0018-two-module-forms.md says why.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build as bundle } from 'esbuild';
@@ -49,10 +49,11 @@ const shared = [...entries].flatMap(([name, module]) =>
   USERS.has(name) || name === './otel' ? [] : [module],
 );
 
-for (const folder of [ESM, CJS, ...programs.map((program) => dirname(join('dist', program)))]) {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+// Turbo keeps all of dist for other checkouts. Files of an earlier build would stay among them.
+for (const name of readdirSync('dist')) {
+  if (name !== 'tsc') rmSync(join('dist', name), { recursive: true });
 }
+mkdirSync(CJS);
 // Node reads the form of a .js file from the package.json above it.
 writeFileSync(join(CJS, 'package.json'), '{ "type": "commonjs" }\n');
 copyDeclarations(COMPILED, [...entries.values()], [ESM, CJS]);

@@ -45,6 +45,16 @@ test.each(Object.entries(budget.packed))('the packed package %s, in bytes', (nam
   expect(statSync(join(project.packed, file!)).size).toBeLessThanOrEqual(limit);
 });
 
+test('a package has its two forms, and nothing that an earlier build left', () => {
+  for (const name of Object.keys(budget.packed)) {
+    const dist = readdirSync(join(project.path, 'node_modules/@mortise', name, 'dist'));
+    expect([name, dist.toSorted()]).toEqual([
+      name,
+      name === 'queues' ? ['cjs', 'cli', 'esm'] : ['cjs', 'esm'],
+    ]);
+  }
+});
+
 describe('start', () => {
   test('an entry is one file, beside @mortise/redis', () => {
     project.write(
