@@ -2,6 +2,7 @@ import { CodedError } from '@mortise/redis';
 
 /** A file of ranges, or a MaxMind database, cannot be used as a table. */
 export class RangeTableError extends CodedError {
+  static override readonly className: string = 'RangeTableError';
   readonly code = 'ERR_RANGE_TABLE';
 }
 
@@ -10,6 +11,7 @@ export class RangeTableError extends CodedError {
  * from its last ack; lines that are counted by then are skipped.
  */
 export class CheckpointConflictError extends CodedError {
+  static override readonly className: string = 'CheckpointConflictError';
   readonly code = 'ERR_CHECKPOINT_CONFLICT';
 
   constructor(
@@ -27,6 +29,7 @@ export class CheckpointConflictError extends CodedError {
 
 /** The lease of a file has ended as soon as it was renewed, so nothing was counted under it. The call is repeated, since this may pass. */
 export class LeaseTooShortError extends CodedError {
+  static override readonly className: string = 'LeaseTooShortError';
   readonly code = 'ERR_LEASE_TOO_SHORT';
 
   constructor() {
