@@ -50,9 +50,11 @@ describe('the catalogue', () => {
       'ERR_CALL_FAILED',
       'ERR_DISCARDED',
       'ERR_HANDLER_MISSING',
+      'ERR_IDLE_TIMEOUT',
       'ERR_INVALID_FLOW',
       'ERR_LISTENER_FAILED',
       'ERR_MEMORY_FULL',
+      'ERR_QUEUE_IN_USE',
       'ERR_RESULT_NOT_KEPT',
       'ERR_RETRY_LATER',
       'ERR_SANDBOX_EXITED',
@@ -130,12 +132,12 @@ describe('problemOf', () => {
     expect(problemOf(new LockTimeoutError('invoice', 30, { cause })).slug).toBe('redis-unavailable');
   });
 
-  test('says of a pull that Redis did not answer that Redis is away', () => {
+  test('says of a pull that Redis did not answer, and of a closed client, that Redis is away', () => {
+    expect(problemOf(new ClientClosedError()).slug).toBe('redis-unavailable');
     expect(problemOf(new ReadTimeoutError('bill', 30)).slug).toBe('redis-unavailable');
   });
 
   test.each([
-    new ClientClosedError(),
     new Error('password=hunter2'),
     new RangeError('Maximum call stack size exceeded'),
     new HttpException('hunter2', 500),
