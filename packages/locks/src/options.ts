@@ -331,6 +331,7 @@ const HOLDER = /^[\w-]{16}\.[a-z\d]{1,11}\.[1-9]\d{0,3}(?:\.[a-z\d]{1,16})?$/;
 /** Checks the `holder` of a lease. Throws TypeError for any other value. */
 export function requireHolder(holder: unknown): string {
   if (typeof holder === 'string' && HOLDER.test(holder)) return holder;
-  const got = JSON.stringify(String(holder).slice(0, 64));
+  const text = typeof holder === 'object' && holder !== null ? 'an object' : String(holder);
+  const got = JSON.stringify(text.slice(0, 64));
   throw new ArgumentTypeError(`holder must be that of a lease, got ${got}`);
 }

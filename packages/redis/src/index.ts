@@ -33,6 +33,7 @@ export {
   requireDuration,
   requireFunction,
   requireInteger,
+  requireIterable,
   requireKnown,
   requireName,
   requireNumber,

@@ -116,6 +116,18 @@ export function requireArray<Items extends readonly unknown[]>(
   throw new ArgumentRangeError(`${option} must have ${limits} items, got ${value.length}`);
 }
 
+/** An iterable or async iterable, as `for await` takes it. */
+export function requireIterable<Items extends Iterable<unknown> | AsyncIterable<unknown>>(
+  option: string,
+  value: Items,
+): Items {
+  const { [Symbol.iterator]: one, [Symbol.asyncIterator]: other } = Object(value) as Partial<
+    Iterable<unknown> & AsyncIterable<unknown>
+  >;
+  if (typeof one === 'function' || typeof other === 'function') return value;
+  throw new ArgumentTypeError(`${option} must be an iterable or async iterable, got ${describe(value)}`);
+}
+
 /**
  * Refuses unknown options. Otherwise a task with a misspelled `delayMs` would run at once.
  *

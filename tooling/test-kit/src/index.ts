@@ -1,3 +1,5 @@
+export { methodsOf, outcomesOf, uncodedMisuses, unknownOptions } from './call-table.js';
+export type { CallTable } from './call-table.js';
 export { commandTable, commands } from './commands.js';
 export type { CommandsScope } from './commands.js';
 export { connect, disconnectLater } from './connect.js';

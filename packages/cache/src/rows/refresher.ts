@@ -1,4 +1,4 @@
-import { ArgumentTypeError, ErrorReporter, requireClient } from '@mortise/redis';
+import { ArgumentTypeError, ErrorReporter, requireArray, requireClient } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { MAX_FAILED_BATCHES } from './max-queries.js';
@@ -29,7 +29,7 @@ export class Refresher {
     const reporter = new ErrorReporter('mortise refresher', options.onError, redis);
     const names = new Set<string>();
     const counts = this.#counts;
-    this.#shards = rows.flatMap((cache) => {
+    this.#shards = requireArray('rows', rows).flatMap((cache) => {
       const table = tableOf(cache);
       const { shards } = table.keys;
       if (names.has(shards[0]!.due)) throw new ArgumentTypeError(`table "${cache.table}" is named twice`);

@@ -1,5 +1,5 @@
 /** The reads of cached rows: those of a tick share one MGET for each shard. */
-import { callRedisBuffer, Coalescer, requireName } from '@mortise/redis';
+import { callRedisBuffer, Coalescer, requireArray, requireName } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import type { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import type { ShardKeys, TableKeys } from './keys.js';
@@ -42,7 +42,7 @@ export class RowReads<Row> {
   }
 
   async getMany(ids: readonly string[]): Promise<Map<string, Row>> {
-    const rows = await Promise.all(ids.map((id) => this.get(id)));
+    const rows = await Promise.all(requireArray('ids', ids).map((id) => this.get(id)));
     const found = new Map<string, Row>();
     for (const [index, row] of rows.entries()) if (row !== null) found.set(ids[index]!, row);
     return found;

@@ -1,5 +1,5 @@
 /** The changes of a schedule: those of a tick to one shard are one script call, and atomic together. */
-import { Coalescer, encodeName, requireName, WaiterHub } from '@mortise/redis';
+import { Coalescer, encodeName, requireName, WaiterHub, requireIterable } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { rowCacheSchedule } from '../scripts.gen.js';
 import type { ShardKeys, TableKeys } from './keys.js';
@@ -54,7 +54,7 @@ export class ScheduleChanges {
       );
       if (calls.size >= MAX_CALLS) await Promise.race(calls);
     };
-    for await (const id of ids) {
+    for await (const id of requireIterable('ids', ids)) {
       signal?.throwIfAborted();
       chunk.push(requireName('id', id));
       count += 1;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RedisClient, Telemetry } from '@mortise/redis';
-import { requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
+import { requireClient, requireObject, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import type { FileChannelKeys } from './keys.js';
 import { FilesKeys } from './keys.js';
 
@@ -18,8 +18,9 @@ export interface FilesContext {
 export function filesContext(
   redis: RedisClient,
   channel: string,
-  { prefix, telemetry }: { readonly prefix?: string | undefined; readonly telemetry?: Telemetry | undefined },
+  options: { readonly prefix?: string | undefined; readonly telemetry?: Telemetry | undefined },
 ): FilesContext {
+  const { prefix, telemetry } = requireObject('options', options);
   const keys = new FilesKeys(prefix);
   return {
     redis: requireClient(redis),

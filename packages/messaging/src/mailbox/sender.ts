@@ -1,4 +1,4 @@
-import { Coalescer, requireName } from '@mortise/redis';
+import { Coalescer, requireArray, requireName } from '@mortise/redis';
 import { NotAllowedError } from '../errors.js';
 import type { Appended } from '../log/appended.js';
 import { toAppended } from '../log/appended.js';
@@ -52,7 +52,9 @@ export class Sender<Body> {
   }
 
   async sendMany(messages: readonly Outgoing<Body>[]): Promise<SendResult[]> {
-    const requests = messages.map((message) => this.#toRequest(resolveOutgoing(message)));
+    const requests = requireArray('messages', messages).map((message) =>
+      this.#toRequest(resolveOutgoing(message)),
+    );
     const outcomes = await Promise.allSettled(
       requests.map((request, index) => this.#sends.submit(messages[index]!.recipient, request)),
     );

@@ -3,7 +3,7 @@
  * entries of chats with new ones. The first step also asks whether the logs of quiet chats are empty, so a member with
  * nothing new needs one round trip.
  */
-import { requireName, waitFor } from '@mortise/redis';
+import { requireArray, requireName, requireObject, waitFor } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
 import type { ChatsContext } from '../log/context.js';
 import { ackedIdOf } from '../log/score.js';
@@ -93,6 +93,10 @@ export class Puller<Body> {
 
   /** Acks pulled chats: each up to its last message, or to the end of its gap without messages. */
   async ackAll(member: string, pulled: readonly Pulled<Body>[]): Promise<void> {
+    for (const [index, chat] of requireArray('pulled', pulled).entries()) {
+      requireObject(`pulled[${index}]`, chat);
+      requireArray(`messages of pulled[${index}]`, chat.messages);
+    }
     await Promise.all(pulled.map((chat) => this.#ack(member, chat)));
   }
 

@@ -9,7 +9,7 @@ const TEXT = Buffer.from([0x00]);
 const TEXT_OF_15_BYTES = Buffer.from([0xff, 0xff]);
 
 export function encodeTaskId(id: string): Buffer {
-  if (UUID.test(id)) return Buffer.from(id.replaceAll('-', ''), 'hex');
+  if (typeof id === 'string' && UUID.test(id)) return Buffer.from(id.replaceAll('-', ''), 'hex');
   requireName('id', id);
   if (!id.isWellFormed()) throw new ArgumentTypeError('id must be well-formed Unicode, got a lone surrogate');
   const text = Buffer.from(id);

@@ -2,6 +2,7 @@
  * A bulk load. Entries are read in batches, and a few batches are in flight at once: neither this process nor the server waits for
  * the other, and the memory doesn't grow with the load.
  */
+import { requireIterable } from '@mortise/redis';
 import type { AddManyOptions, AddManyResult } from '../../options.js';
 
 const BATCH = 256;
@@ -13,6 +14,7 @@ export async function addMany<Entry>(
   { onProgress, signal }: AddManyOptions,
   store: (batch: readonly Entry[]) => Promise<readonly (string | number)[]>,
 ): Promise<AddManyResult> {
+  requireIterable('entries', entries);
   let inFlight: Promise<readonly (string | number)[]>[] = [];
   let result: AddManyResult = { entries: 0, added: 0 };
   let batch: Entry[] = [];

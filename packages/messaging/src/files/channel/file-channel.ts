@@ -4,7 +4,14 @@
  * and each call renews it. A separate call acks the bytes that were read.
  */
 import type { RedisClient } from '@mortise/redis';
-import { callRedis, callRedisBuffer, encodeName, requireInteger, requireName } from '@mortise/redis';
+import {
+  callRedis,
+  callRedisBuffer,
+  encodeName,
+  requireInteger,
+  requireName,
+  requireObject,
+} from '@mortise/redis';
 import { ChannelRefusedError, FileAbortedError, FileUnreadableError, ReceiverBusyError } from '../errors.js';
 import type { FilesKeys } from '../keys.js';
 import { fileAck, fileJoin, channelJoin, channelLeave } from '../../scripts.gen.js';
@@ -241,6 +248,7 @@ export class FileChannel {
    * SHA-256, a listed one its name; both may be missing just after the end of a file. Two round trips.
    */
   async numberOf(id: string): Promise<SentUnderId | undefined> {
+    requireName('id', id);
     const { redis, channelKeys } = this.#context;
     const [number, sent] = (await Promise.all([
       callRedis(redis, 'zscore', [channelKeys.files, encodeName(id)]),
@@ -327,5 +335,5 @@ export class FileChannel {
 }
 
 function refOf(file: FileRef): { readonly number: number; readonly epoch?: string } {
-  return typeof file === 'number' ? { number: file } : file;
+  return typeof file === 'number' ? { number: file } : requireObject('file', file);
 }

@@ -36,7 +36,7 @@ import type { SentFile, WantedFile } from './sent-file.js';
 import { SentFiles } from './sent-files.js';
 import { Completion } from '../completion.js';
 import type { StreamSource } from './stream-source.js';
-import { onFailure, piecesOf } from './stream-source.js';
+import { onFailure, piecesOf, requireSource } from './stream-source.js';
 
 type NamedFile = Pick<WantedFile, 'id' | 'isNamed' | 'name'>;
 
@@ -92,6 +92,7 @@ export class FileSender {
     checkSendOptions(options);
     const file = namedFile(options, typeof source === 'string' ? basename(source) : undefined);
     if (typeof source === 'string') return this.#sendPath(source, file, options);
+    requireSource(source);
     const failure = new AbortController();
     onFailure(source, (error) => failure.abort(error));
     const known = source instanceof Uint8Array ? source.length : options.sizeBytes;

@@ -1,9 +1,19 @@
 /** Sources other than paths: streams, iterables and bytes. */
+import { ArgumentTypeError } from '@mortise/redis';
 import type { Readable } from 'node:stream';
 import { SourceChangedError } from '../errors.js';
 import { pieceOf } from './chunk-filler.js';
 
 export type StreamSource = Readable | AsyncIterable<Uint8Array | string> | Uint8Array;
+
+/** Throws TypeError for a source that has no bytes to read. */
+export function requireSource(source: StreamSource): StreamSource {
+  if (source instanceof Uint8Array) return source;
+  if (typeof (source as Partial<Readable> | undefined | null)?.[Symbol.asyncIterator] === 'function') {
+    return source;
+  }
+  throw new ArgumentTypeError('source must be a path, a stream, an async iterable or bytes');
+}
 
 /** Calls `onError` when a stream fails, even before it is read: an `error` event without a listener would end the process. */
 export function onFailure(source: StreamSource, onError: (error: unknown) => void): void {

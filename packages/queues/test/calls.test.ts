@@ -1,0 +1,116 @@
+/** Every public call: on a closed client, and with wrong arguments. */
+import { expect, test } from '@jest/globals';
+import { Claims, Queue, Worker } from '@mortise/queues';
+import type { CallTable } from '@mortise/test-kit';
+import {
+  connect,
+  freshPrefix,
+  methodsOf,
+  outcomesOf,
+  uncodedMisuses,
+  unknownOptions,
+} from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
+
+const LEASE = '0-1';
+
+function tableOf(redis: Redis): CallTable {
+  const prefix = freshPrefix();
+  const queue = new Queue(redis, 'q', { prefix });
+  const claims = new Claims(redis, 'q', { prefix, onError: () => undefined });
+  return {
+    'queue.enqueue': [queue.enqueue.bind(queue), 't', {}, {}],
+    'queue.enqueueMany': [queue.enqueueMany.bind(queue), [{ name: 't', payload: 1 }]],
+    'queue.enqueueFlow': [queue.enqueueFlow.bind(queue), { name: 't', payload: 1, children: [] }],
+    'queue.get': [queue.get.bind(queue), 'a'],
+    'queue.counts': [queue.counts.bind(queue)],
+    'queue.cancel': [queue.cancel.bind(queue), 'a'],
+    'queue.remove': [queue.remove.bind(queue), 'a'],
+    'queue.retry': [queue.retry.bind(queue), 'a'],
+    'queue.promote': [queue.promote.bind(queue), 'a'],
+    'queue.retryAll': [queue.retryAll.bind(queue), {}],
+    'queue.drain': [queue.drain.bind(queue), {}],
+    'queue.clean': [queue.clean.bind(queue), 'dead', {}],
+    'queue.list': [queue.list.bind(queue), 'dead', {}],
+    'queue.summaries': [queue.summaries.bind(queue), 'dead', {}],
+    'queue.names': [queue.names.bind(queue)],
+    'queue.settings': [queue.settings.bind(queue)],
+    'queue.pause': [queue.pause.bind(queue)],
+    'queue.resume': [queue.resume.bind(queue)],
+    'queue.configure': [queue.configure.bind(queue), {}],
+    'queue.schedule': [queue.schedule.bind(queue), 's', { everyMs: 60_000 }, 't', {}, {}],
+    'queue.schedules': [queue.schedules.bind(queue)],
+    'queue.unschedule': [queue.unschedule.bind(queue), 's'],
+    'queue.result': [queue.result.bind(queue), 'a', { waitMs: 10 }],
+    'queue.idle': [queue.idle.bind(queue), { waitMs: 10 }],
+    'queue.events': [queue.events.bind(queue), { signal: AbortSignal.timeout(500) }],
+    'queue.obliterate': [queue.obliterate.bind(queue), {}],
+    'Queue.exists': [Queue.exists.bind(Queue), redis, 'q', { prefix }],
+    'Queue.names': [Queue.names.bind(Queue), redis, { prefix }],
+    'Queue.pauseAll': [Queue.pauseAll.bind(Queue), redis, { prefix }],
+    'Queue.resumeAll': [Queue.resumeAll.bind(Queue), redis, { prefix }],
+    'claims.claim': [claims.claim.bind(claims), { waitMs: 0 }],
+    'claims.complete': [claims.complete.bind(claims), 'a', LEASE, 1],
+    'claims.fail': [claims.fail.bind(claims), 'a', LEASE, { error: 'x' }],
+    'claims.giveBack': [claims.giveBack.bind(claims), 'a', LEASE, {}],
+    'claims.heartbeat': [claims.heartbeat.bind(claims), 'a', LEASE, 1_000],
+    'claims.progress': [claims.progress.bind(claims), 'a', LEASE, 1],
+    'claims.log': [claims.log.bind(claims), 'a', LEASE, 'line'],
+  };
+}
+
+function constructors(redis: Redis): CallTable {
+  const prefix = freshPrefix();
+  return {
+    Queue: [
+      (...args: ConstructorParameters<typeof Queue>) => void new Queue(...args),
+      redis,
+      'q',
+      { prefix },
+    ],
+    Claims: [
+      (...args: ConstructorParameters<typeof Claims>) => void new Claims(...args),
+      redis,
+      'q',
+      { prefix },
+    ],
+    Worker: [
+      (...args: ConstructorParameters<typeof Worker>) => void new Worker(...args),
+      redis,
+      ['q'],
+      { t: () => 1 },
+      { prefix },
+    ],
+  };
+}
+
+test('the table has every method that sends something', () => {
+  const table = tableOf(connect());
+  const methods = [...methodsOf('queue', Queue), ...methodsOf('claims', Claims)];
+  expect([...new Set(methods)].filter((name) => !(name in table)).toSorted()).toEqual(['claims.stop']);
+});
+
+test('each call on a closed client rejects with ERR_CLIENT_CLOSED', async () => {
+  const redis = connect();
+  const table = tableOf(redis);
+  await redis.quit();
+  const expected = Object.keys(table).map((name) => [name, 'ERR_CLIENT_CLOSED']);
+  expect(await outcomesOf(table)).toEqual(Object.fromEntries(expected));
+});
+
+test('so does a call of the tick in which the client is closed, if nobody awaited it before', async () => {
+  const redis = connect();
+  await redis.ping();
+  const outcomes = outcomesOf({ call: tableOf(redis)['queue.enqueue']! });
+  const quit = redis.quit();
+  expect(await outcomes).toEqual({ call: 'ERR_CLIENT_CLOSED' });
+  expect(await quit).toBe('OK');
+});
+
+test('each wrong argument is refused with a code, or taken', async () => {
+  expect(await uncodedMisuses({ ...constructors(connect()), ...tableOf(connect()) })).toEqual([]);
+});
+
+test('options that there are not are refused', async () => {
+  expect(await unknownOptions({ ...constructors(connect()), ...tableOf(connect()) })).toEqual([]);
+});
