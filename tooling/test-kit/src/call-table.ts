@@ -106,5 +106,5 @@ async function ending(value: unknown): Promise<unknown> {
 
 function shown(value: unknown): string {
   if (typeof value === 'bigint') return `${value}n`;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value as string);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value as symbol);
 }

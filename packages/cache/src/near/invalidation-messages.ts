@@ -4,7 +4,7 @@
  * Changes made by other programs are not announced. Client tracking would need two connections to each master,
  * set up anew whenever a slot moves.
  */
-import { isClosed, Loop, WaiterHub } from '@mortise/redis';
+import { callRedis, isClosed, Loop, WaiterHub } from '@mortise/redis';
 import type { ErrorReporter, Listener, RedisClient } from '@mortise/redis';
 import type { CacheKeys } from '../keys.js';
 import { bounded } from './bounded.js';
@@ -118,7 +118,7 @@ export class InvalidationMessages implements Coherence {
   async #check(listener: InvalidationListener): Promise<void> {
     const isNew = !listener.stop;
     listener.stop ??= await WaiterHub.of(this.#redis).listen(listener.keys.nearChannel, listener);
-    const reply = await bounded(this.#redis.call('get', [listener.keys.changes]), CHECK_MS);
+    const reply = await bounded(callRedis(this.#redis, 'get', [listener.keys.changes]), CHECK_MS);
     if (reply === undefined) throw new Error(`the master of "${listener.keys.changes}" does not answer`);
     const number = Number(reply ?? 0);
     if (isNew) {

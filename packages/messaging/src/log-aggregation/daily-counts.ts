@@ -13,7 +13,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { decodeName, encodeName } from '@mortise/redis';
+import { callRedis, decodeName, encodeName } from '@mortise/redis';
 
 import { dailyBegin, dailyCount, dailyDone, dailyDue, dailyResume, dailyStage } from '../scripts.gen.js';
 import { type DayKeys, dayKeys, type DoneKeys, doneKeys } from './keys.js';
@@ -156,16 +156,19 @@ export class DailyCounts {
   async forget(file: string): Promise<void> {
     const name = encodeName(file);
     const key = this.#done.daysOf(file);
-    const days = (await this.#redis.call('smembers', [key])) as string[];
+    const days = (await callRedis(this.#redis, 'smembers', [key])) as string[];
     await Promise.all(
       days.map(async (day) => {
         // Its worker may have been killed before that, and no other worker adds them.
         await this.countedTo(file, day);
-        await this.#redis.call('hdel', [this.#keysOf(day).files, name]);
+        await callRedis(this.#redis, 'hdel', [this.#keysOf(day).files, name]);
       }),
     );
     // Last, so that another worker finds the remaining work of one that was killed.
-    await Promise.all([this.#redis.call('unlink', [key]), this.#redis.call('zrem', [this.#done.done, name])]);
+    await Promise.all([
+      callRedis(this.#redis, 'unlink', [key]),
+      callRedis(this.#redis, 'zrem', [this.#done.done, name]),
+    ]);
   }
 
   async #stage(staged: string, segments: readonly Buffer[]): Promise<boolean> {

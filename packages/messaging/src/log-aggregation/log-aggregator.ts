@@ -1,6 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { RedisClient } from '@mortise/redis';
-import { ClientClosedError, CodedError, isClosed, requireClient, requireName } from '@mortise/redis';
+import {
+  callRedis,
+  ClientClosedError,
+  CodedError,
+  isClosed,
+  requireClient,
+  requireName,
+} from '@mortise/redis';
 
 import { DailyCounts } from './daily-counts.js';
 import { LeaseTooShortError } from './errors.js';
@@ -161,7 +168,7 @@ export class LogAggregator {
 
   /** The days that are counted, by the server's clock: up to `maxAgeMs` ago, and tomorrow, since other time zones are ahead. */
   async #window(): Promise<DayWindow> {
-    const [seconds] = (await this.#redis.call('time', [])) as [string | number];
+    const [seconds] = (await callRedis(this.#redis, 'time', [])) as [string | number];
     const now = Number(seconds) * 1_000;
     return { first: keyOf(now - this.#options.maxAgeMs), last: keyOf(now + DAY_MS) };
   }
