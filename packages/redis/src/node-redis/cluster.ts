@@ -12,8 +12,7 @@ import { keySlot } from '../key-slot.js';
 import type { NodeRedisConnection } from './connection.js';
 import { encode } from './connection.js';
 import { connectionClosed, isReplyError, notConnected } from './failures.js';
-import type { ReplyOptions } from './replies.js';
-import { BUFFERS, STRINGS } from './replies.js';
+import type { Bulk } from './replies.js';
 import { routingKey } from './routing.js';
 import { SlotMap } from './slot-map.js';
 import type { NodeRedisArgument, NodeRedisCluster } from './types.js';
@@ -31,7 +30,7 @@ interface Command {
   readonly name: string;
   readonly args: readonly NodeRedisArgument[];
   readonly slot: number | undefined;
-  readonly options: ReplyOptions;
+  readonly bulk: Bulk;
 }
 
 export class NodeRedisClusterClient extends EventEmitter implements RedisClient {
@@ -66,11 +65,11 @@ export class NodeRedisClusterClient extends EventEmitter implements RedisClient 
   }
 
   call(command: string, args: CommandArgument[]): Promise<unknown> {
-    return this.#call(command, args, STRINGS);
+    return this.#call(command, args, 'string');
   }
 
   callBuffer(command: string, args: CommandArgument[]): Promise<unknown> {
-    return this.#call(command, args, BUFFERS);
+    return this.#call(command, args, 'buffer');
   }
 
   /** The connected masters. */
@@ -95,11 +94,11 @@ export class NodeRedisClusterClient extends EventEmitter implements RedisClient 
     if (this.#cluster.isOpen) this.#cluster.destroy();
   }
 
-  #call(command: string, args: readonly CommandArgument[], options: ReplyOptions): Promise<unknown> {
+  #call(command: string, args: readonly CommandArgument[], bulk: Bulk): Promise<unknown> {
     const name = command.toLowerCase();
     const key = routingKey(name, args);
     const slot = key === undefined ? undefined : keySlot(key);
-    const sent: Command = { name, args: encode(command, args), slot, options };
+    const sent: Command = { name, args: encode(command, args), slot, bulk };
     // Without an await: calls are sent in the order in which they are made.
     const connection = this.#connection(slot);
     if (!connection) return this.#persist(sent, 0, notConnected());
@@ -202,9 +201,9 @@ export class NodeRedisClusterClient extends EventEmitter implements RedisClient 
 /** In one turn, so that no other command comes between ASKING and its command. */
 function send(
   connection: NodeRedisConnection,
-  { name, args, options }: Command,
+  { name, args, bulk }: Command,
   isAsking = false,
 ): Promise<unknown> {
   if (isAsking) connection.call('asking', []).catch(() => undefined);
-  return connection.send(name, args, options);
+  return connection.send(name, args, bulk);
 }

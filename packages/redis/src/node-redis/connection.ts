@@ -12,8 +12,8 @@ import type { CommandArgument, RedisClient } from '../client.js';
 import type { DuplicateOptions } from './duplicate-options.js';
 import { duplicateOverrides } from './duplicate-options.js';
 import { connectionClosed, failureOf, notConnected } from './failures.js';
-import type { ReplyOptions } from './replies.js';
-import { BUFFERS, STRINGS, shaperOf } from './replies.js';
+import type { Bulk } from './replies.js';
+import { MAPPINGS, shaperOf } from './replies.js';
 import type { NodeRedisArgument, NodeRedisClient } from './types.js';
 
 /** As `condition` of `options` in ioredis. */
@@ -38,11 +38,12 @@ interface OptionsOfClient {
   readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
   readonly database?: number;
   readonly name?: string;
+  readonly commandOptions?: { readonly timeout?: number };
 }
 
 interface Sent {
   readonly args: readonly NodeRedisArgument[];
-  readonly options: ReplyOptions;
+  readonly bulk: Bulk;
   readonly resends: number;
 }
 
@@ -55,6 +56,7 @@ export class NodeRedisConnection extends EventEmitter implements RedisClient {
   readonly isCluster = false;
   readonly options: ConnectionOptions;
   readonly #client: NodeRedisClient;
+  readonly #commandOptions: Readonly<Record<Bulk, object>>;
   #wasOpen: boolean;
   /** It was ready, or an attempt to connect has failed. */
   #hasTried: boolean;
@@ -80,7 +82,13 @@ export class NodeRedisConnection extends EventEmitter implements RedisClient {
   ) {
     super();
     this.setMaxListeners(0);
-    const { socket, database, name } = (client.options ?? {}) as OptionsOfClient;
+    const { socket, database, name, commandOptions } = (client.options ?? {}) as OptionsOfClient;
+    // Also if it is undefined: the default of node-redis 6, 5 s, makes an AbortSignal for each command, which costs 10 µs.
+    const timeout = commandOptions?.timeout;
+    this.#commandOptions = {
+      string: { typeMapping: MAPPINGS.string, timeout },
+      buffer: { typeMapping: MAPPINGS.buffer, timeout },
+    };
     const { host, port } = address ?? { host: socket?.host, port: socket?.port };
     this.options = { host, port, path: socket?.path, db: database, connectionName: name };
     this.#client = client;
@@ -104,11 +112,11 @@ export class NodeRedisConnection extends EventEmitter implements RedisClient {
   }
 
   call(command: string, args: CommandArgument[]): Promise<unknown> {
-    return this.#call(command, args, STRINGS);
+    return this.#call(command, args, 'string');
   }
 
   callBuffer(command: string, args: CommandArgument[]): Promise<unknown> {
-    return this.#call(command, args, BUFFERS);
+    return this.#call(command, args, 'buffer');
   }
 
   /** Commands that are written together. Its calls return nothing; `exec` resolves to all outcomes. */
@@ -159,31 +167,53 @@ export class NodeRedisConnection extends EventEmitter implements RedisClient {
     this.#client.connect().catch(() => undefined);
   }
 
-  #call(command: string, args: readonly CommandArgument[], options: ReplyOptions): Promise<unknown> {
+  #call(command: string, args: readonly CommandArgument[], bulk: Bulk): Promise<unknown> {
     const name = command.toLowerCase();
     switch (name) {
       case 'subscribe':
-        return this.#client.subscribe(channelsOf(args), this.#onMessage, true).catch(fail);
+        return this.#subscribe(() => this.#client.subscribe(channelsOf(args), this.#onMessage, true));
       case 'ssubscribe':
-        return this.#client.sSubscribe(channelsOf(args), this.#onShardMessage, true).catch(fail);
+        return this.#subscribe(() =>
+          this.#client.sSubscribe(channelsOf(args), this.#onShardMessage, true),
+        );
       case 'unsubscribe':
         // With the listener: otherwise node-redis takes a new subscription for one that it has, until the reply.
         return this.#client.unsubscribe(channelsOf(args), this.#onMessage, true).catch(fail);
       case 'sunsubscribe':
         return this.#client.sUnsubscribe(channelsOf(args), this.#onShardMessage, true).catch(fail);
       default:
-        return this.send(name, encode(command, args), options);
+        return this.send(name, encode(command, args), bulk);
     }
   }
 
+  /** A subscription whose reply was lost is made again on the next connection. */
+  async #subscribe(send: () => Promise<unknown>): Promise<unknown> {
+    try {
+      return await send();
+    } catch (error) {
+      if (error !== this.#lostBy || !this.#resends || !this.#client.isOpen) throw failureOf(error);
+    }
+    await new Promise<void>((resolve) => {
+      const settle = (): void => {
+        this.off('ready', settle);
+        this.off('end', settle);
+        resolve();
+      };
+      this.on('ready', settle);
+      this.on('end', settle);
+    });
+    return this.#subscribe(send);
+  }
+
   /** Sends a command whose arguments are encoded. @param name In lower case. */
-  send(name: string, args: readonly NodeRedisArgument[], options: ReplyOptions): Promise<unknown> {
+  send(name: string, args: readonly NodeRedisArgument[], bulk: Bulk): Promise<unknown> {
     if (this.status === 'wait') return Promise.reject(notConnected());
-    return this.#deliver({ args, options, resends: 0 }).then(shaperOf(name));
+    return this.#deliver({ args, bulk, resends: 0 }).then(shaperOf(name));
   }
 
   #deliver(command: Sent, isFirst = false): Promise<unknown> {
-    const options = isFirst ? { ...command.options, asap: true } : command.options;
+    const given = this.#commandOptions[command.bulk];
+    const options = isFirst ? { ...given, asap: true } : given;
     return this.#client.sendCommand(command.args, options).catch((error: unknown) => {
       if (error !== this.#lostBy) throw failureOf(error);
       if (!this.#resends || !this.#client.isOpen) throw connectionClosed(error as Error);

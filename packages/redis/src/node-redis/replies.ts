@@ -14,20 +14,14 @@ const SET = 126;
 
 const SHAPES = { [MAP]: Array, [SET]: Array, [BIG_NUMBER]: String, [DOUBLE]: String };
 
-/** Options of `sendCommand` for replies with strings. They replace a `typeMapping` of the caller's client. */
-export const STRINGS = { typeMapping: SHAPES } as const;
+/** The form of bulk strings in a reply. */
+export type Bulk = 'string' | 'buffer';
 
-/** Options of `sendCommand` for replies with Buffers. Doubles of RESP3 stay strings: node-redis has no bytes of them. */
-export const BUFFERS = {
-  typeMapping: {
-    ...SHAPES,
-    [BLOB_STRING]: Buffer,
-    [SIMPLE_STRING]: Buffer,
-    [VERBATIM_STRING]: Buffer,
-  },
-} as const;
-
-export type ReplyOptions = typeof STRINGS | typeof BUFFERS;
+/** Type mappings of node-redis. They replace one of the caller's client. Doubles of RESP3 are strings in both: node-redis has no bytes of them. */
+export const MAPPINGS: Readonly<Record<Bulk, object>> = {
+  string: SHAPES,
+  buffer: { ...SHAPES, [BLOB_STRING]: Buffer, [SIMPLE_STRING]: Buffer, [VERBATIM_STRING]: Buffer },
+};
 
 /** `[[a, 1], [b, 2]]` as `[a, 1, b, 2]`: pairs of member and score in RESP3. */
 function flattenPairs(reply: unknown): unknown {

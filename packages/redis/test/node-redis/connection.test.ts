@@ -8,7 +8,7 @@ import type { RedisClient } from '../../src/index.js';
 import { isClosed, isTransient, requireClient } from '../../src/index.js';
 import { fromNodeRedis } from '../../src/node-redis/index.js';
 import { NODE_REDIS, adapted, connectBoth, nodeClient, nodeCluster } from '../fixture/node-redis.js';
-import { connectionsOf } from '../fixture/observe.js';
+import { connectionsOf, subscribersOf } from '../fixture/observe.js';
 import { swap } from '../fixture/scripts.js';
 import { waitingCases } from '../fixture/waiting-cases.js';
 
@@ -112,6 +112,16 @@ describe.each(NODE_REDIS)('node-redis %s', (major) => {
     expect(await reply).toBe('PONG');
   });
 
+  test('a time limit of the caller ends a command that waits to be sent', async () => {
+    const { redis } = await adapted(major, proxy.url, { ...QUICK, commandOptions: { timeout: 50 } });
+    proxy.refuse();
+    proxy.cut();
+    await until('the loss', () => redis.status === 'reconnecting');
+    const error: unknown = await redis.call('ping', []).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Error);
+    expect(isTransient(error)).toBe(true);
+  });
+
   test('a client that gives up has ended', async () => {
     const { redis } = await adapted(major, proxy.url, { socket: { reconnectStrategy: false } });
     const events = eventsOf(redis);
@@ -179,6 +189,7 @@ describe.each(NODE_REDIS)('node-redis %s', (major) => {
     await new Promise(setImmediate);
     proxy.cut();
     await expect(lost).rejects.toThrow(/^Connection is closed\.$/);
+    duplicate.disconnect();
   });
 
   test('calls keep their order when the server learns the script from the first', async () => {
@@ -266,6 +277,24 @@ describe.each(NODE_REDIS)('node-redis %s', (major) => {
     expect(await redis.call('publish', [`${name}:a`, 'three'])).toBe(1);
     await until('the message', () => messages.length === 2);
     expect(messages).toEqual([`${name}:a one`, `${name}:a three`]);
+    duplicate.disconnect();
+  });
+
+  test('a subscription whose reply is lost is made on the next connection', async () => {
+    const name = randomUUID();
+    const { redis } = await adapted(major, proxy.url, QUICK);
+    const duplicate = redis.duplicate({ autoResubscribe: false, retryStrategy: () => 20 }) as RedisClient;
+    await duplicate.call('ping', []);
+    proxy.dropReplies();
+    const subscribed = duplicate.call('subscribe', [name]);
+    await until('its execution', async () => (await subscribersOf([server], name)) === 1);
+    proxy.cut();
+    await proxy.restore();
+    await subscribed;
+    expect(await server.command('PUBLISH', name, 'x')).toBe(1);
+    const other = duplicate.call('subscribe', [`${name}:other`]);
+    duplicate.disconnect();
+    await expect(other).rejects.toThrow(/^Connection is closed\.$/);
   });
 
   test('a duplicate that must not reconnect ends when its server is down', async () => {

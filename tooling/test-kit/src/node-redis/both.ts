@@ -5,6 +5,7 @@
  */
 import type * as ioredis from 'ioredis/built/index.js';
 import type { ClusterOptions, RedisOptions } from 'ioredis/built/index.js';
+import { socketOf, trackSocket } from './socket-of.js';
 // By its path: the tests of that package import this one.
 import { fromNodeRedis } from '../../../../packages/redis/src/node-redis/index.js';
 
@@ -15,6 +16,7 @@ interface Opened {
   readonly adapter: Adapter;
   readonly open: () => Promise<unknown>;
   readonly close: () => Promise<unknown>;
+  readonly client: object;
 }
 
 /** The members that come from the adapter. */
@@ -64,7 +66,7 @@ function optionsOf(options: RedisOptions, protocol: number | undefined): object 
 /** Both clients as one. */
 function both<Client extends ioredis.Redis | ioredis.Cluster>(
   own: Client,
-  { adapter, open, close }: Opened,
+  { adapter, open, close, client }: Opened,
 ): Client {
   own.on('error', () => undefined);
   const end = async (finish: () => Promise<unknown>): Promise<unknown> => {
@@ -101,6 +103,7 @@ function both<Client extends ioredis.Redis | ioredis.Cluster>(
     call: call('call'),
     // About this connection, and when it is up.
     client: (...args) => call('call')('client', ...args),
+    echo: (text) => call('call')('echo', text),
     ping: () => Promise.all([call('call')('ping'), own.ping()]).then(([reply]) => reply),
     callBuffer: call('callBuffer'),
     connect: () =>
@@ -116,6 +119,7 @@ function both<Client extends ioredis.Redis | ioredis.Cluster>(
     get(target, name) {
       if (ABSENT.has(name)) return undefined;
       if (name === 'options') return options;
+      if (name === 'stream') return socketOf(client);
       // Replaced by a spy.
       if (Object.hasOwn(target, name) && typeof Reflect.get(target, name) === 'function')
         return Reflect.get(target, name) as unknown;
@@ -185,6 +189,7 @@ function pipelines(
 }
 
 interface NodeClient {
+  on(event: string, listener: () => void): unknown;
   readonly isOpen: boolean;
   connect(): Promise<unknown>;
   close(): Promise<unknown>;
@@ -193,10 +198,10 @@ interface NodeClient {
 function opened(client: NodeClient, isLazy: boolean): Opened {
   const adapter = fromNodeRedis(client as never);
   const open = async (): Promise<void> => {
-    if (!client.isOpen) await client.connect();
+    if (!client.isOpen) await trackSocket(client, () => client.connect());
   };
   if (!isLazy) open().catch(() => undefined);
-  return { adapter, open, close: async () => client.isOpen && client.close() };
+  return { client, adapter, open, close: async () => client.isOpen && client.close() };
 }
 
 /** The client with one of node-redis to the same server. @param protocol Undefined: the default of this major. */
