@@ -71,6 +71,7 @@ function both<Client extends ioredis.Redis | ioredis.Cluster>(
   own.on('error', () => undefined);
   const end = async (finish: () => Promise<unknown>): Promise<unknown> => {
     const [reply] = await Promise.all([finish(), close()]);
+    if (own.status !== 'end') await new Promise((resolve) => own.once('end', resolve));
     return reply;
   };
   const options = { ...own.options, ...defined(adapter.options) };
@@ -178,7 +179,9 @@ function pipelines(
   return new Proxy(
     {},
     {
-      get(_, name) {
+      get(target, name) {
+        // Replaced by a test.
+        if (Object.hasOwn(target, name)) return Reflect.get(target, name) as unknown;
         if (name === 'call' && adapter.status === 'wait') open().catch(() => undefined);
         pipeline ??= name === 'call' ? adapted.pipeline!() : own.pipeline(commands as never);
         const value = Reflect.get(pipeline, name) as unknown;
