@@ -41,11 +41,21 @@ function run(name) {
     '--disable-warning=ExperimentalWarning',
     'node_modules/jest/bin/jest.js',
   ];
-  spawnSync(process.execPath, [...jest, '--testPathIgnorePatterns=/test/node-redis/', '--reporters=default', '--json', `--outputFile=${report}`], {
-    cwd: join(root, 'packages', name),
-    env: { ...process.env, MORTISE_CLIENT: 'node-redis' },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  spawnSync(
+    process.execPath,
+    [
+      ...jest,
+      '--testPathIgnorePatterns=/test/node-redis/',
+      '--reporters=default',
+      '--json',
+      `--outputFile=${report}`,
+    ],
+    {
+      cwd: join(root, 'packages', name),
+      env: { ...process.env, MORTISE_CLIENT: 'node-redis' },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  );
   const { numPassedTests, testResults } = JSON.parse(readFileSync(report, 'utf8'));
   const failed = testResults.flatMap(({ name: file, status, assertionResults }) => {
     const tests = assertionResults.filter((test) => test.status === 'failed').map(({ fullName }) => fullName);

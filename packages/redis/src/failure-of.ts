@@ -3,10 +3,10 @@ import { isClosed } from './closure.js';
 import { ClientClosedError } from './coded-error.js';
 import { RedisAuthError, RedisReadOnlyError, RedisUnreachableError } from './redis-errors.js';
 
-/** Errors of ioredis 5 and 6 for a command that can't be sent, or has lost its connection. They have no codes. */
+/** Errors of ioredis 5 and 6, and of node-redis 5 and 6, for a command that can't be sent, or has lost its connection. They have no codes. */
 const CONNECTION_NAMES = new Set(['MaxRetriesPerRequestError', 'AbortError', 'ClusterAllFailedError']);
 const CONNECTION_MESSAGES =
-  /^(Connection is closed|Stream isn't writeable|Cluster isn't ready|None of startup nodes|All sentinels are unreachable|Socket timeout|connect |read |write )/;
+  /^(Connection is closed|Stream isn't writeable|Cluster isn't ready|None of startup nodes|All sentinels are unreachable|Socket timeout|The client is offline|Socket closed unexpectedly|Connection timeout|connect |read |write )/;
 
 /**
  * The error for the caller of a failed command: coded if Redis can't be used at all, else as it came. A reply to this one command,

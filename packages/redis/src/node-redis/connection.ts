@@ -173,9 +173,7 @@ export class NodeRedisConnection extends EventEmitter implements RedisClient {
       case 'subscribe':
         return this.#subscribe(() => this.#client.subscribe(channelsOf(args), this.#onMessage, true));
       case 'ssubscribe':
-        return this.#subscribe(() =>
-          this.#client.sSubscribe(channelsOf(args), this.#onShardMessage, true),
-        );
+        return this.#subscribe(() => this.#client.sSubscribe(channelsOf(args), this.#onShardMessage, true));
       case 'unsubscribe':
         // With the listener: otherwise node-redis takes a new subscription for one that it has, until the reply.
         return this.#client.unsubscribe(channelsOf(args), this.#onMessage, true).catch(fail);

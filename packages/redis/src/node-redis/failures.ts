@@ -18,6 +18,9 @@ export function isReplyError(error: unknown): error is Error {
 export function failureOf(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   if (CLOSED.has(error.message)) return connectionClosed(error);
+  // A TimeoutError has no message.
+  if (error.message === '')
+    return new Error('the command was not sent within commandOptions.timeout', { cause: error });
   if (isReply(error)) {
     Object.defineProperty(error, 'name', { value: 'ReplyError', configurable: true, writable: true });
   }

@@ -1,6 +1,6 @@
 import type { CommandArgument } from '../client.js';
 
-/** The key stands behind their number of keys, or behind a subcommand. */
+/** The place of the key in the arguments: after the number of keys, or after a subcommand. Otherwise it is the first. */
 const KEY_AT: Readonly<Record<string, number>> = {
   eval: 2,
   eval_ro: 2,

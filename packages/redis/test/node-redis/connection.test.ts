@@ -118,8 +118,17 @@ describe.each(NODE_REDIS)('node-redis %s', (major) => {
     proxy.cut();
     await until('the loss', () => redis.status === 'reconnecting');
     const error: unknown = await redis.call('ping', []).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({ message: 'the command was not sent within commandOptions.timeout' });
     expect(isTransient(error)).toBe(true);
+  });
+
+  test('a command that finds no connection has the code of that', async () => {
+    const { redis } = await adapted(major, proxy.url, { ...QUICK, disableOfflineQueue: true });
+    proxy.refuse();
+    proxy.cut();
+    await until('the loss', () => redis.status === 'reconnecting');
+    const run = swap.run(redis, { target: randomUUID() }, { value: 'a', fields: ['f'] });
+    await expect(run).rejects.toMatchObject({ code: 'ERR_REDIS_UNREACHABLE' });
   });
 
   test('a client that gives up has ended', async () => {

@@ -74,7 +74,7 @@ function both<Client extends ioredis.Redis | ioredis.Cluster>(
     if (own.status !== 'end') await new Promise((resolve) => own.once('end', resolve));
     return reply;
   };
-  const options = { ...own.options, ...defined(adapter.options) };
+  const options = { ...own.options, enableAutoPipelining: false, ...defined(adapter.options) };
   const call =
     (method: 'call' | 'callBuffer'): Member =>
     (command, ...args) => {
