@@ -14,12 +14,11 @@
  *   cancel: from any state on the left and from active to cancelled; retry: from dead and cancelled to ready
  *
  * No step moves due tasks from the schedule to the ready list: workers fetch due tasks from the schedule itself. So no task is
- * lost or late between two steps, and counts are exact at every instant. docs/ARCHITECTURE.md says which script makes which
- * arrow. Rejected: a hash for each task (663 bytes for a waiting task with 100 bytes of payload; here about 200), and a stream
- * (no priorities, and no cancellation in the middle).
+ * lost or late between two steps, and counts are exact at every instant. docs/ARCHITECTURE.md says which script makes which arrow.
+ * Rejected: a hash for each task (663 bytes, here about 200), and a stream (no priorities, no cancellation in the middle).
  */
-import type { RedisClient } from '@mortise/redis';
-import { requireClient, requireName } from '@mortise/redis';
+import type { OwnedClient, RedisClient } from '@mortise/redis';
+import { ownedClient, requireClient, requireName } from '@mortise/redis';
 import type { Enqueued } from './enqueue/enqueuer.js';
 import { Enqueuer } from './enqueue/enqueuer.js';
 import { ProducerTelemetry } from './enqueue/producer-telemetry.js';
@@ -61,7 +60,7 @@ import type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './t
 
 export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly name: string;
-  readonly #redis: RedisClient;
+  readonly #client: OwnedClient;
   readonly #shards: Shards;
   readonly #producer: Producer;
   readonly #operator: Operator;
@@ -70,11 +69,12 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #flows: Flows;
 
   /**
-   * @param redis An ioredis client, used as it is and never closed.
+   * @param given An ioredis client, used as it is and never closed; or the URL of a single node, for a client that `close` closes.
    * @param name 1 to 1,024 bytes, any characters. The first task creates the queue.
    */
-  constructor(redis: RedisClient, name: string, options: QueueOptions<Tasks> = {}) {
-    this.#redis = requireClient(redis);
+  constructor(given: RedisClient | string, name: string, options: QueueOptions<Tasks> = {}) {
+    this.#client = ownedClient(given);
+    const { redis } = this.#client;
     this.name = requireName('name', name);
     const { prefix, priorities, shards, maxPayloadBytes, keepCancelled } = resolveQueueOptions(options);
     const schemas = options.schemas && new Schemas(options.schemas);
@@ -162,8 +162,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Cancels a task. A waiting task never runs. A running task's signal is aborted with ERR_TASK_CANCELLED, and its ack is
-   * refused. Resolves to false when the task has already ended or is unknown. Up to `keepCancelled` cancelled tasks are kept:
-   * they can be inspected and retried.
+   * refused. Resolves to false when the task has already ended or is unknown. Up to `keepCancelled` cancelled tasks are kept.
    *
    * For a flow, pass the value of `enqueueFlow`: all its tasks that have not ended are cancelled, parents before children, level
    * by level and not in one step. Resolves to true when one was cancelled. Given one task alone, its children go on.
@@ -180,8 +179,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /**
    * Deletes a task and its id, also one that `dedupMs` still refuses. Resolves to false for an unknown id. A pending `result`
    * of the task rejects with ERR_TASK_NOT_FOUND. Rejects with ERR_TASK_ACTIVE while the task runs: cancel it first. A resent
-   * command answers false. Costs
-   * what `cancel` does; a succeeded task is searched in the list of those, O(keepSucceeded).
+   * command answers false. Costs what `cancel` does; a succeeded task is searched in the list of those, O(keepSucceeded).
    */
   async remove(id: string): Promise<boolean> {
     return this.#operator.remove(id);
@@ -273,7 +271,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * Atomic for each shard. After a crash or an error call it again.
    */
   async obliterate(options: ObliterateOptions = {}): Promise<boolean> {
-    return obliterate(this.#redis, this.name, this.#shards.prefix, options);
+    return obliterate(this.#client.redis, this.name, this.#shards.prefix, options);
   }
 
   /** The stored settings: priorities, shards, pause, limits. One round trip. */
@@ -387,5 +385,14 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   async enqueueFlow(flow: FlowTask<Tasks>): Promise<EnqueuedFlow> {
     return this.#flows.enqueue(flow);
+  }
+
+  /** Closes the client of a URL, after calls that were made. Pending waits end. Does nothing for a client that was given. */
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }

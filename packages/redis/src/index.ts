@@ -24,6 +24,8 @@ export type { LoopOptions, LoopStep } from './loop.js';
 export { Loop, LOOP_DEFAULTS } from './loop.js';
 export { metricsOf } from './metrics-of.js';
 export { onAbort } from './on-abort.js';
+export type { OwnedClient } from './owned-client.js';
+export { ownedClient } from './owned-client.js';
 export type { Read } from './read-many.js';
 export { readEach, readMany } from './read-many.js';
 export {

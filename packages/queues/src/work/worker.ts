@@ -15,12 +15,12 @@
  * Leases are renewed by the thread that runs the handlers. If a handler blocks it for longer than the lease, other workers
  * get the tasks of this one; this is reported, and its completions no longer count.
  */
-import type { RedisClient } from '@mortise/redis';
+import type { OwnedClient, RedisClient } from '@mortise/redis';
 import {
   ArgumentTypeError,
   ErrorReporter,
+  ownedClient,
   reportUnreachable,
-  requireClient,
   requireDuration,
   requireName,
   requireOptions,
@@ -43,7 +43,7 @@ const STOP_OPTIONS = new Set(['graceMs']);
 
 export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly id: string = randomUUID();
-  readonly #redis: RedisClient;
+  readonly #client: OwnedClient;
   readonly #queues: readonly string[];
   readonly #options: ResolvedWorkerOptions;
   readonly #weights: ReadonlyMap<string, number> | undefined;
@@ -63,17 +63,18 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   #cancelReport = (): void => undefined;
 
   /**
-   * @param redis An ioredis client, used as it is and never closed.
+   * @param given An ioredis client, used as it is and never closed; or the URL of a single node, for a client that `stop` closes.
    * @param queues Names of queues, most urgent first; `fairness` says how they share the slots.
    * @param handlers One for each task name. A task without a handler goes back for other workers, see `unknownAfterMs`.
    */
   constructor(
-    redis: RedisClient,
+    given: RedisClient | string,
     queues: readonly string[],
     handlers: Handlers<Tasks>,
     options: WorkerOptions<Tasks> = {},
   ) {
-    this.#redis = requireClient(redis);
+    this.#client = ownedClient(given);
+    const { redis } = this.#client;
     if (!Array.isArray(queues) || queues.length === 0 || new Set(queues).size !== queues.length) {
       throw new ArgumentTypeError("queues must be a list of one or more different names, as ['mail']");
     }
@@ -112,6 +113,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     while (this.#stopping) await this.#stopping;
     if (this.#state === 'running' || !this.#mayStart) return;
     this.#state = 'running';
+    this.#client.reopen();
+    const { redis } = this.#client;
     const executor = new Executor({
       options: this.#options,
       handlers: this.#handlers,
@@ -122,7 +125,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
       reporter: this.#reporter,
     });
     this.#executor = executor;
-    this.#shards = new ServedShards(this.#redis, this.#queues, {
+    this.#shards = new ServedShards(redis, this.#queues, {
       workerId: this.id,
       options: this.#options,
       executor,
@@ -131,7 +134,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     });
     executor.start();
     this.#shards.start();
-    this.#cancelReport = reportUnreachable(this.#redis, this.#reporter);
+    this.#cancelReport = reportUnreachable(redis, this.#reporter);
     if (this.#isPaused) this.pause();
   }
 
@@ -183,5 +186,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     await this.#executor!.stop(graceMs);
     await this.#shards!.stop(LAST_ACKS_MS);
     this.#shards = undefined;
+    // All is acked, or the time is over.
+    await this.#client.close(0);
   }
 }
