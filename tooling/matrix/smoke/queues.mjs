@@ -16,6 +16,8 @@ export async function smoke({ connect, prefix, until }) {
   await inThreads(redis, prefix);
   assert.equal(await queue.obliterate(), true);
   assert.equal(await Queue.exists(redis, 'mail', { prefix }), false);
+  await queue.close();
+  await queue[Symbol.asyncDispose]();
   return verbs;
 }
 
