@@ -11,6 +11,7 @@ import {
   requireOneOf,
   requireOptions,
   requireSignal,
+  shownValue,
 } from '@mortise/redis';
 import { CHAT_DEFAULTS, DAY_MS, KIB, MAILBOX_DEFAULTS, MIB } from './options.js';
 import type {
@@ -200,7 +201,7 @@ export function resolveMembersOptions(options: MembersOptions): { cursor: string
     throw new ArgumentTypeError(`cursor must be a string, got ${typeof cursor}`);
   // Refuses a cursor that ZSCAN would refuse with an error of the server.
   if (!/^$|^n|^s\d{1,19}$/.test(cursor)) {
-    throw new ArgumentRangeError(`cursor must be one of an earlier page, got ${JSON.stringify(cursor)}`);
+    throw new ArgumentRangeError(`cursor must be one of an earlier page, got ${shownValue(cursor)}`);
   }
   return { cursor, limit: requireLimit(options) };
 }

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { Readable } from 'node:stream';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import { FileChannel, FileReceiver, FileSender } from '@mortise/messaging/files';
+import { DailyAggregates } from '@mortise/messaging/log-aggregation';
 import type { CallTable } from '@mortise/test-kit';
 import {
   connect,
@@ -21,7 +22,9 @@ function tableOf(redis: Redis): CallTable {
   const channel = new FileChannel(redis, 'logs', { prefix });
   const sender = new FileSender(redis, 'logs', { prefix, receivers: ['r'] });
   const receiver = new FileReceiver(redis, 'logs', 'r', { prefix });
+  const aggregates = new DailyAggregates(redis, { prefix });
   return {
+    'aggregates.top': [aggregates.top.bind(aggregates), 'country', '2026-11-27', {}],
     'mailboxes.send': [mailboxes.send.bind(mailboxes), 'a', {}, { from: 'b' }],
     'mailboxes.sendMany': [mailboxes.sendMany.bind(mailboxes), [{ recipient: 'a', body: 1, from: 'b' }]],
     'mailboxes.receive': [mailboxes.receive.bind(mailboxes), 'a', { waitMs: 10 }],
@@ -111,6 +114,7 @@ test('the table has every method that sends something', () => {
     ...methodsOf('channel', FileChannel),
     ...methodsOf('sender', FileSender),
     ...methodsOf('receiver', FileReceiver),
+    ...methodsOf('aggregates', DailyAggregates),
   ];
   expect([...new Set(methods)].filter((name) => !(name in table)).toSorted()).toEqual([
     'sender.sendDirectory',

@@ -16,6 +16,7 @@ import {
   requireOptions,
   requireText,
   resolveBackoff as resolveTimes,
+  shownValue,
 } from '@mortise/redis';
 import type { InputSchemas, OutputSchemas } from './standard-schema.js';
 import type { OnCodedError } from './on-coded-error.js';
@@ -208,7 +209,7 @@ export function resolvePriorities(names: readonly string[]): readonly string[] {
   for (const name of names) {
     if (typeof name !== 'string' || !/^[\w.-]{1,32}$/.test(name)) {
       throw new ArgumentRangeError(
-        `a priority must be 1 to 32 letters, digits or _.-, got ${JSON.stringify(name)}`,
+        `a priority must be 1 to 32 letters, digits or _.-, got ${shownValue(name)}`,
       );
     }
   }

@@ -58,6 +58,7 @@ export { reportUnreachable } from './report-unreachable.js';
 export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';
 export { Script } from './script.js';
 export { ServerClock } from './server-clock.js';
+export { shownValue } from './shown-value.js';
 export type {
   Metric,
   SpanEnd,

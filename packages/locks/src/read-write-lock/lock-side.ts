@@ -1,4 +1,4 @@
-import { ArgumentTypeError } from '@mortise/redis';
+import { ArgumentTypeError, shownValue } from '@mortise/redis';
 import type { Lease } from '../lease/lease.js';
 import type { SingleLockTerms } from '../lease/single-lock.js';
 import { SingleLock } from '../lease/single-lock.js';
@@ -62,6 +62,6 @@ export class LockSide<L extends Lease = Lease> extends SingleLock<SideTerms, L> 
   protected override requireHolder(holder: string): string {
     if (super.requireHolder(holder).endsWith(`.${this.terms.role}`)) return holder;
     const side = this.terms.role === 'r' ? 'reader' : 'writer';
-    throw new ArgumentTypeError(`holder must be that of a ${side}'s lease, got ${JSON.stringify(holder)}`);
+    throw new ArgumentTypeError(`holder must be that of a ${side}'s lease, got ${shownValue(holder)}`);
   }
 }

@@ -6,6 +6,7 @@ import {
   requireName,
   requireOneOf,
   requireOptions,
+  shownValue,
 } from '@mortise/redis';
 
 import { aggregatesTop } from '../scripts.gen.js';
@@ -67,7 +68,7 @@ export class DailyAggregates {
     const { limit = DEFAULT_TOP } = requireOptions('top', options, TOP_OPTIONS);
     requireOneOf('dimension', dimension, DIMENSIONS);
     if (!isDay(day))
-      throw new ArgumentRangeError(`day must be a day such as 2026-11-20, got ${JSON.stringify(day)}`);
+      throw new ArgumentRangeError(`day must be a day such as 2026-11-20, got ${shownValue(day)}`);
     requireInteger('limit', limit, { min: 1, max: MAX_TOP });
     const { [dimension]: counts, total } = dayKeys(this.#prefix, day);
     const [lines, places, flat] = (await aggregatesTop.run(this.#redis, { counts, total }, { limit })) as [

@@ -5,7 +5,14 @@
  * reported as a `gap`. Rejected: XREAD BLOCK, a connection for each reader and shard.
  */
 import type { Waiter } from '@mortise/redis';
-import { ArgumentRangeError, requireOptions, requireSignal, WaiterHub, WakeUp } from '@mortise/redis';
+import {
+  ArgumentRangeError,
+  requireOptions,
+  requireSignal,
+  shownValue,
+  WaiterHub,
+  WakeUp,
+} from '@mortise/redis';
 import type { Shards } from '../shard/shards.js';
 import type { Shard } from '../shard/shard.js';
 import type { QueueEvent } from './event.js';
@@ -149,9 +156,7 @@ function parseCursor(after: string): number[] {
 }
 
 function refusalOfCursor(after: unknown): Error {
-  return new ArgumentRangeError(
-    `after must be "oldest" or the cursor of an event, got ${JSON.stringify(after)}`,
-  );
+  return new ArgumentRangeError(`after must be "oldest" or the cursor of an event, got ${shownValue(after)}`);
 }
 
 /** Learns from messages which shards have new events. */

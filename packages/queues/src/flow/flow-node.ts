@@ -9,7 +9,13 @@
  * Without a group its length is 0xffff; without children flow and policy are unused.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { ArgumentRangeError, ArgumentTypeError, requireKnown, requireObject } from '@mortise/redis';
+import {
+  ArgumentRangeError,
+  ArgumentTypeError,
+  requireKnown,
+  requireObject,
+  shownValue,
+} from '@mortise/redis';
 import { InvalidFlowError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
 import { resolveGroup } from '../options.js';
@@ -128,7 +134,7 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
     if (options.dedupMs !== undefined) refuse('has a task with dedupMs');
     if (onChildFailure !== 'fail' && onChildFailure !== 'ignore') {
       throw new ArgumentRangeError(
-        `onChildFailure must be fail or ignore, got ${JSON.stringify(onChildFailure)}`,
+        `onChildFailure must be fail or ignore, got ${shownValue(onChildFailure)}`,
       );
     }
     if (!Array.isArray(children)) throw new ArgumentTypeError('children must be an array');

@@ -3,7 +3,7 @@
  * thread it costs none, can be terminated at any time, and a crash or a lack of memory ends only that thread. Threads
  * instead of processes: one takes 12 MB, starts in 40 ms, and cannot outlive its process.
  */
-import { ArgumentTypeError } from '@mortise/redis';
+import { ArgumentTypeError, shownValue } from '@mortise/redis';
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { TaskContext } from '../work/attempt.js';
@@ -45,5 +45,5 @@ function urlOf(module: URL | string): string {
   if (module instanceof URL) return module.href;
   if (typeof module === 'string' && isAbsolute(module)) return pathToFileURL(module).href;
   if (typeof module === 'string' && URL.canParse(module)) return module;
-  throw new ArgumentTypeError(`module must be a URL or an absolute path, got ${JSON.stringify(module)}`);
+  throw new ArgumentTypeError(`module must be a URL or an absolute path, got ${shownValue(module)}`);
 }
