@@ -2,7 +2,10 @@
  * The `prepack` of every package: npm would pack `workspace:` and `catalog:` instead of versions, and the exports of the sources,
  * and nobody could install that.
  */
-if (!process.env.npm_config_user_agent?.startsWith('pnpm/')) {
+import { basename } from 'node:path';
+
+// The user agent would not do: npm takes over that of a pnpm that runs it.
+if (!basename(process.env.npm_execpath ?? '').startsWith('pnpm')) {
   const what = process.env.npm_command === 'publish' ? 'publish' : 'pack';
   const instead = what === 'publish' ? 'npm run release' : 'npm run pnpm -- --filter=<package> pack';
   console.error(
