@@ -42,10 +42,21 @@ describe.each(documents)('%s', (file) => {
     expect(broken).toEqual([]);
   });
 
-  // On npm there are no other folders.
-  if (/^packages\/\w+\/(README|CHANGELOG)\.md$/.test(file)) {
-    test('has no relative link that leaves the package', () => {
-      expect(links.filter((target) => target.startsWith('../'))).toEqual([]);
+  // On npm there is only what was packed.
+  const [, name] = /^packages\/(\w+)\/(?:README|CHANGELOG|docs\/.*)\.md$/.exec(file) ?? [];
+  if (name) {
+    test('has no relative link to what is not in the package', () => {
+      const { files: packed } = JSON.parse(read(`packages/${name}/package.json`)) as { files: string[] };
+      const known = new Set([...packed, 'README.md', 'LICENSE']);
+      const outside = links
+        .filter((target) => !/^[a-z]+:|^#/.test(target))
+        .filter((target) => {
+          const [folder] = relative(`packages/${name}`, join(dirname(file), target.split('#')[0]!)).split(
+            '/',
+          );
+          return !known.has(folder!);
+        });
+      expect(outside).toEqual([]);
     });
   }
 

@@ -307,7 +307,7 @@ describe('the list', () => {
     const other = await startApi({ MORTISE_PREFIX: odd });
     await locks.take(locks.freshName());
     const name = locks.freshName();
-    await locks.post(`${name}/acquire`, {}, {}, other);
+    expect((await locks.post(`${name}/acquire`, {}, {}, other)).status).toBe(201);
     const { items } = (await other.send({ path: '/v1/locks' })).json as { items: { name: string }[] };
     expect(items.map((item) => item.name)).toEqual([name]);
   });
