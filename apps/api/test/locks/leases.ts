@@ -43,11 +43,11 @@ export class Leases {
   }
 
   /** All pages of the list. */
-  async list(limit: number): Promise<Answer['json'][]> {
+  async list(limit: number, of: typeof api = api): Promise<Answer['json'][]> {
     const items: Answer['json'][] = [];
     for (let cursor: string | null = ''; cursor !== null;) {
       const path = `/v1/${this.kind}s?limit=${limit}${cursor && `&cursor=${cursor}`}`;
-      const { status, json } = await api.send({ path });
+      const { status, json } = await of.send({ path });
       expect(status).toBe(200);
       items.push(...json.items);
       cursor = json.nextCursor;
