@@ -66,7 +66,7 @@ const untimed = {
 async function sentBy(action: () => Promise<unknown>, client = redis): Promise<string> {
   // A new client asks its server once what it is, at a time of its own.
   const edit = (lines: readonly string[]): string[] =>
-    without(scope.edit(lines), (command) => command === 'info');
+    without(scope.edit(lines), (command) => /^info\b/.test(command));
   return commands(client, { ...scope, edit, show: 'outside' }, action);
 }
 
