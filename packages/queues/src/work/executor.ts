@@ -5,8 +5,9 @@
  *
  *   open       reserves room for the fetchers
  *   paused     reserves none; running attempts go on
- *   draining   as paused; tasks that have not begun have gone back
- *   closed     running attempts were aborted and given back; later tasks are given back too
+ *   draining   as paused; tasks that have not begun have gone back, and those that still arrive go back too: one that began at the
+ *              end of the grace would be given back while it runs
+ *   closed     as draining; running attempts were aborted and given back
  *
  * The life of a task here:
  *
@@ -179,7 +180,7 @@ export class Executor implements Demand<SlotRoom>, Service {
     const isLate = room.round !== this.#prefetch.round;
     for (const task of tasks) {
       // Checked for each task: a handler that blocks the thread may use up the leases of the tasks after it.
-      const isVoid = isLate || this.#state === 'closed' || performance.now() >= leaseEndsAt;
+      const isVoid = isLate || this.#isStopping || performance.now() >= leaseEndsAt;
       if (isVoid) source.completer.add(task, GIVEN_BACK);
       else this.#accept(source, task, leaseEndsAt, nowMs);
     }
@@ -229,8 +230,6 @@ export class Executor implements Demand<SlotRoom>, Service {
       source.heartbeater.hold(attempt);
       if (this.#hasSlot) void this.#run(attempt, handler);
       else if (!this.#mayPrefetch(source) || !this.#prefetch.add(attempt)) this.#giveBack(attempt);
-    } else if (this.#state === 'draining') {
-      source.completer.add(task, GIVEN_BACK);
     } else if (queue.add(attempt)) {
       source.heartbeater.hold(attempt);
       queue.begin();
@@ -249,6 +248,10 @@ export class Executor implements Demand<SlotRoom>, Service {
     this.#listeners.failed(attempt, error, true);
     source.completer.add(fetched, died(error));
     return true;
+  }
+
+  get #isStopping(): boolean {
+    return this.#state === 'draining' || this.#state === 'closed';
   }
 
   get #hasSlot(): boolean {

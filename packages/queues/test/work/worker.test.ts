@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Discard, Queue, RetryLater, Worker } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
-import { connect, freshPrefix, gate } from '@mortise/test-kit';
+import { connect, freshPrefix, gate, interposed } from '@mortise/test-kit';
 import { heldRechecks } from '../fixture/paused-timers.js';
 import { launch } from '../fixture/launch.js';
 import { serverNow } from '../fixture/set-due.js';
@@ -359,6 +359,42 @@ describe('stop', () => {
     await stopped;
     expect(run).toEqual([1]);
     expect(await queue.counts()).toMatchObject({ ready: 1, active: 0, succeeded: 1 });
+  });
+
+  test('a task that arrives after that is not begun, but goes back, though running ones have time left', async () => {
+    const { queue, prefix } = newQueue();
+    const [ended, replied, held] = [gate(), gate(), gate()];
+    let isHeld = false;
+    const client = interposed(connect(), async (_, send) => {
+      const reply = await send();
+      if (isHeld) {
+        held.open();
+        await replied.passed;
+      }
+      return reply;
+    });
+    const run: unknown[] = [];
+    const t = async (payload: unknown): Promise<void> => {
+      run.push(payload);
+      await ended.passed;
+    };
+    const worker = new Worker(client, ['q'], { t }, { prefix, concurrency: 2 });
+    await worker.start();
+    await queue.enqueue('t', 1, { attempts: 1 });
+    await until(() => run.length === 1);
+    isHeld = true;
+    // Not handed off, because of its attempts: it comes with the reply.
+    await queue.enqueue('t', 2, { attempts: 1 });
+    await counted(queue, { active: 2 });
+    await held.passed;
+    isHeld = false;
+    const stopped = worker.stop();
+    replied.open();
+    await counted(queue, { active: 1, ready: 1 });
+    ended.open();
+    await stopped;
+    expect(run).toEqual([1]);
+    expect(await queue.counts()).toMatchObject({ ready: 1, active: 0, succeeded: 1, dead: 0 });
   });
 
   test('gives back what is not finished: another worker has it at once, and the attempt does not count', async () => {
