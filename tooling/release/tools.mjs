@@ -37,10 +37,5 @@ export function tool(name, ...args) {
 
 /** @returns {string} what it printed */
 export function run([command, args], options = {}) {
-  const printed = execFileSync(command, args, {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
-    ...options,
-  });
-  return printed.toString();
+  return execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options, encoding: 'utf8' });
 }

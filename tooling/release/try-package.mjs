@@ -40,7 +40,9 @@ export function tryPackage(item, directory, env, versions, redisUrl) {
 
   const examples = join(directory, 'examples');
   cpSync(join(directory, 'node_modules', item.name, 'examples'), examples, { recursive: true });
-  const files = readdirSync(examples, { recursive: true }).filter((file) => file.endsWith('.ts'));
+  const files = readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  );
   const imported = new Set(
     files.flatMap((file) =>
       [...readFileSync(join(examples, file), 'utf8').matchAll(IMPORT)].map(([, name]) => name),

@@ -1,16 +1,8 @@
 /** Every public call: on a closed client, and with wrong arguments. */
-import { expect, test } from '@jest/globals';
 import { Cache } from '@mortise/cache';
 import { Refresher, RowCache } from '@mortise/cache/rows';
 import type { CallTable } from '@mortise/test-kit';
-import {
-  connect,
-  freshPrefix,
-  methodsOf,
-  outcomesOf,
-  uncodedMisuses,
-  unknownOptions,
-} from '@mortise/test-kit';
+import { describeCalls, freshPrefix } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 
 /** They load, or have nothing, while Redis is unavailable. */
@@ -65,38 +57,11 @@ function constructors(redis: Redis): CallTable {
   };
 }
 
-test('the table has every method that sends something', () => {
-  const table = tableOf(connect());
-  const methods = [...methodsOf('cache', Cache), ...methodsOf('rows', RowCache)];
-  expect([...new Set(methods)].filter((name) => !(name in table)).toSorted()).toEqual([
-    'cache.namespace',
-    'cache.peek',
-    'cache.stats',
-    'cache.stop',
-  ]);
-});
-
-test('each call on a closed client rejects with ERR_CLIENT_CLOSED', async () => {
-  const redis = connect();
-  const table = tableOf(redis);
-  await redis.quit();
-  const expected = Object.keys(table).map((name) => [name, READS.has(name) ? 'done' : 'ERR_CLIENT_CLOSED']);
-  expect(await outcomesOf(table)).toEqual(Object.fromEntries(expected));
-});
-
-test('so does a call of the tick in which the client is closed, if nobody awaited it before', async () => {
-  const redis = connect();
-  await redis.ping();
-  const outcomes = outcomesOf({ call: tableOf(redis)['cache.set']! });
-  const quit = redis.quit();
-  expect(await outcomes).toEqual({ call: 'ERR_CLIENT_CLOSED' });
-  expect(await quit).toBe('OK');
-});
-
-test('each wrong argument is refused with a code, or taken', async () => {
-  expect(await uncodedMisuses({ ...constructors(connect()), ...tableOf(connect()) })).toEqual([]);
-});
-
-test('options that there are not are refused', async () => {
-  expect(await unknownOptions({ ...constructors(connect()), ...tableOf(connect()) })).toEqual([]);
+describeCalls({
+  tableOf,
+  constructors,
+  classes: { cache: Cache, rows: RowCache },
+  silent: ['cache.namespace', 'cache.peek', 'cache.stats', 'cache.stop'],
+  fallBack: READS,
+  coalesced: 'cache.set',
 });

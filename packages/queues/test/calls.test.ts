@@ -1,15 +1,7 @@
 /** Every public call: on a closed client, and with wrong arguments. */
-import { expect, test } from '@jest/globals';
 import { Claims, Queue, Worker } from '@mortise/queues';
 import type { CallTable } from '@mortise/test-kit';
-import {
-  connect,
-  freshPrefix,
-  methodsOf,
-  outcomesOf,
-  uncodedMisuses,
-  unknownOptions,
-} from '@mortise/test-kit';
+import { describeCalls, freshPrefix } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
 
 const LEASE = '0-1';
@@ -84,33 +76,10 @@ function constructors(redis: Redis): CallTable {
   };
 }
 
-test('the table has every method that sends something', () => {
-  const table = tableOf(connect());
-  const methods = [...methodsOf('queue', Queue), ...methodsOf('claims', Claims)];
-  expect([...new Set(methods)].filter((name) => !(name in table)).toSorted()).toEqual(['claims.stop', 'queue.close']);
-});
-
-test('each call on a closed client rejects with ERR_CLIENT_CLOSED', async () => {
-  const redis = connect();
-  const table = tableOf(redis);
-  await redis.quit();
-  const expected = Object.keys(table).map((name) => [name, 'ERR_CLIENT_CLOSED']);
-  expect(await outcomesOf(table)).toEqual(Object.fromEntries(expected));
-});
-
-test('so does a call of the tick in which the client is closed, if nobody awaited it before', async () => {
-  const redis = connect();
-  await redis.ping();
-  const outcomes = outcomesOf({ call: tableOf(redis)['queue.enqueue']! });
-  const quit = redis.quit();
-  expect(await outcomes).toEqual({ call: 'ERR_CLIENT_CLOSED' });
-  expect(await quit).toBe('OK');
-});
-
-test('each wrong argument is refused with a code, or taken', async () => {
-  expect(await uncodedMisuses({ ...constructors(connect()), ...tableOf(connect()) })).toEqual([]);
-});
-
-test('options that there are not are refused', async () => {
-  expect(await unknownOptions({ ...constructors(connect()), ...tableOf(connect()) })).toEqual([]);
+describeCalls({
+  tableOf,
+  constructors,
+  classes: { queue: Queue, claims: Claims },
+  silent: ['claims.stop', 'queue.close'],
+  coalesced: 'queue.enqueue',
 });

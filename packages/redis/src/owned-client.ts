@@ -40,7 +40,11 @@ export function ownedClient(given: RedisClient | string): OwnedClient {
     redis.on('error', () => undefined);
     return redis;
   });
-  return { redis: requireClient(own.proxy), reopen: () => own.reopen(), close: (withinMs) => own.close(withinMs) };
+  return {
+    redis: requireClient(own.proxy),
+    reopen: () => own.reopen(),
+    close: (withinMs) => own.close(withinMs),
+  };
 }
 
 /** A connection that is made with its first command, and made anew after `close` and `reopen`. */

@@ -43,18 +43,18 @@ describe.each(documents)('%s', (file) => {
   });
 
   // On npm there is only what was packed.
-  const [, name] = /^packages\/(\w+)\/(?:README|CHANGELOG|docs\/.*)\.md$/.exec(file) ?? [];
-  if (name) {
+  const [, folder] = /^packages\/(\w+)\/(?:README|CHANGELOG|docs\/.*)\.md$/.exec(file) ?? [];
+  if (folder) {
     test('has no relative link to what is not in the package', () => {
-      const { files: packed } = JSON.parse(read(`packages/${name}/package.json`)) as { files: string[] };
+      const { files: packed } = JSON.parse(read(`packages/${folder}/package.json`)) as { files: string[] };
       const known = new Set([...packed, 'README.md', 'LICENSE']);
       const outside = links
         .filter((target) => !/^[a-z]+:|^#/.test(target))
         .filter((target) => {
-          const [folder] = relative(`packages/${name}`, join(dirname(file), target.split('#')[0]!)).split(
+          const [first] = relative(`packages/${folder}`, join(dirname(file), target.split('#')[0]!)).split(
             '/',
           );
-          return !known.has(folder!);
+          return !known.has(first!);
         });
       expect(outside).toEqual([]);
     });

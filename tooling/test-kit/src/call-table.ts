@@ -3,6 +3,7 @@
  * rejects with ERR_CLIENT_CLOSED, and each wrong argument is refused with a code.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
 
 /** By name, such as `queue.enqueue`: the call, and arguments that it takes. */
 export type CallTable = Readonly<
@@ -60,7 +61,7 @@ export async function uncodedMisuses(table: CallTable): Promise<string[]> {
         const args = right.with(place, wrong);
         const outcome = await outcomeOf(() => call(...args), MISUSE_LIMIT_MS);
         if (/^([A-Z][A-Z_]+|done|pending)$/.test(outcome)) return;
-        found.push(`${name}, argument ${place}, ${shown(wrong)}: ${outcome}`);
+        found.push(`${name}, argument ${place}, ${inspect(wrong)}: ${outcome}`);
       }),
     );
     await Promise.all(calls);
@@ -102,9 +103,4 @@ async function ending(value: unknown): Promise<unknown> {
   await iterator.next();
   await iterator.return?.();
   return undefined;
-}
-
-function shown(value: unknown): string {
-  if (typeof value === 'bigint') return `${value}n`;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value as symbol);
 }

@@ -1,8 +1,8 @@
-export { methodsOf, outcomesOf, uncodedMisuses, unknownOptions } from './call-table.js';
 export type { CallTable } from './call-table.js';
 export { commandTable, commands } from './commands.js';
 export type { CommandsScope } from './commands.js';
 export { connect, disconnectLater } from './connect.js';
+export { describeCalls } from './describe-calls.js';
 export { disconnect } from './disconnect.js';
 export { errorCodes } from './error-codes.js';
 export type { ErrorCodes } from './error-codes.js';
