@@ -5,7 +5,7 @@
  *   stopped ──start──► listed ──stop──► stopped
  */
 import type { ErrorReporter } from '@mortise/redis';
-import { Loop } from '@mortise/redis';
+import { Loop, waitFor } from '@mortise/redis';
 import { handlerNamesList } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Service } from './service.js';
@@ -26,7 +26,7 @@ export class HandlerNames implements Service {
   constructor(shard: Shard, own: Iterable<string>, reporter: ErrorReporter) {
     this.#shard = shard;
     this.#own = [...own].slice(0, MOST_NAMES);
-    this.#loop = new Loop(`mortise handlers of queue ${shard.queue}`, () => this.#refresh(), {
+    this.#loop = new Loop(`mortise handlers of queue ${shard.queue}`, (signal) => this.#refresh(signal), {
       onError: (error) => reporter.reportRepeated(error),
     });
   }
@@ -44,8 +44,9 @@ export class HandlerNames implements Service {
     return this.#listed.has(name);
   }
 
-  async #refresh(): Promise<number> {
-    this.#listed = new Set(await list(this.#shard, LIVE_MS, this.#own));
+  async #refresh(signal: AbortSignal): Promise<number> {
+    // A call without a reply may fail after the worker has stopped, which nobody has to know then.
+    this.#listed = new Set(await waitFor(list(this.#shard, LIVE_MS, this.#own), { signal }));
     return REFRESH_MS * (0.9 + 0.1 * Math.random());
   }
 }

@@ -3,7 +3,7 @@
  * reply or when the queue is created.
  */
 import type { RedisClient } from '@mortise/redis';
-import { isClosed, waitFor } from '@mortise/redis';
+import { isClosed } from '@mortise/redis';
 import { Shard } from '../shard/shard.js';
 import { HandlerNames } from './handler-names.js';
 import type { Service } from './service.js';
@@ -57,8 +57,8 @@ export class ServedShards implements Service {
     this.leave();
     // A closed client sends nothing.
     const waitMs = isClosed(this.#redis) ? 0 : withinMs;
-    const names = waitFor(Promise.all([...this.#names.values()].map((one) => one.stop())), { waitMs });
-    await Promise.all([names, ...this.#served.map((services) => services.stop(waitMs))]);
+    const names = [...this.#names.values()].map((one) => one.stop());
+    await Promise.all([...names, ...this.#served.map((services) => services.stop(waitMs))]);
   }
 
   #add(queue: string, index: number): ShardServices {
