@@ -160,7 +160,11 @@ export class NodeRedisClusterClient extends EventEmitter implements RedisClient 
       this.emit('ready');
     });
     cluster.on('error', (error: unknown) => this.#report(error));
-    cluster.on('node-error', () => this.#watchMasters());
+    cluster.on('node-connect', () => this.#map.endLate());
+    cluster.on('node-error', () => {
+      this.#map.endLate();
+      this.#watchMasters();
+    });
     cluster.on('disconnect', () => {
       this.#stopWatching();
       this.emit('close');

@@ -21,6 +21,8 @@ export class SlotMap {
   readonly #connections = new WeakMap<object, NodeRedisConnection>();
   /** By slot: the master that a MOVED named, until the map names it too. */
   readonly #moved = new Map<number, { readonly address: string; readonly until: number }>();
+  /** Clients of nodes that appeared after the cluster client was closed. */
+  readonly #late = new WeakSet<NodeRedisClient>();
   #refreshing: Promise<void> | undefined;
 
   constructor(cluster: NodeRedisCluster) {
@@ -85,6 +87,26 @@ export class SlotMap {
       this.#refreshing = undefined;
     });
     return this.#refreshing;
+  }
+
+  /**
+   * Ends the connections that a closed cluster client opens all the same: node-redis forgets its nodes when it closes, and a map
+   * that arrives afterwards brings them back. They would be connected again for ever.
+   */
+  endLate(): void {
+    if (this.#cluster.isOpen) return;
+    for (const { client } of this.#cluster.nodeByAddress.values()) {
+      const late = client as NodeRedisClient | undefined;
+      if (!late || this.#late.has(late)) continue;
+      this.#late.add(late);
+      const end = (): void => {
+        if (late.isOpen) late.destroy();
+      };
+      // One that is destroyed while it connects stays connected.
+      if (late.isReady) end();
+      late.on('ready', end);
+      late.on('error', end);
+    }
   }
 
   #nodeOf(slot: number): NodeRedisNode | undefined {

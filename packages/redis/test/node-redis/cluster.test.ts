@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { RedisServer } from '@mortise/redis-server';
 import { runCluster, until } from '@mortise/test-kit';
 import type { RedisClient } from '../../src/index.js';
 import { keySlot, readMany } from '../../src/index.js';
+import type { NodeRedisClusterClient } from '../../src/node-redis/cluster.js';
 import { fromNodeRedis } from '../../src/node-redis/index.js';
 import { NODE_REDIS, connectBothCluster, nodeCluster } from '../fixture/node-redis.js';
 import type { NodeRedisMajor } from '../fixture/node-redis.js';
@@ -87,6 +89,22 @@ describe.each(NODE_REDIS)('node-redis %s', (major) => {
     expect(slots[keySlot(key!)]?.[0]).toBe(`${other.host}:${other.port}`);
     await servers.moveSlot(keySlot(key!), owner);
     expect(await redis.call('get', [key!])).toBe('x');
+  });
+
+  test('one that is closed while it fetches the slot map leaves no connection', async () => {
+    const name = randomUUID();
+    const cluster = nodeCluster(major, servers.nodes, { defaults: { name } });
+    const redis = fromNodeRedis(cluster);
+    await cluster.connect();
+    (redis as NodeRedisClusterClient).refreshSlotsCache(() => undefined);
+    cluster.destroy();
+    // Of a node in the map that arrives now.
+    await once(cluster, 'node-connect');
+    await until('the end of its connections', async () => {
+      const lists = await Promise.all(servers.nodes.map((node) => node.command('CLIENT', 'LIST')));
+      return !lists.join('').includes(`name=${name}`);
+    });
+    for (const { client } of cluster.masters) expect(client?.isOpen).toBe(false);
   });
 
   test('a slot that is moving: keys that are there already, and those that are not', async () => {
