@@ -174,9 +174,9 @@ describe.each(STRATEGIES)('a listing with instants, by %s', (strategy) => {
   const shield = { id: 'later', sellerId: 'frank', itemId: 'shield', price: 5, strategy };
   const order = { listingId: 'later', buyerId: 'bill', expectedPrice: 5, strategy };
 
-  test('a delayed listing is for sale when its time has come, and in the lists when it was opened', async () => {
+  test('a delayed listing is not for sale before its time', async () => {
     const { market, refusalOf } = await openShop(redis);
-    const opensAt = soon();
+    const opensAt = soon(HOUR_MS);
     const { value: listing } = await market.list({ ...shield, opensAt });
     expect(listing).toMatchObject({ id: 'later', opensAt });
     expect(await market.list({ ...shield, opensAt })).toEqual({ value: listing, isRepeated: true });
@@ -194,6 +194,11 @@ describe.each(STRATEGIES)('a listing with instants, by %s', (strategy) => {
       status: 'early',
       inMs: expect.any(Number),
     });
+  });
+
+  test('a delayed listing is for sale when its time has come, and in the lists when it was opened', async () => {
+    const { market } = await openShop(redis);
+    const { value: listing } = await market.list({ ...shield, opensAt: soon() });
     await until('it to open', async () => (await market.timed.open(refOf(listing))).status === 'done');
     expect(await market.timed.open(refOf(listing))).toEqual({ status: 'done' });
     expect([await ids(market, 'newest'), await ids(market, 'price')]).toEqual([
