@@ -21,6 +21,7 @@ import { RemoteQueuesModule } from './queues/remote-queues.module.js';
 import { RedisModule } from './redis/redis.module.js';
 import { RowCacheModule } from './row-cache/row-cache.module.js';
 import { CONFIG, LOG } from './tokens.js';
+import { WebhooksModule } from './webhooks/webhooks.module.js';
 
 @Global()
 @Module({})
@@ -32,6 +33,7 @@ export class AppModule {
         RedisModule,
         RemoteQueuesModule,
         MarketModule,
+        WebhooksModule,
         RemoteLocksModule,
         RemoteMessagingModule,
         RemoteFilesModule,

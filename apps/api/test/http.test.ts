@@ -290,7 +290,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(110);
+    expect(routes.length).toBe(111);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -392,7 +392,7 @@ describe('the OpenAPI document', () => {
     ).toBe(
       'ackFile ackMessages acquireLock acquirePermits addDevice boostName cancelTask claimTasks ' +
         'cleanQueue completeTask createChat drainQueue editMessage enqueueTask enqueueTasks failTask ' +
-        'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage purchase putName ' +
+        'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage postWebhook purchase putName ' +
         'putNames putPlayer putQueue putSchedule releaseLock releasePermits renewLock renewPermits ' +
         'resetPassword retryTasks scheduleRow sendMessage setPermits setRole tellPresence tellProgress ' +
         'tellTyping',

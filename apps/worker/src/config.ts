@@ -5,10 +5,21 @@
 import { DEFAULT_PREFIX, MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
-import { type MailAddress, isMailDomain, parseMailAddress } from '@mortise/api/market';
+import type { BlockList } from 'node:net';
+
+import {
+  type MailAddress,
+  isMailDomain,
+  MAIL_QUEUE,
+  MARKET_QUEUE,
+  parseMailAddress,
+} from '@mortise/api/market';
 import type { CachedTable } from '@mortise/api/row-cache';
 import { parseCachedTables } from '@mortise/api/row-cache';
+import { WEBHOOK_QUEUE } from '@mortise/api/webhooks';
 import type { Sender } from './mail/compose.js';
+import { listOf } from './webhook/networks.js';
+import { secretBytes } from './webhook/signature.js';
 
 interface Node {
   readonly host: string;
@@ -28,7 +39,8 @@ export interface Config {
   readonly smtpUrl: string | undefined;
   readonly mailDirectory: string;
   readonly sender: Sender;
-  readonly concurrency: number;
+  /** The queues that this worker serves, and how many tasks of each run at a time. */
+  readonly queues: ReadonlyMap<string, number>;
   readonly leaseMs: number;
   readonly unknownAfterMs: number;
   readonly shutdownTimeoutMs: number;
@@ -40,6 +52,15 @@ export interface Config {
   readonly accessLogs: AccessLogs | undefined;
   /** Without it, no rows are kept fresh. */
   readonly cachedRows: CachedRows | undefined;
+  /** Without it, no webhooks are delivered. */
+  readonly webhooks: Webhooks | undefined;
+}
+
+/** How webhooks are signed, and where they may go. */
+interface Webhooks {
+  readonly secret: Buffer;
+  readonly allowed: BlockList;
+  readonly allowsHttp: boolean;
 }
 
 /** The database of the cached rows. */
@@ -66,6 +87,8 @@ interface AccessLogs {
 }
 
 const DAY_MS = 86_400_000;
+const MAX_CONCURRENCY = 1_000;
+const KNOWN_QUEUES: readonly string[] = [MAIL_QUEUE, MARKET_QUEUE, WEBHOOK_QUEUE];
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** The settings are invalid; `problems` has one line for each mistake. */
@@ -89,7 +112,8 @@ const Environment = z
       .refine(isMailDomain, 'must be a host name of two labels or more')
       .default('mortise.localhost'),
     MAIL_FROM: z.string().optional().transform(mailbox),
-    WORKER_CONCURRENCY: integer(1, 1_000).default(50),
+    WORKER_QUEUES: queueList().optional(),
+    WORKER_CONCURRENCY: integer(1, MAX_CONCURRENCY).default(50),
     WORKER_LEASE_MS: integer(1_000, 3_600_000).default(10_000),
     WORKER_UNKNOWN_AFTER_MS: integer(0, DAY_MS).default(600_000),
     WORKER_SHUTDOWN_TIMEOUT_MS: integer(0, 3_600_000).default(10_000),
@@ -106,8 +130,11 @@ const Environment = z
     GEOIP_DB: z.string().endsWith('.mmdb', 'must be a file ….mmdb').optional(),
     GEO_RANGES: z.string().optional(),
     DATABASE_URL: databasePlace().optional(),
-    CACHE_TABLES: cachedTables().optional(),
+    CACHE_TABLES: read(parseCachedTables).optional(),
     CACHE_OUTBOX: z.stringbool('must be true or false').default(false),
+    WEBHOOK_SECRET: read(secretBytes).optional(),
+    WEBHOOK_ALLOWED_NETWORKS: read((text) => listOf(text.split(',').map((part) => part.trim()))).optional(),
+    WEBHOOK_ALLOW_HTTP: z.stringbool('must be true or false').default(false),
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   })
   .superRefine((env, context) => {
@@ -124,6 +151,8 @@ const Environment = z
       refuse('GEOIP_DB, GEO_RANGES', 'ACCESS_LOG_CHANNEL needs one of them');
     const [part = 0, parts = 0] = env.ACCESS_LOG_SHARE.split('/').map(Number);
     if (part > parts) refuse('ACCESS_LOG_SHARE', 'the part must not be above the number of parts');
+    if (env.WORKER_QUEUES?.has(WEBHOOK_QUEUE) && env.WEBHOOK_SECRET === undefined)
+      refuse('WORKER_QUEUES', `the queue ${WEBHOOK_QUEUE} needs WEBHOOK_SECRET`);
     if ((env.DATABASE_URL === undefined) !== (env.CACHE_TABLES === undefined))
       refuse('DATABASE_URL, CACHE_TABLES', 'one needs the other');
     if ((env.REDIS_SENTINELS === undefined) !== (env.REDIS_SENTINEL_NAME === undefined))
@@ -142,7 +171,7 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
     smtpUrl: env.SMTP_URL,
     mailDirectory: env.MAIL_DIR,
     sender: { ...from, domain: env.MAIL_DOMAIN },
-    concurrency: env.WORKER_CONCURRENCY,
+    queues: queuesOf(env),
     leaseMs: env.WORKER_LEASE_MS,
     unknownAfterMs: env.WORKER_UNKNOWN_AFTER_MS,
     shutdownTimeoutMs: env.WORKER_SHUTDOWN_TIMEOUT_MS,
@@ -151,7 +180,19 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
     logLevel: env.LOG_LEVEL,
     accessLogs: accessLogs(env),
     cachedRows: cachedRows(env),
+    webhooks: webhooks(env),
   };
+}
+
+function queuesOf(env: z.infer<typeof Environment>): ReadonlyMap<string, number> {
+  const own = [MAIL_QUEUE, MARKET_QUEUE, ...(env.WEBHOOK_SECRET ? [WEBHOOK_QUEUE] : [])];
+  const chosen = env.WORKER_QUEUES ?? new Map(own.map((name) => [name, undefined]));
+  return new Map([...chosen].map(([name, concurrency = env.WORKER_CONCURRENCY]) => [name, concurrency]));
+}
+
+function webhooks(env: z.infer<typeof Environment>): Webhooks | undefined {
+  const { WEBHOOK_SECRET: secret, WEBHOOK_ALLOWED_NETWORKS: allowed = listOf([]) } = env;
+  return secret && { secret, allowed, allowsHttp: env.WEBHOOK_ALLOW_HTTP };
 }
 
 function redisPlace(env: z.infer<typeof Environment>): RedisPlace {
@@ -213,10 +254,30 @@ function databasePlace() {
   });
 }
 
-function cachedTables() {
+/** Queues with how many of their tasks run at a time, or without: `mail:20,webhook`. */
+function queueList() {
+  return z.string().transform((text, context): Map<string, number | undefined> => {
+    const queues = new Map<string, number | undefined>();
+    for (const part of text.split(',')) {
+      const [, name = '', digits] = /^([a-z]+)(?::(\d{1,4}))?$/.exec(part.trim()) ?? [];
+      const concurrency = digits === undefined ? undefined : Number(digits);
+      const isSound = concurrency === undefined || (concurrency >= 1 && concurrency <= MAX_CONCURRENCY);
+      if (KNOWN_QUEUES.includes(name) && isSound && !queues.has(name)) queues.set(name, concurrency);
+      else {
+        const message = `must be some of ${KNOWN_QUEUES.join(', ')}, each with 1 to ${MAX_CONCURRENCY} tasks at a time if need be: mail:20,webhook:5`;
+        context.addIssue({ code: 'custom', message });
+        return z.NEVER;
+      }
+    }
+    return queues;
+  });
+}
+
+/** A variable that `parse` reads; its error is the refusal. */
+function read<Value>(parse: (text: string) => Value) {
   return z.string().transform((text, context) => {
     try {
-      return parseCachedTables(text);
+      return parse(text);
     } catch (error) {
       context.addIssue({ code: 'custom', message: (error as Error).message });
       return z.NEVER;

@@ -8,6 +8,7 @@ import {
   MARKET_QUEUE,
   MARKET_TASKS,
 } from '@mortise/api/market';
+import { WEBHOOK_QUEUE, WEBHOOK_TASKS } from '@mortise/api/webhooks';
 import type { Queue } from '@mortise/queues';
 import { getQueueToken, QueuesModule } from '@mortise/queues/nestjs';
 import type { RedisClient } from '@mortise/redis';
@@ -34,6 +35,8 @@ import { SmtpMailer } from './mail/smtp-mailer.js';
 import { MarketHandlers } from './market/market-handlers.js';
 import { type RowRefresher, rowRefresherOf } from './row-cache/row-refresher.js';
 import { openRedis } from './open-redis.js';
+import { WebhookHandlers } from './webhook/webhook-handlers.js';
+import { WebhookSender } from './webhook/webhook-sender.js';
 
 const REDIS = Symbol('redis');
 const MAILER = Symbol('mailer');
@@ -53,7 +56,7 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
   ) {}
 
   static with(config: Config, log: Logger): DynamicModule {
-    const { prefix, sender, smtpUrl, shutdownTimeoutMs: graceMs } = config;
+    const { prefix, sender, smtpUrl, webhooks, shutdownTimeoutMs: graceMs } = config;
     return {
       module: WorkerModule,
       // The client of the queues.
@@ -67,6 +70,7 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
           queues: {
             [MAIL_QUEUE]: { priorities: MAIL_PRIORITIES, tasks: MAIL_TASKS },
             [MARKET_QUEUE]: { tasks: MARKET_TASKS },
+            [WEBHOOK_QUEUE]: { tasks: WEBHOOK_TASKS },
           },
         }),
       ],
@@ -95,6 +99,14 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
           inject: [Market, getQueueToken(MAIL_QUEUE)],
           useFactory: (market: Market, mails: Queue<MailTasks>) => new MarketHandlers(market, mails, log),
         },
+        ...(webhooks
+          ? [
+              {
+                provide: WebhookHandlers,
+                useFactory: () => new WebhookHandlers(new WebhookSender(webhooks), log),
+              },
+            ]
+          : []),
         {
           provide: LOGS,
           inject: [REDIS],
@@ -138,15 +150,14 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
 }
 
 /** One worker per queue, so that listings don't wait for a slow mail server. */
-function workersOf({ concurrency, leaseMs, unknownAfterMs }: Config, log: Logger) {
+function workersOf({ queues, leaseMs, unknownAfterMs }: Config, log: Logger) {
   const errors = new ErrorLog(log);
   const options = {
-    concurrency,
     leaseMs,
     unknownAfterMs,
     onError: (error: unknown) => errors.add(error),
-    // mail-delivery.ts logs each failure, with what it knows of it.
+    // The handlers log each failure, with what they know of it.
     onFailed: () => undefined,
   };
-  return [MAIL_QUEUE, MARKET_QUEUE].map((queue) => ({ ...options, queues: [queue] }));
+  return [...queues].map(([queue, concurrency]) => ({ ...options, queues: [queue], concurrency }));
 }

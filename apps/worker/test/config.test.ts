@@ -10,7 +10,10 @@ describe('readConfig', () => {
       smtpUrl: undefined,
       mailDirectory: '.data/mail',
       sender: { name: 'Fake Game', address: 'market@mortise.localhost', domain: 'mortise.localhost' },
-      concurrency: 50,
+      queues: new Map([
+        ['mail', 50],
+        ['market', 50],
+      ]),
       leaseMs: 10_000,
       unknownAfterMs: 600_000,
       shutdownTimeoutMs: 10_000,
@@ -50,7 +53,10 @@ describe('readConfig', () => {
       smtpUrl: 'smtps://user:pass@smtp.example.com',
       mailDirectory: '/var/mail',
       sender: { name: 'Fake Game', address: 'market@game.example.com', domain: 'game.example.com' },
-      concurrency: 7,
+      queues: new Map([
+        ['mail', 7],
+        ['market', 7],
+      ]),
       leaseMs: 30_000,
       unknownAfterMs: 0,
       shutdownTimeoutMs: 0,
@@ -58,6 +64,26 @@ describe('readConfig', () => {
       healthHost: '0.0.0.0',
       logLevel: 'debug',
     });
+  });
+
+  test('queues, each with a number of tasks of its own or that of all', () => {
+    const { queues } = readConfig({ WORKER_QUEUES: 'market:2, mail', WORKER_CONCURRENCY: '9' });
+    expect([...queues]).toEqual([
+      ['market', 2],
+      ['mail', 9],
+    ]);
+  });
+
+  test('a secret makes the worker serve webhooks too', () => {
+    const secret = Buffer.alloc(24, 1);
+    const { queues, webhooks } = readConfig({
+      WEBHOOK_SECRET: `whsec_${secret.toString('base64')}`,
+      WEBHOOK_ALLOWED_NETWORKS: '10.1.0.0/16, fd00::/8',
+      WEBHOOK_ALLOW_HTTP: 'true',
+    });
+    expect([...queues.keys()]).toEqual(['mail', 'market', 'webhook']);
+    expect(webhooks).toMatchObject({ secret, allowsHttp: true });
+    expect(webhooks!.allowed.check('10.1.255.255')).toBe(true);
   });
 
   test('access logs', () => {
@@ -204,6 +230,19 @@ describe('readConfig', () => {
       { MAIL_FROM: 'a@b.example, c@d.example' },
       'MAIL_FROM: not a mail address: a control character, a space',
     ],
+    ...['mail,', 'mail:0', 'mail:1001', 'mail:1:2', 'mail,mail', 'other', 'Mail'].map(
+      (list): [Record<string, string>, string] => [
+        { WORKER_QUEUES: list },
+        'WORKER_QUEUES: must be some of mail, market, webhook',
+      ],
+    ),
+    [{ WORKER_QUEUES: 'webhook' }, 'WORKER_QUEUES: the queue webhook needs WEBHOOK_SECRET'],
+    [
+      { WEBHOOK_SECRET: 'whsec_c2hvcnQ=' },
+      'WEBHOOK_SECRET: must be whsec_ and the base64 of 24 to 64 random bytes',
+    ],
+    [{ WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/33' }, 'WEBHOOK_ALLOWED_NETWORKS: must be networks such as'],
+    [{ WEBHOOK_ALLOW_HTTP: 'maybe' }, 'WEBHOOK_ALLOW_HTTP: must be true or false'],
     [{ WORKER_CONCURRENCY: '0' }, 'WORKER_CONCURRENCY: must be a whole number from 1 to 1000'],
     [{ WORKER_CONCURRENCY: '1e3' }, 'WORKER_CONCURRENCY: must be a whole number from 1 to 1000'],
     [{ WORKER_LEASE_MS: '999' }, 'WORKER_LEASE_MS: must be a whole number from 1000 to 3600000'],
@@ -226,14 +265,20 @@ describe('readConfig', () => {
       MAIL_FROM: 'hunter2',
       WORKER_CONCURRENCY: 'hunter2',
       WORKER_LEASE_MS: '1.5',
+      WORKER_QUEUES: 'hunter2',
+      WEBHOOK_SECRET: 'hunter2',
+      WEBHOOK_ALLOWED_NETWORKS: 'hunter2',
       LOG_LEVEL: 'hunter2',
     });
     expect(problems.map((problem) => problem.split(':')[0])).toEqual([
       'REDIS_URL',
       'SMTP_URL',
       'MAIL_FROM',
+      'WORKER_QUEUES',
       'WORKER_CONCURRENCY',
       'WORKER_LEASE_MS',
+      'WEBHOOK_SECRET',
+      'WEBHOOK_ALLOWED_NETWORKS',
       'LOG_LEVEL',
     ]);
     expect(problems.join('\n')).not.toContain('hunter2');

@@ -70,6 +70,9 @@ export const CATALOGUE = {
   'too-many-schedules': { status: 409, title: 'The queue has as many schedules as it may have' },
   'queue-full': { status: 429, title: 'The queue holds as many tasks as it may' },
 
+  // Webhooks.
+  'url-not-allowed': { status: 422, title: 'No webhook is sent to this URL' },
+
   // Locks and semaphores.
   'lock-timeout': { status: 409, title: 'Others held it until the timeout' },
   'lease-lost': { status: 409, title: 'The lease has ended' },
