@@ -144,7 +144,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    *
    * Rejects as `enqueue` does, when all script calls have ended. `stored` of ERR_TASK_CONFLICT, ERR_QUEUE_FULL and
    * ERR_MEMORY_FULL has the ids that other script calls have stored. After any other error some tasks may be stored: call again
-   * with ids of your own.
+   * with ids of your own. The ids carry no type of a result, as those of `enqueue` do: name it in `result<Report>(id)`.
    */
   async enqueueMany(tasks: readonly NewTask<Tasks>[]): Promise<Enqueued[]> {
     return this.#producer.enqueueMany(tasks);

@@ -2,8 +2,6 @@
  * Assigns handlers to workers, and reports all mistakes at boot, at once. Otherwise a task without a handler would only
  * show up among the dead tasks.
  */
-import { WorkerError } from '../errors.js';
-import type { TaskContext } from '../work/attempt.js';
 import type { Handler, Handlers } from '../work/handlers.js';
 import type { FoundHandler } from './found-handlers.js';
 import type { HandlerMark } from './task-handler.js';
@@ -87,7 +85,7 @@ export function assign(
     if (named.length === 1 && (first.options.queue === undefined || queues.length === 1)) {
       handlers.set(name, toHandler(first));
     } else if (named.every(({ options }) => Object.keys(options).every((option) => PLACES.has(option)))) {
-      handlers.set(name, byQueue(name, named));
+      handlers.set(name, byQueue(named));
     } else {
       const places = named.map(({ place }) => place).join(' and ');
       const where = 'give each of these queues a worker of its own';
@@ -108,11 +106,10 @@ function toHandler({ options, call }: FoundHandler): Handler<unknown> {
 }
 
 /** A handler that calls the handler of the task's queue. */
-function byQueue(name: string, named: readonly FoundHandler[]): Handler<unknown> {
-  const calls = new Map(named.map(({ options, call }) => [options.queue, call]));
-  return (payload: unknown, context: TaskContext) => {
-    const call = calls.get(context.queue);
-    if (!call) throw new WorkerError('ERR_UNKNOWN_TASK', context.queue, context.id, name);
-    return call(payload, context);
+function byQueue(named: readonly FoundHandler[]): Handler<unknown> {
+  const calls = new Map(named.map(({ options, call }) => [options.queue!, call]));
+  return {
+    queues: [...calls.keys()],
+    handle: (payload, context) => calls.get(context.queue)!(payload, context),
   };
 }

@@ -32,6 +32,7 @@ import type { BatchAttempt, CallOptions } from './handler-call.js';
 import { callBatchHandler, callHandler, failed, validated } from './handler-call.js';
 import { HandlerQueue } from './handler-queue.js';
 import type { ResolvedHandler } from './handlers.js';
+import { handlerOf } from './handlers.js';
 import { Prefetch } from './prefetch.js';
 import type { Service } from './service.js';
 import type { Schemas } from '../task/schemas.js';
@@ -219,7 +220,7 @@ export class Executor implements Demand<SlotRoom>, Service {
       attempt.expiresAt = performance.now() + enqueuedAt + extras.expiresInMs - nowMs;
       if (this.#isExpired(attempt)) return;
     }
-    const handler = this.#handlers.get(attempt.name);
+    const handler = handlerOf(this.#handlers, attempt);
     const completion = handler ? undefined : this.#unknown.handBack(attempt, nowMs);
     if (completion) {
       source.completer.add(task, completion);
@@ -242,7 +243,7 @@ export class Executor implements Demand<SlotRoom>, Service {
     if (performance.now() < attempt.expiresAt) return false;
     const { source, queue, id, record, fetched } = attempt;
     attempt.isOver = true;
-    this.#telemetry?.expired(attempt, this.#handlers.has(attempt.name));
+    this.#telemetry?.expired(attempt, handlerOf(this.#handlers, attempt) !== undefined);
     source.heartbeater.drop(attempt);
     const error = new AttemptError('ERR_TASK_EXPIRED', queue, id, record.extras.expiresInMs);
     this.#listeners.failed(attempt, error, true);
@@ -265,7 +266,7 @@ export class Executor implements Demand<SlotRoom>, Service {
       if (attempt.isOver || this.#isExpired(attempt)) continue;
       // A handler that blocked the thread has also blocked the timers.
       if (performance.now() >= attempt.leaseEndsAt) this.#giveBack(attempt);
-      else void this.#run(attempt, this.#handlers.get(attempt.name));
+      else void this.#run(attempt, handlerOf(this.#handlers, attempt));
     }
   }
 

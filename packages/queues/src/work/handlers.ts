@@ -1,5 +1,11 @@
 /** The handler of a task name: a function, a function with options, or a function for many tasks at once. */
-import { ArgumentTypeError, requireDuration, requireInteger, requireKnown } from '@mortise/redis';
+import {
+  ArgumentTypeError,
+  requireDuration,
+  requireInteger,
+  requireKnown,
+  requireName,
+} from '@mortise/redis';
 import type { TaskContext } from './attempt.js';
 import type { Backoff, BackoffFunction, ResolvedBackoff } from '../options.js';
 import { resolveBackoffPolicy, resolveTimeoutMs } from '../options.js';
@@ -25,6 +31,8 @@ export interface HandlerOptions {
    * names go on; that does not count as an attempt. 1 to 10,000. Default: only the worker's limit.
    */
   readonly concurrency?: number;
+  /** The queues whose tasks this handler runs; those of others are as without a handler. Default: all queues of the worker. */
+  readonly queues?: readonly string[];
 }
 
 export interface HandlerObject<Payload, Result = unknown> extends HandlerOptions {
@@ -77,11 +85,14 @@ export interface ResolvedHandler {
   readonly maxCalls: number;
   readonly maxSize: number;
   readonly waitMs: number;
+  /** Undefined: all. */
+  readonly queues: ReadonlySet<string> | undefined;
 }
 
 const MAX_WAIT_MS = 3_600_000;
-const HANDLER = new Set(['handle', 'timeoutMs', 'backoff', 'concurrency']);
-const BATCH_HANDLER = new Set(['handleMany', 'timeoutMs', 'backoff', 'concurrency', 'maxSize', 'waitMs']);
+const OPTIONS = ['timeoutMs', 'backoff', 'concurrency', 'queues'];
+const HANDLER = new Set(['handle', ...OPTIONS]);
+const BATCH_HANDLER = new Set(['handleMany', 'maxSize', 'waitMs', ...OPTIONS]);
 
 /** Throws TypeError or RangeError for a wrong handler, naming it. */
 export function resolveHandlers(handlers: object, concurrency: number): ReadonlyMap<string, ResolvedHandler> {
@@ -98,7 +109,7 @@ export function resolveHandlers(handlers: object, concurrency: number): Readonly
 }
 
 function resolveHandler(name: string, handler: unknown, concurrency: number): ResolvedHandler {
-  const none = { name, handleMany: undefined, timeoutMs: undefined, backoff: undefined };
+  const none = { name, handleMany: undefined, timeoutMs: undefined, backoff: undefined, queues: undefined };
   const alone = { maxCalls: Infinity, maxSize: 1, waitMs: 0 };
   if (typeof handler === 'function') {
     return { ...none, ...alone, handle: handler as HandlerFunction<unknown> };
@@ -124,9 +135,27 @@ function resolveHandler(name: string, handler: unknown, concurrency: number): Re
     ...(options.concurrency !== undefined && {
       maxCalls: requireInteger(`concurrency of ${name}`, options.concurrency, { min: 1, max: 10_000 }),
     }),
+    ...(options.queues !== undefined && {
+      queues: new Set(requireQueues(`queues of ${name}`, options.queues)),
+    }),
     ...(handleMany && {
       maxSize: requireInteger(`maxSize of ${name}`, options.maxSize, { min: 1, max: concurrency }),
       waitMs: requireDuration(`waitMs of ${name}`, options.waitMs ?? 0, { min: 0, max: MAX_WAIT_MS }),
     }),
   };
+}
+
+function requireQueues(option: string, queues: readonly string[]): readonly string[] {
+  if (!Array.isArray(queues) || queues.length === 0)
+    throw new ArgumentTypeError(`${option} must be a list of one or more names, as ['mail']`);
+  return queues.map((queue: string) => requireName('queue', queue));
+}
+
+/** The handler of the name, if it runs tasks of the queue. */
+export function handlerOf(
+  handlers: ReadonlyMap<string, ResolvedHandler>,
+  { name, queue }: { readonly name: string; readonly queue: string },
+): ResolvedHandler | undefined {
+  const handler = handlers.get(name);
+  return !handler?.queues || handler.queues.has(queue) ? handler : undefined;
 }

@@ -11,8 +11,8 @@ import type { ShardOptions } from './shard-services.js';
 import { ShardServices } from './shard-services.js';
 
 interface Options extends Omit<ShardOptions, 'names' | 'isOnlyQueue' | 'onSettings'> {
-  /** Names of tasks that the worker handles. */
-  readonly handled: readonly string[];
+  /** Names of tasks of a queue that the worker handles. */
+  readonly handledIn: (queue: string) => readonly string[];
 }
 
 export class ServedShards implements Service {
@@ -63,8 +63,8 @@ export class ServedShards implements Service {
 
   #add(queue: string, index: number): ShardServices {
     const shard = new Shard(this.#redis, queue, this.#options.options.prefix, index);
-    const { handled, ...options } = this.#options;
-    const names = this.#names.get(queue) ?? new HandlerNames(shard, handled, options.reporter);
+    const { handledIn, ...options } = this.#options;
+    const names = this.#names.get(queue) ?? new HandlerNames(shard, handledIn(queue), options.reporter);
     this.#names.set(queue, names);
     const services = new ShardServices(shard, {
       ...options,

@@ -33,7 +33,7 @@ import type { TaskMap } from '../task/task.js';
 import { Executor } from './executor.js';
 import { resolveFairness } from './fair-picker.js';
 import type { Handlers, ResolvedHandler } from './handlers.js';
-import { resolveHandlers } from './handlers.js';
+import { handlerOf, resolveHandlers } from './handlers.js';
 import { ServedShards } from './served-shards.js';
 import { WorkerTelemetry } from './worker-telemetry.js';
 
@@ -130,7 +130,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
       options: this.#options,
       executor,
       reporter: this.#reporter,
-      handled: [...this.#handlers.keys()],
+      handledIn: (queue) =>
+        [...this.#handlers.keys()].filter((name) => handlerOf(this.#handlers, { name, queue })),
     });
     executor.start();
     this.#shards.start();

@@ -341,11 +341,20 @@ describe('@TaskHandler', () => {
     const errors: unknown[] = [];
     const workers = { onError: (error: unknown) => void errors.push(error) };
     const app = await boot(moduleOf({ workers }, { a: {}, b: {}, c: {} }, [Cleaner]));
-    for (const name of ['a', 'b', 'c']) await app.get<Queue>(getQueueToken(name)).enqueue('clean', null);
     const third = app.get<Queue>(getQueueToken('c'));
-    await until('the end', async () => seen.length === 2 && (await third.counts()).dead === 1);
+    for (const name of ['a', 'b']) await app.get<Queue>(getQueueToken(name)).enqueue('clean', null);
+    const { id } = await third.enqueue('clean', null);
+    await until('the end', () => seen.length === 2 && errors.length === 1);
     expect(seen.toSorted()).toEqual(['a', 'b']);
-    expect(errors).toMatchObject([{ code: 'ERR_UNKNOWN_TASK', queue: 'c' }]);
+    // It goes back for a worker that has its handler.
+    expect(errors).toMatchObject([{ code: 'ERR_HANDLER_MISSING', queue: 'c' }]);
+    await until('its return', async () => (await third.counts()).active === 0);
+    expect(await third.get(id)).toMatchObject({
+      attempt: 0,
+      error: { code: 'ERR_HANDLER_MISSING' },
+    });
+    expect(await third.names()).toEqual(['other']);
+    expect(await app.get<Queue>(getQueueToken('a')).names()).toEqual(['clean', 'other']);
   });
 
   test('of one of several queues, it has no options on a worker of all', async () => {

@@ -66,6 +66,13 @@ describe('handlers', () => {
     expect(String(errors[2])).toContain('262146 bytes');
   });
 
+  test.each([[[]], ['q'], [[1]], [['']], [null]])('queues %j are refused', (queues) => {
+    const handlers = { t: { handle: () => 1, queues } } as unknown as Handlers<Tasks>;
+    expect(() => new Worker<Tasks>(redis, ['q'], handlers)).toThrow(
+      expect.objectContaining({ code: 'ERR_INVALID_ARG' }),
+    );
+  });
+
   test('a name without a handler is dead-lettered and reported, whatever Object has of that name', async () => {
     const { queue, work } = newQueue();
     const errors: unknown[] = [];

@@ -31,6 +31,24 @@ describe('a task whose name has no handler in this worker', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'ERR_HANDLER_MISSING', taskName: 'new' })]);
   });
 
+  test('of a queue that its handler leaves out goes back as well', async () => {
+    const { queue, prefix } = newQueue();
+    const other = new Queue(redis, 'other', { prefix });
+    const errors: unknown[] = [];
+    const run: unknown[] = [];
+    const onError = (error: unknown): void => void errors.push(error);
+    const handler = { queues: ['q'], handle: (payload: unknown) => void run.push(payload) };
+    await launch(redis, ['other', 'q'], { new: handler, ...old }, { prefix, onError });
+    const { id } = await other.enqueue('new', 1, { attempts: 1 });
+    await queue.enqueue('new', 2);
+    await until(() => run.length > 0 && errors.length > 0);
+    await counted(other, { retrying: 1 });
+    expect(await other.get(id)).toMatchObject({ attempt: 0 });
+    expect(run).toEqual([2]);
+    expect(errors).toEqual([expect.objectContaining({ code: 'ERR_HANDLER_MISSING', queue: 'other' })]);
+    expect([await queue.names(), await other.names()]).toEqual([['known', 'new'], ['known']]);
+  });
+
   test('reaches an idle new worker, though an idle old one takes it first', async () => {
     const { queue, work, keys } = newQueue();
     for (let count = 0; count < 4; count += 1) await work(old, { onError: ignore });
