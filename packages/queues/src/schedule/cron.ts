@@ -4,10 +4,18 @@
  * half hour among them). Rejected: cron-parser, which brings luxon (4.6 MB), accepts an empty text as "every minute", and
  * stops or skips a run where a zone changes.
  */
-import { Cron } from 'croner';
+import type { Cron } from 'croner';
 
 const MAX_CHARACTERS = 256;
 const MAX_CACHED = 1_000;
+
+/** The parser is a third of a bundle that enqueues only, so it is loaded by the first use of schedules. */
+let Parser: typeof Cron | undefined;
+
+/** Awaited before anything that reads a rule. */
+export async function loadCron(): Promise<void> {
+  Parser ??= (await import('croner')).Cron;
+}
 
 /** Compiling takes about twice as long as finding the next instant. */
 const compiled = new Map<string, Cron>();
@@ -33,7 +41,7 @@ function compile(cron: string, timezone: string): Cron {
   if (known) return known;
   // Like Unix cron: a run at a fixed time (without * and steps) that falls into the gap of spring starts when the gap ends,
   // and in the repeated hour of autumn it starts once. Other expressions skip the gap and run through both hours.
-  const made = new Cron(cron, {
+  const made = new Parser!(cron, {
     timezone,
     paused: true,
     mode: '5-or-6-parts',

@@ -18,6 +18,7 @@ import { scheduleBusy, scheduleFire, scheduleLease } from '../scripts.gen.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { StoredSchedule } from './definition.js';
+import { loadCron } from './cron.js';
 import { decodeSchedule, HEAD_BYTES, taskIdOf, taskOptionsOf } from './definition.js';
 import { planRun } from './plan.js';
 import { KEEP_ENDED_MS } from './schedules.js';
@@ -90,6 +91,7 @@ export class ScheduleRunner {
       leased.push({ key: fields[index]!, stored: fields[index + 1]! });
     }
     if (leased.length === 0) return false;
+    await loadCron();
     const changes = await Promise.all(leased.map((one) => this.#fire(one, now, leaseEndsAt)));
     await scheduleFire.run(
       this.#redis,

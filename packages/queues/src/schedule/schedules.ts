@@ -14,6 +14,7 @@ import { scheduleRead, scheduleRemove, scheduleSet } from '../scripts.gen.js';
 import { isGone } from '../shard/settings.js';
 import type { Shards } from '../shard/shards.js';
 import type { ScheduledTaskOptions, StoredSchedule } from './definition.js';
+import { loadCron } from './cron.js';
 import { decodeSchedule, encodeDefinition, HEAD_BYTES, taskOptionsOf } from './definition.js';
 import type { Rule, ScheduleRule } from './rule.js';
 import { isSameTiming, nextInstant, requireRule } from './rule.js';
@@ -98,6 +99,7 @@ export class Schedules {
     options: ScheduledTaskOptions,
   ): Promise<Scheduled> {
     requireKey(key);
+    await loadCron();
     const rule = requireRule(key, given);
     const stable = copyOptions(key, options);
     // Refuses now each option that every task would be refused for.
@@ -132,6 +134,7 @@ export class Schedules {
   }
 
   async list(): Promise<Schedule[]> {
+    await loadCron();
     const found = new Map<string, Schedule>();
     const { schedules } = this.#shards.first.keys.of;
     let cursor = '0';

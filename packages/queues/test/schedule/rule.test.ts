@@ -1,8 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ScheduleRule } from '@mortise/queues';
+import { loadCron } from '../../src/schedule/cron.js';
 import { MISSED_AFTER_MS, MOST_AT_ONCE, planRun } from '../../src/schedule/plan.js';
 import { isSameTiming, nextInstant, resolveRule } from '../../src/schedule/rule.js';
+
+await loadCron();
 
 const at = (iso: string): number => Date.parse(iso);
 const MINUTE_MS = 60_000;
