@@ -21,8 +21,8 @@ locks/nestjs: acquire count-down-latch lease multi-lock mutex nestjs quorum rate
 locks/node-redis: node-redis | @mortise/redis/node-redis
 locks/otel: otel | @mortise/redis/otel
 locks/quorum: acquire lease quorum telemetry | @mortise/redis
-queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis croner
-queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core croner
+queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis
+queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core
 queues/node-redis: node-redis | @mortise/redis/node-redis
 queues/otel: otel | @mortise/redis/otel
 queues/sandbox: sandbox | @mortise/redis
