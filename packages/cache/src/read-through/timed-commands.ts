@@ -3,7 +3,7 @@
  * they were sent. One timer serves them all. It is set for the first command and set again while any are under way. A timer
  * for each command would cost more than a microsecond.
  */
-import { ClientClosedError, failureOf, isClosed } from '@mortise/redis';
+import { ClientClosedError, failureOf, isClosed, RedisUnreachableError } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { CacheUnavailableError, isReply } from '../errors.js';
 import { CircuitBreaker } from './circuit-breaker.js';
@@ -46,8 +46,7 @@ export class TimedCommands {
   ): void {
     const refusal = this.#breaker.refusal();
     if (refusal !== undefined) {
-      const cause = isClosed(this.#client) ? new ClientClosedError() : undefined;
-      onError(new CacheUnavailableError(this.#cache, refusal, cause));
+      onError(this.#unavailable(refusal));
       return;
     }
     const sent = send();
@@ -93,7 +92,14 @@ export class TimedCommands {
       }
       this.#calls.delete(call);
       this.#breaker.unanswered();
-      call.onError(new CacheUnavailableError(this.#cache, `no answer within ${this.#limitMs} ms`));
+      call.onError(this.#unavailable(`no answer within ${this.#limitMs} ms`));
     }
+  }
+
+  /** A client without a connection is the cause, which its user may not know of: ioredis connects for ever. */
+  #unavailable(reason: string): CacheUnavailableError {
+    const cause = isClosed(this.#client) ? new ClientClosedError() : RedisUnreachableError.of(this.#client);
+    const because = cause instanceof RedisUnreachableError ? `${reason}. ${cause.message}` : reason;
+    return new CacheUnavailableError(this.#cache, because, cause);
   }
 }

@@ -108,6 +108,21 @@ describe('FLUSHALL', () => {
   });
 });
 
+test('a client that has never connected is named as the cause', async () => {
+  const proxy = await startProxy({ port: server.port });
+  proxy.refuse();
+  const { cache } = pagesOf<string>(endLater(proxy), { prefix: freshPrefix(), commandTimeoutMs: 50 });
+  for (const reason of [/^no answer within 50 ms\. /, /./]) {
+    const error = await cache.set('tools', 'saws').catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'ERR_CACHE_UNAVAILABLE',
+      reason: expect.stringMatching(reason),
+      message: expect.stringMatching(/the client is "(connecting|reconnecting)"\. Check the address/),
+      cause: expect.objectContaining({ code: 'ERR_REDIS_UNREACHABLE' }),
+    });
+  }
+});
+
 describe('a cut', () => {
   test.each(['dropReplies', 'dropRequests'] as const)(
     'of the store (%s): the reader that loaded the value gets it',
