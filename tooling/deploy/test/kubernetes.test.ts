@@ -1,0 +1,111 @@
+import { describe, expect, test } from '@jest/globals';
+import { lastStep, stagesOf } from '../src/dockerfile.js';
+import { deploymentsOf, objectsIn, OVERLAYS } from '../src/kubernetes.js';
+import { problemsOf } from '../src/pods.js';
+import { APPS, read } from '../src/repository.js';
+import { settingsOf, stopMs } from '../src/settings.js';
+import { parse } from 'yaml';
+
+interface Kustomization {
+  readonly resources: readonly string[];
+  readonly images?: readonly { readonly name: string }[];
+  readonly replicas?: readonly { readonly name: string }[];
+  readonly patches?: readonly { readonly path: string }[];
+}
+const kustomization = (folder: string): Kustomization =>
+  parse(read(`deploy/kubernetes/${folder}/kustomization.yaml`)) as Kustomization;
+
+const base = kustomization('base').resources.flatMap((file) => objectsIn(`base/${file}`));
+const [redis] = deploymentsOf(objectsIn('overlays/development/redis.yaml'));
+const withPartOf = base.map((object) =>
+  object.kind === 'Deployment' ? withLabel(object as (typeof deployments)[number]) : object,
+);
+const deployments = deploymentsOf(base);
+
+/** Kustomize adds it to all. */
+function withLabel<Of extends { readonly spec: { readonly template: object } }>(object: Of): Of {
+  const copy = structuredClone(object) as Of & {
+    spec: { template: { metadata: { labels: Record<string, string> } } };
+  };
+  copy.spec.template.metadata.labels['app.kubernetes.io/part-of'] = 'mortise';
+  return copy;
+}
+
+test('no workload has a privilege, and no selector misses its pods', () => {
+  expect(problemsOf([...withPartOf, redis!])).toEqual([]);
+});
+
+test.each([
+  ['mortise-api runs as root', (pod: Pod) => (pod.securityContext = {})],
+  ['mortise-api/api has privileges', (pod: Pod) => (pod.containers[0]!['securityContext'] = {})],
+  ['mortise-api/api has no limit of memory', (pod: Pod) => (pod.containers[0]!['resources'] = {})],
+  [
+    'Service mortise-api names a port that no container has',
+    (pod: Pod) => (pod.containers[0]!['ports'] = []),
+  ],
+])('a broken rule is found: %s', (problem, breakIt) => {
+  const broken = structuredClone(withPartOf);
+  breakIt((broken[0] as unknown as { spec: { template: { spec: Pod } } }).spec.template.spec);
+  expect(problemsOf(broken)).toContain(problem);
+});
+interface Pod {
+  securityContext: object;
+  containers: Record<string, unknown>[];
+}
+
+describe.each(APPS)('the %s', (app) => {
+  const { spec } = deployments.find(({ metadata }) => metadata.name === `mortise-${app}`)!;
+  const pod = spec.template.spec;
+  const [container] = pod.containers;
+
+  test('has the user and the port of its image', () => {
+    expect(pod['securityContext']).toMatchObject({ runAsUser: 1_000 });
+    const port = Number(lastStep(stagesOf(app).at(-1)!, 'EXPOSE')!.text);
+    expect(container!.ports).toEqual([{ name: expect.any(String), containerPort: port }]);
+  });
+
+  test('has time to stop before it is killed', () => {
+    const environment = Object.fromEntries(
+      container!.env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])),
+    );
+    const sleepMs = Number(container!.lifecycle?.preStop.exec.command[1] ?? 0) * 1_000;
+    const graceMs = pod.terminationGracePeriodSeconds * 1_000;
+    expect(graceMs).toBeGreaterThan(sleepMs + stopMs(app, environment) + 2_000);
+  });
+});
+
+test('the API takes requests until probes have seen that it stops', () => {
+  const [container] = deployments[0]!.spec.template.spec.containers;
+  const { periodSeconds, failureThreshold } = container!.readinessProbe;
+  const delay = container!.env.find(({ name }) => name === 'SHUTDOWN_DELAY_MS')!.value;
+  expect(Number(delay)).toBeGreaterThan(periodSeconds * failureThreshold * 1_000);
+  expect(container!.lifecycle!.preStop.exec.command).toEqual(['sleep', String(Number(delay) / 1_000)]);
+});
+
+describe.each(OVERLAYS)('the overlay of %s', (overlay) => {
+  const { images, patches, replicas, resources } = kustomization(`overlays/${overlay}`);
+
+  test('changes objects and containers of the base, and sets variables that the app reads', () => {
+    expect(resources[0]).toBe('../../base');
+    expect(
+      [...images!, ...replicas!].every(({ name }) => APPS.some((app) => name === `mortise-${app}`)),
+    ).toBe(true);
+    for (const patch of deploymentsOf(
+      patches!.flatMap(({ path }) => objectsIn(`overlays/${overlay}/${path}`)),
+    )) {
+      const changed = deployments.find(({ metadata }) => metadata.name === patch.metadata.name)!;
+      const names = changed.spec.template.spec.containers.map(({ name }) => name);
+      for (const { name } of patch.spec.template.spec.containers) expect(names).toContain(name);
+    }
+  });
+});
+
+test('KEDA scales the worker of the base, by counts of the route of a queue', () => {
+  const [scaled] = objectsIn('keda.yaml');
+  expect(scaled!.spec['scaleTargetRef']).toEqual({ name: 'mortise-worker' });
+  const triggers = scaled!.spec['triggers'] as { name: string; metadata: Record<string, string> }[];
+  for (const { name, metadata } of triggers) {
+    expect(metadata['valueLocation']).toBe(`counts.${name}`);
+    expect(metadata['targetValue']).toBe(settingsOf('worker').get('WORKER_CONCURRENCY'));
+  }
+});
