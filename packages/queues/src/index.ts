@@ -48,7 +48,7 @@ export type { FlowIds, FlowTask } from './flow/flow-node.js';
 export type { EnqueuedFlow } from './flow/flows.js';
 export type { IdleOptions } from './results/idle.js';
 export type { ResultOptions } from './results/results.js';
-export type { Enqueued } from './enqueue/enqueuer.js';
+export type { Enqueued, EnqueuedEach } from './enqueue/enqueuer.js';
 export { Queue } from './queue.js';
 export type { ScheduledTaskOptions } from './schedule/definition.js';
 export type { CronRule, IntervalRule, ScheduleRule } from './schedule/rule.js';

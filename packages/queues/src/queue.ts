@@ -19,7 +19,7 @@
  */
 import type { OwnedClient, RedisClient } from '@mortise/redis';
 import { ownedClient, requireClient, requireName } from '@mortise/redis';
-import type { Enqueued } from './enqueue/enqueuer.js';
+import type { Enqueued, EnqueuedEach } from './enqueue/enqueuer.js';
 import { Enqueuer } from './enqueue/enqueuer.js';
 import { ProducerTelemetry } from './enqueue/producer-telemetry.js';
 import { Producer } from './enqueue/producer.js';
@@ -142,12 +142,14 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * Stores many tasks, in order. All are checked before the first is sent. A script call takes 64 tasks of a shard, or 4 MiB,
    * and stores all of them or none. So a call with up to 64 tasks of one shard is atomic.
    *
-   * Rejects as `enqueue` does, when all script calls have ended. `stored` of ERR_TASK_CONFLICT, ERR_QUEUE_FULL and
-   * ERR_MEMORY_FULL has the ids that other script calls have stored. After any other error some tasks may be stored: call again
-   * with ids of your own. The ids carry no type of a result, as those of `enqueue` do: name it in `result<Report>(id)`.
+   * Resolves in the order of `tasks`. Rejects as `enqueue` does, when all script calls have ended. `stored` of ERR_TASK_CONFLICT,
+   * ERR_QUEUE_FULL and ERR_MEMORY_FULL has the ids that other script calls have stored. After any other error some tasks may be
+   * stored: call again with ids of your own.
    */
-  async enqueueMany(tasks: readonly NewTask<Tasks>[]): Promise<Enqueued[]> {
-    return this.#producer.enqueueMany(tasks);
+  async enqueueMany<const Given extends readonly NewTask<Tasks>[]>(
+    tasks: Given,
+  ): Promise<EnqueuedEach<Tasks, Given>> {
+    return this.#producer.enqueueMany(tasks) as Promise<EnqueuedEach<Tasks, Given>>;
   }
 
   /** The task, or null when the id is unknown or no longer retained. One round trip, read-only, O(log n). */
@@ -188,8 +190,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /**
    * Makes a dead or cancelled task due now, with all its attempts before it and `expiresInMs` from now. A retrying task is due
    * now, and its attempts stay counted. Resolves to false in any other state: of two concurrent calls one resolves to true. A
-   * resent command answers false.
-   * Costs what `cancel` does.
+   * resent command answers false. Costs what `cancel` does.
    */
   async retry(id: string): Promise<boolean> {
     return this.#operator.retry(id);
@@ -251,8 +252,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * The names of tasks that live workers handle, sorted: the first 1,000 handlers of each worker. A name stays for 45 s after
-   * the last worker that has it. Claims are not listed. One round trip, O(names).
+   * Names of tasks that live workers handle, sorted: the first 1,000 of each worker, for 45 s after the last worker that has
+   * them. Claims are not listed. One round trip, O(names).
    */
   async names(): Promise<string[]> {
     return handledNames(this.#shards.first);

@@ -101,6 +101,47 @@ test('the id of an enqueued task gives its result the type', async () => {
   expect([wrong, misled]).toEqual([2, id]);
 });
 
+test('each id of enqueueMany gives its result the type of its name', async () => {
+  const queue = new Queue<Orders>(redis, 'orders', { prefix: freshPrefix() });
+  const [total, pack, audit] = await queue.enqueueMany([
+    { name: 'order.total', payload: { orderId: '42' } },
+    { name: 'order.pack', payload: 'abc', options: { id: 'p' } },
+    { name: 'order.audit', payload: { orderId: '42' } },
+  ]);
+  proven<Same<typeof total, Enqueued<number>>>();
+  proven<Same<typeof pack, Enqueued<{ boxes: number }>>>();
+  proven<Same<typeof audit, Enqueued>>();
+  // @ts-expect-error -- a result is a number
+  const wrong: TaskId<string> = total.id;
+  const totals = await queue.enqueueMany(
+    ['1', '2'].map((orderId) => ({ name: 'order.total', payload: { orderId } }) as const),
+  );
+  proven<Same<typeof totals, Enqueued<number>[]>>();
+  const some: NewTask<Orders>[] = [{ name: 'order.pack', payload: 'abc' }];
+  const mixed: Enqueued[] = await queue.enqueueMany(some);
+  // @ts-expect-error -- the payload of another task
+  await queue.enqueueMany([{ name: 'order.total', payload: 'abc' }]);
+  // @ts-expect-error -- no such task
+  await queue.enqueueMany([{ name: 'order.lost', payload: 'abc' }]);
+  // @ts-expect-error -- no such option
+  await queue.enqueueMany([{ name: 'order.pack', payload: 'a', options: { dely: 1 } }]).catch(() => 0);
+  expect([pack.id, wrong, totals.length, mixed.length]).toEqual(['p', total.id, 2, 1]);
+});
+
+test('payloads with arrays and nested objects fit enqueueMany', async () => {
+  interface Lists {
+    list: { payload: { items: string[]; at: { x: number }[] }; result: boolean };
+    other: string[];
+  }
+  const queue = new Queue<Lists>(redis, 'lists', { prefix: freshPrefix() });
+  const [list] = await queue.enqueueMany([
+    { name: 'list', payload: { items: ['a', 'b'], at: [{ x: 1 }] } },
+    { name: 'other', payload: ['a'] },
+  ]);
+  proven<Same<typeof list, Enqueued<boolean>>>();
+  expect(list.isDuplicate).toBe(false);
+});
+
 test('handlers return the results of the map', () => {
   const right: Handlers<Orders> = {
     'order.total': {

@@ -25,7 +25,8 @@ import type { Shards } from '../shard/shards.js';
 import type { Extras } from '../task/record.js';
 import { RecordDraft } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
-import type { TaskId } from '../task-types.js';
+import type { NewTask } from '../task/task.js';
+import type { ResultOf, TaskId } from '../task-types.js';
 import type { Enqueue, Whole } from './entries.js';
 import { Entries } from './entries.js';
 
@@ -45,6 +46,11 @@ export interface Enqueued<Result = unknown> {
    */
   readonly isDuplicate: boolean;
 }
+
+/** The resolved value of `enqueueMany`: a stored task for each given one, with the type of the result of its name. */
+export type EnqueuedEach<Tasks, Given extends readonly NewTask<Tasks>[]> = {
+  -readonly [Index in keyof Given]: Enqueued<ResultOf<Tasks, Given[Index]['name']>>;
+};
 
 /** A checked request with its payload. */
 export interface Prepared extends Enqueue {
