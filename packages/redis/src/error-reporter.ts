@@ -37,10 +37,16 @@ export class ErrorReporter {
     void this.#call(error);
   }
 
-  /** Reports the failure of a call that will be repeated. The same failure is reported once a minute. */
-  reportRepeated(error: unknown): void {
-    const failure = this.#client && isClosed(this.#client) ? new ClientClosedError() : error;
-    const text = describeError(failure).split('\n', 1)[0]!;
+  /**
+   * Reports the failure of a call that will be repeated. The same failure is reported once a minute.
+   *
+   * @param sameAs The same text for the same failure; such a failure is never one of the client. Default: the first line of the
+   *   error's text.
+   */
+  reportRepeated(error: unknown, sameAs?: string): void {
+    const isOfClosed = sameAs === undefined && this.#client && isClosed(this.#client);
+    const failure = isOfClosed ? new ClientClosedError() : error;
+    const text = sameAs ?? describeError(failure).split('\n', 1)[0]!;
     const now = performance.now();
     if (now - (this.#reportedAt.get(text) ?? -Infinity) < REPEAT_MS) return;
     if (this.#reportedAt.size >= MAX_REMEMBERED) this.#reportedAt.clear();

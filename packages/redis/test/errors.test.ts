@@ -238,6 +238,14 @@ describe('ErrorReporter', () => {
       expect(reported).toHaveLength(3);
     });
 
+    test('takes failures with the same text for the same, whatever their errors say', () => {
+      const { reporter, reported } = newReporter('end');
+      reporter.reportRepeated('row 1: away', 'away');
+      reporter.reportRepeated('row 2: away', 'away');
+      reporter.reportRepeated('row 2: away', 'another');
+      expect(reported).toEqual(['row 1: away', 'row 2: away']);
+    });
+
     test('remembers a bounded number of failures', () => {
       const { reporter, reported } = newReporter();
       for (let n = 0; n < 1_000; n += 1) reporter.reportRepeated(`failure ${n}`);

@@ -22,6 +22,7 @@ import type { OnLease, Reader } from './reader.js';
 import type { LeaseRenewals } from './lease-renewals.js';
 import type { Values } from './values.js';
 import { loadWithin } from '../load-within.js';
+import { failureOf } from '../failure-of.js';
 import { textOf } from '../text-of.js';
 
 export interface LoadEvents<Value> {
@@ -172,9 +173,8 @@ export class InFlightLoads<Value> {
     const launched = this.#launch(request, (inFlight) => this.#run(inFlight, seen), stale);
     launched.outcome.catch((error: unknown) => {
       const { key } = request;
-      this.#options.reporter.report(
-        new CacheLoadError('ERR_CACHE_REFRESH', this.#cache, [key], textOf(error), error),
-      );
+      const failure = new CacheLoadError('ERR_CACHE_REFRESH', this.#cache, [key], textOf(error), error);
+      this.#options.reporter.reportRepeated(failure, failureOf(failure));
     });
     return launched;
   }
@@ -285,7 +285,7 @@ export class InFlightLoads<Value> {
       try {
         storeRequest = this.#values.toRequest(value, { ...storing, tags: options.tags, entry });
       } catch (error) {
-        this.#options.reporter.report(error);
+        this.#options.reporter.reportRepeated(error, failureOf(error));
         return { value, validAt: startedLoadAt };
       }
       if (storeRequest.keepMs === 0) return { value, validAt: startedLoadAt };
@@ -334,7 +334,7 @@ export class InFlightLoads<Value> {
       const bytes = value === null ? 0 : this.#values.encode(key, value).length;
       this.#events.onUnstored(key, { value, token }, { bytes, ttlMs });
     } catch (error) {
-      this.#options.reporter.report(error);
+      this.#options.reporter.reportRepeated(error, failureOf(error));
     }
   }
 

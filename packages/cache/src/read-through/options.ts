@@ -107,7 +107,10 @@ export interface CacheOptions<Value = unknown> {
   readonly prefix?: string;
   /** Receives counters and durations, see the README. Default: none. */
   readonly telemetry?: Telemetry;
-  /** Receives failures that no caller awaits. Default: one line on stderr. */
+  /**
+   * Receives failures that no caller awaits, the same one once a minute: of the refreshes with the same cause the first, with its
+   * key. Default: one line on stderr.
+   */
   readonly onError?: OnError;
 }
 

@@ -1,4 +1,5 @@
 /** Reads entries from Redis and decides whether they can be served. */
+import { failureOf } from '../failure-of.js';
 import type { NearTier, ReadMark } from '../near/near-tier.js';
 import { decodeEntry } from './envelope.js';
 import type { Entry } from './envelope.js';
@@ -113,7 +114,7 @@ export class Reader<Value> {
       decoded = this.#values.fromEntry(key, entry, mark !== undefined);
     } catch (error) {
       // An unreadable value is loaded anew.
-      this.#options.reporter.report(error);
+      this.#options.reporter.reportRepeated(error, failureOf(error));
       return { seen, found: undefined };
     }
     const { value } = decoded;

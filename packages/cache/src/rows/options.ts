@@ -89,7 +89,10 @@ export interface RefresherOptions {
   readonly backoff?: Backoff;
   /** Receives counters and durations, see the README. Default: none. */
   readonly telemetry?: Telemetry;
-  /** Receives failures of the background work. Default: one line on stderr. */
+  /**
+   * Receives failures of the background work, the same one once a minute: of the loads of one table with the same cause the first,
+   * with its ids. Default: one line on stderr.
+   */
   readonly onError?: OnError;
 }
 

@@ -12,6 +12,7 @@
  */
 import { Loop, waitFor, WaiterHub } from '@mortise/redis';
 import type { ErrorReporter, RedisClient } from '@mortise/redis';
+import { failureOf } from '../failure-of.js';
 import type { ShardKeys } from './keys.js';
 import type { BatchOutcome, CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { BatchWindow } from './batch-window.js';
@@ -158,7 +159,7 @@ export class ShardRefresher {
       const startedAt = performance.now();
       const loaded = await loader.load(leased, leased.leasedAt, sentAt);
       telemetry?.loaded(performance.now() - startedAt, loaded.isSourceDown);
-      for (const error of loaded.errors) this.#reporter.report(error);
+      for (const error of loaded.errors) this.#reporter.reportRepeated(error, failureOf(error));
       const committed = await this.#leases.commit(leased, loaded);
       const { nextInMs, held, unchanged } = committed;
       counts.batches += 1;

@@ -209,6 +209,32 @@ describe('a stale value', () => {
     await until('the new value', async () => (await second.get('tools')) === 'planes');
   });
 
+  test('whose load fails is reported once a minute for all keys, and another cause at once', async () => {
+    const { cache, errors } = pagesOf<string>(redis, { ...old, retryMs: 0 });
+    const keys = ['tools', 'toys', 'books'];
+    await Promise.all(keys.map((key) => cache.set(key, 'old')));
+    let loads = 0;
+    let cause = 'no such shop';
+    const failing = (): never => {
+      loads += 1;
+      throw new Error(cause);
+    };
+    const readAll = (): Promise<unknown> => Promise.all(keys.map((key) => cache.getOrLoad(key, failing)));
+    await until('failed loads', async () => {
+      await readAll();
+      return loads >= 9;
+    });
+    cause = 'the shop is closed';
+    await until('the other failure', async () => {
+      await readAll();
+      return errors.length > 1;
+    });
+    expect(errors.map((error) => (error as Error).cause)).toEqual([
+      new Error('no such shop'),
+      new Error('the shop is closed'),
+    ]);
+  });
+
   test('stays when its load fails, which is reported, and nobody tries again for a while', async () => {
     const { cache, errors, prefix } = pagesOf<string>(redis, { ...old, retryMs: 3_600_000 });
     await cache.set('tools', 'saws');

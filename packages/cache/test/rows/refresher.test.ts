@@ -139,8 +139,8 @@ describe('a load that fails', () => {
     const failure = new Error('the database is away');
     database.failure = failure;
     await rows.refresh('42');
-    await until('three failures', async () => errors.length >= 3);
-    expect(errors[0]).toMatchObject({ code: 'ERR_ROW_LOAD' });
+    await until('three failures', async () => database.loads.length >= 4);
+    expect(errors).toHaveLength(1);
     expect(errors[0]).toMatchObject({ code: 'ERR_ROW_LOAD', table: 'items', ids: ['42'], cause: failure });
     expect(await rows.get('42')).toEqual({ name: 'item 42' });
     expect(await rows.stats()).toMatchObject({ scheduled: 1, failing: 1 });
@@ -151,19 +151,39 @@ describe('a load that fails', () => {
     expect(await rows.stats()).toMatchObject({ scheduled: 1, failing: 0 });
   });
 
+  test('is reported once a minute for all rows of the table, and another cause at once', async () => {
+    const database = new Database().put('1', '2', '3');
+    const rows = cacheOf(redis, database);
+    const { errors } = await refresh(redis, rows, { batch: 1, backoff: { delayMs: 1, maxDelayMs: 10 } });
+    database.failure = new Error('the database is away');
+    await rows.scheduleAll(['1', '2', '3'], HOUR);
+    await until(
+      'failures of each row',
+      () => new Set(database.loads).size === 3 && database.loads.length > 9,
+    );
+    database.failure = new Error('the table is locked');
+    await until('the other failure', () => errors.length > 1);
+    expect(errors.map((error) => (error as RowLoadError).cause)).toEqual([
+      new Error('the database is away'),
+      new Error('the table is locked'),
+    ]);
+  });
+
   test('waits at least half of a pause that doubles, and not longer than the longest', async () => {
     const prefix = freshPrefix();
     const database = new Database();
     database.failure = new Error('unavailable');
     const rows = cacheOf(redis, database, { prefix });
-    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 400_000, maxDelayMs: 1_000_000 } });
+    await refresh(redis, rows, { backoff: { delayMs: 400_000, maxDelayMs: 1_000_000 } });
     await rows.schedule('42', HOUR);
     const pauses: number[] = [];
     for (const failures of [1, 2, 3, 4]) {
       await rows.refresh('42');
       const due = await until('the failure', async () => {
         const score = Number(await redis.zscore(`${prefix}:cache:{items}:failed`, '42'));
-        return errors.length >= failures && Number.isInteger(score) && score > Date.now() + 1_000 && score;
+        return (
+          database.loads.length >= failures && Number.isInteger(score) && score > Date.now() + 1_000 && score
+        );
       });
       pauses.push(due - Date.now());
     }
@@ -185,14 +205,16 @@ describe('a load that fails', () => {
       { '42': { name: 'x' } },
       undefined,
     ];
-    const { length } = results;
     const rows = cacheOf(redis, { load: async () => results.shift() as Map<string, Item> });
     const { errors } = await refresh(redis, rows, { backoff: { delayMs: 1, maxDelayMs: 10 } });
     await rows.schedule('42', HOUR);
-    await until('the failures', async () => errors.length >= length);
-    expect(errors.slice(0, length).map((error) => (error as RowLoadError).cause)).toEqual(
-      results.concat(Array.from({ length }, () => expect.any(TypeError))).slice(0, length),
-    );
+    await until('the failures', async () => results.length === 0 && errors.length >= 3);
+    // The last two are the same failure.
+    expect(errors.map((error) => (error as RowLoadError).cause)).toEqual([
+      new TypeError('load returned a row with the number id 42, which was not requested'),
+      new TypeError('load returned a row with the string id 43, which was not requested'),
+      new TypeError('load must return a Map of rows by id'),
+    ]);
     expect(await rows.stats()).toMatchObject({ scheduled: 1, failing: 1 });
   });
 

@@ -45,12 +45,12 @@ describe('inspect', () => {
   test('counts failures, and the age grows on', async () => {
     const database = new Database().put('42');
     const rows = cacheOf(redis, database);
-    const { errors } = await refresh(redis, rows, { backoff: { delayMs: 10, maxDelayMs: 10 } });
+    await refresh(redis, rows, { backoff: { delayMs: 10, maxDelayMs: 10 } });
     await rows.schedule('42', HOUR);
     await until('the row', async () => (await rows.get('42')) !== null);
     database.failure = new Error('unavailable');
     await rows.refresh('42');
-    await until('failures', () => errors.length >= 3);
+    await until('failures', () => database.loads.length >= 4);
     const state = await rows.inspect('42');
     expect(state).toMatchObject({ row: { name: 'item 42' }, everyMs: HOUR.everyMs });
     expect(state!.failures).toBeGreaterThanOrEqual(2);
