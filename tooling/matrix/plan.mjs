@@ -63,16 +63,17 @@ export const CLIENTS = [
 export const SERVER_PROJECTS = ['ioredis 5.11', 'ioredis 6'];
 
 /** Headings that say more than the name of their column. */
-export const HEADINGS = { 'declared keys': 'declared keys, but `AddressBook`' };
+export const HEADINGS = { 'declared keys': 'declared keys, except `AddressBook`' };
 
 /** The meaning of a column, and the exceptions, which the smoke programs assert as well. */
 export const LIMITS = {
   managed:
-    'a user without INFO, CONFIG, CLIENT, DEBUG and the other commands that administer a server, with its own keys and channels only, ' +
-    'on a single node and on Cluster. Near copies of the cache need CLIENT: without it every read goes to Redis, and `onError` learns so',
+    'an ACL user without INFO, CONFIG, CLIENT, DEBUG and the other commands that administer a server, on a single node and on Cluster. ' +
+    'It has access only to its own keys and channels. The near tier of the cache needs CLIENT: without it, every read goes to Redis, ' +
+    'and `onError` receives the reason',
   'declared keys':
-    'a server that refuses every key that a script does not declare, as Dragonfly does. Not supported there: `AddressBook`, which ' +
-    '[finds its blocks itself](docs/decisions/0013-an-address-book-finds-its-blocks-itself.md)',
+    'a server that refuses every key that a script does not declare, as Dragonfly does. It does not support `AddressBook`, whose ' +
+    'scripts [find blocks by themselves](docs/decisions/0013-an-address-book-finds-its-blocks-itself.md)',
 };
 
 /** Cells that don't work, and why: `{ 'Bun · NestJS 12': 'reason' }`. One that passes all the same fails the run. */

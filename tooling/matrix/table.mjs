@@ -27,7 +27,7 @@ function tableOf({ date, versions, cells, suites = {} }) {
     ([name, { version, passed, date: on }]) => `${name} (${version}: ${passed} tests, ${on})`,
   );
   return [
-    `Run on ${date} by \`npm run test:matrix\`: every public method of the packed packages (except PostgreSQL and OpenTelemetry), with asserted results.`,
+    `Run on ${date} by \`npm run test:matrix\`: a program calls every public method of the packed packages (except PostgreSQL and OpenTelemetry) and checks the results.`,
     '',
     ...head('Server', TOPOLOGIES),
     ...rows(SERVERS, TOPOLOGIES),
