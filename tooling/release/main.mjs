@@ -48,7 +48,7 @@ async function release(root) {
   git(root, 'add', '--all');
   if (git(root, 'status', '--porcelain') !== '') git(root, 'commit', '-m', `release: ${items[0].version}`);
   git(root, 'tag', `v${items[0].version}`);
-  console.log(`\n✓ published. Push the commit and its tag: git push --follow-tags`);
+  console.log(`\n✓ published. Push the commit and its tag: git push origin HEAD:main v${items[0].version}`);
 }
 
 async function tryAll(items, versions) {
