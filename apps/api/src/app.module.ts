@@ -1,6 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
 import { Global, Module } from '@nestjs/common';
-import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { Logger } from 'pino';
 
 import { AggregatesModule } from './aggregates/aggregates.module.js';
@@ -10,6 +10,8 @@ import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
 import { DeadlineInterceptor } from './http/deadline.interceptor.js';
 import { OpenWaits } from './http/open-waits.js';
+import { Origins } from './http/origins.js';
+import { QueryKeys } from './http/query-keys.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { RouteMethods } from './http/route-methods.js';
 import { SchemaPipe } from './http/schema.pipe.js';
@@ -48,11 +50,13 @@ export class AppModule {
         { provide: RouteMethods, useValue: methods },
         ShutdownState,
         OpenWaits,
+        Origins,
+        { provide: APP_GUARD, useClass: QueryKeys },
         { provide: APP_PIPE, useClass: SchemaPipe },
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_INTERCEPTOR, useClass: DeadlineInterceptor },
       ],
-      exports: [CONFIG, LOG, OpenWaits],
+      exports: [CONFIG, LOG, OpenWaits, Origins],
     };
   }
 }

@@ -16,7 +16,7 @@ export async function createApp(config: Config, log: Logger): Promise<NestFastif
   const methods = new RouteMethods();
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.with(config, log, methods),
-    createAdapter(log, methods),
+    createAdapter(config, log, methods),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );
   serveDocument(app);

@@ -36,6 +36,20 @@ const origins = z
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.array(z.string().refine(isOrigin, 'must be origins as browsers send them: https://example.com,…')));
 
+const hostNames = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim().toLowerCase()))
+  .pipe(
+    z.array(
+      z
+        .string()
+        .regex(
+          /^(?:\[[0-9a-f:.]+\]|[^\s:/@[\]]+)$/,
+          'must be host names without a port: api.example.com,[::1]',
+        ),
+    ),
+  );
+
 const cachedTables = z.string().transform((text, context) => {
   try {
     return parseCachedTables(text);
@@ -62,6 +76,7 @@ const environment = z
     REQUEST_DEADLINE_MS: timeoutMs.default(850),
     SHUTDOWN_DELAY_MS: durationMs.default(0),
     ALLOWED_ORIGINS: origins.optional(),
+    ALLOWED_HOSTS: hostNames.optional(),
     MAX_STREAMS: count(100_000).default(1_000),
     STREAM_HEARTBEAT_MS: timeoutMs.default(15_000),
     STREAM_TIMEOUT_MS: timeoutMs.default(10_000),

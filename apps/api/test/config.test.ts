@@ -99,6 +99,6 @@ describe('readConfig', () => {
     const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
     const read = Array.from(source.matchAll(/^ {4}([A-Z_]+): /gm), ([, name]) => name);
     expect(documented).toEqual(read);
-    expect(read.length).toBe(27);
+    expect(read.length).toBe(28);
   });
 });

@@ -45,14 +45,14 @@ describe('every answer', () => {
 const GARBAGE = 'GARBAGE\r\n\r\n';
 const TUNNEL = 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n';
 const BROKEN_BODY =
-  'POST /v1/market/listings HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
+  'POST /v1/market/listings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
 
-const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
 function purchase(body: object): string {
   const json = JSON.stringify(body);
   const head =
-    'POST /v1/market/listings/offer/purchases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json';
+    'POST /v1/market/listings/offer/purchases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json';
   return `${head}\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
 }
 

@@ -41,7 +41,7 @@ describe('the program', () => {
   async function fillLog({ child, url }: Program): Promise<void> {
     child.stdout!.removeAllListeners('data').pause();
     const { hostname, port } = new URL(url);
-    const ask = `GET /health/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${'x'.repeat(64)}\r\n`;
+    const ask = `GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: ${'x'.repeat(64)}\r\n`;
     const socket = connectTo(Number(port), hostname);
     socket.write(`${ask}\r\n`.repeat(1_499) + `${ask}Connection: close\r\n\r\n`);
     expect((await text(socket)).match(/HTTP\/1\.1 200 /g)).toHaveLength(1_500);

@@ -2,6 +2,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
+import type { Config } from '../config.js';
 import { problemOf } from '../problems/problem-of.js';
 import { Problem } from '../problems/problem.js';
 import { ApiRequest } from './api-request.js';
@@ -9,7 +10,8 @@ import type { BodyConfig } from './body-config.js';
 import { limitBodyTime } from './body-time.js';
 import { ClientErrors } from './client-error.js';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
-import { requireSoundHead } from './request-head.js';
+import { Origins } from './origins.js';
+import { requirePlainBody, requireSoundHead } from './request-head.js';
 import { requestId } from './request-id.js';
 import type { RouteMethods } from './route-methods.js';
 import { headersOf, sendProblem } from './send-problem.js';
@@ -24,7 +26,8 @@ const MAX_PARAM_LENGTH = 16_384;
  * Fastify with the settings of the API: JSON only, except for uploads; each refusal is a problem; each request logs one
  * line.
  */
-export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapter {
+export function createAdapter(config: Config, log: Logger, methods: RouteMethods): FastifyAdapter {
+  const origins = new Origins(config);
   const clientErrors = new ClientErrors();
   const adapter = new FastifyAdapter({
     loggerInstance: log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level }),
@@ -52,12 +55,15 @@ export function createAdapter(log: Logger, methods: RouteMethods): FastifyAdapte
     const { maxBodyBytes } = (route.config ?? {}) as BodyConfig;
     if (maxBodyBytes !== undefined) route.bodyLimit = maxBodyBytes;
   });
+  // Before anything that refuses: the rest of a refused body may never come.
+  limitBodyTime(server, clientErrors.answer);
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headersOf(request));
     requireSoundHead(request.raw);
+    origins.requireOwn(request.method, request.headers);
     if (takesStream(request)) requireStream(request);
+    else requirePlainBody(request.headers);
   });
-  limitBodyTime(server, clientErrors.answer);
   server.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;

@@ -9,18 +9,25 @@ export const MAX_BODY_BYTES = 65_536;
 export const MAX_DEPTH = 64;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
+/** Sixteen digits in a row, or an exponent of three. */
+const MAY_BE_INEXACT = /\d{16}|[eE]\+?\d{3}/;
+/** The texts and the numbers of valid JSON. */
+const TEXT_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const WHOLE = /^-?\d+$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The value of a JSON body. Throws the problem `malformed-json` or `invalid-body`. O(bytes), without recursion. */
 export function parseJsonBody(body: Buffer): unknown {
-  const value = parse(body);
+  const { text, value } = parse(body);
   check(value);
+  if (MAY_BE_INEXACT.test(text)) checkNumbers(text);
   return value;
 }
 
-function parse(body: Buffer): unknown {
+function parse(body: Buffer): { text: string; value: unknown } {
   try {
-    return JSON.parse(utf8.decode(body));
+    const text = utf8.decode(body);
+    return { text, value: JSON.parse(text) };
   } catch {
     // The message of JSON.parse quotes the body; the problem only says that the body is not JSON.
     throw new Problem('malformed-json');
@@ -40,6 +47,17 @@ function check(value: unknown): void {
       next.push(...Object.values(item));
     }
     level = next;
+  }
+}
+
+/** A number of JavaScript holds whole numbers up to 2^53, and none above 1.8e308: others would be stored as something else. */
+function checkNumbers(text: string): void {
+  for (const [token] of text.matchAll(TEXT_OR_NUMBER)) {
+    if (token.startsWith('"')) continue;
+    const value = Number(token);
+    if (!Number.isFinite(value)) throw new Problem('invalid-body', 'a number is larger than 1.8e308');
+    if (WHOLE.test(token) && BigInt(token) !== BigInt(value))
+      throw new Problem('invalid-body', 'a whole number beyond 2^53 would be rounded: send it as a text');
   }
 }
 

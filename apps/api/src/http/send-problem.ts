@@ -7,9 +7,11 @@ const RETRY_AFTER_S = 1;
 
 /** Answers with the problem's document, and logs errors of the server. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): void {
-  if (problem.status >= 500) request.log.error({ err: problem.cause ?? problem }, problem.slug);
-  if (problem.status === 503 || problem.status === 429) {
-    const ms = Number(problem.fields['retryAfterMs'] ?? 0);
+  if (problem.slug === 'shutting-down') request.log.info(problem.slug);
+  else if (problem.status >= 500) request.log.error({ err: problem.cause ?? problem }, problem.slug);
+  if (problem.status === 503 || problem.status === 429 || problem.slug === 'lock-timeout') {
+    const { retryAfterMs, remainingMs } = problem.fields;
+    const ms = Number(retryAfterMs ?? remainingMs ?? 0);
     reply.header('retry-after', Math.max(RETRY_AFTER_S, Math.ceil(ms / 1_000)));
   }
   void reply

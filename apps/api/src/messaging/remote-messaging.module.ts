@@ -9,7 +9,6 @@ import { ChatsController } from './chats.controller.js';
 import { EventsController } from './live/events.controller.js';
 import { Follows } from './live/follows.js';
 import { LiveStreams } from './live/live-streams.js';
-import { Origins } from './live/origins.js';
 import { SocketServer } from './live/socket-server.js';
 import { SocketController } from './live/socket.controller.js';
 import { MailboxesController } from './mailboxes.controller.js';
@@ -39,6 +38,6 @@ import { MembersController } from './members.controller.js';
     EventsController,
     SocketController,
   ],
-  providers: [LiveStreams, Follows, Origins, SocketServer],
+  providers: [LiveStreams, Follows, SocketServer],
 })
 export class RemoteMessagingModule {}

@@ -31,7 +31,9 @@ export const flag = z.stringbool('must be true or false');
 export const body = z
   .unknown()
   .refine((value) => value !== undefined, 'is missing')
-  .meta({ description: 'any JSON, up to 65,536 bytes; whole numbers above 2^53 are rounded' });
+  .meta({
+    description: 'any JSON, up to 65,536 bytes; a whole number that JavaScript would round is refused',
+  });
 
 /** The sender's id of a message, so that sending it again does nothing. */
 export const senderId = nameSchema

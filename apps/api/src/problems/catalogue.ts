@@ -21,6 +21,7 @@ export const CATALOGUE = {
   'invalid-id': { status: 400, title: 'An id has characters or a length that ids cannot have' },
   'invalid-cursor': { status: 400, title: 'The cursor is not from a page of this list' },
   'invalid-idempotency-key': { status: 400, title: 'The header Idempotency-Key is not a key' },
+  'foreign-host': { status: 403, title: 'The API is not served under this host name' },
   'unknown-route': { status: 404, title: 'There is nothing at this address' },
   'method-not-allowed': { status: 405, title: 'The address does not take this method' },
   'request-timeout': { status: 408, title: 'The request did not arrive in time' },
@@ -114,7 +115,7 @@ export const CATALOGUE = {
   // Streams of events.
   'invalid-token': { status: 400, title: 'The token belongs to no event of this member' },
   'invalid-frame': { status: 400, title: 'The frame is invalid' },
-  'foreign-origin': { status: 403, title: 'Pages of this origin may not open streams' },
+  'foreign-origin': { status: 403, title: 'Pages of this origin may not use the API' },
   'upgrade-required': { status: 426, title: 'The address is that of a WebSocket' },
 
   // Address books.

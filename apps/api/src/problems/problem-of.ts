@@ -29,6 +29,9 @@ export function problemOf(error: unknown): Problem {
     const slug = code.slice('ERR_'.length).toLowerCase().replaceAll('_', '-');
     if (isProblemSlug(slug)) return new Problem(slug, error.message, fields, { cause: error });
   }
+  // The client has broken off its body. The code is that of a lost connection to Redis, too.
+  if (error instanceof Error && error.message === 'aborted')
+    return new Problem('malformed-request', undefined, {}, { cause: error });
   if (isRedisUnavailable(error) || isRedisUnavailable(cause))
     return new Problem('redis-unavailable', undefined, {}, { cause: error });
   const { code = '', statusCode = 500 } = (error ?? {}) as { code?: string; statusCode?: number };

@@ -158,7 +158,9 @@ const headers = z
   )
   .meta({ description: 'strings that travel beside the payload' });
 
-export const payload = z.unknown().meta({ description: 'any JSON; whole numbers above 2^53 are rounded' });
+export const payload = z
+  .unknown()
+  .meta({ description: 'any JSON; a whole number that JavaScript would round is refused' });
 
 /** Options that the tasks of a schedule have as well. */
 export const taskOptions = {

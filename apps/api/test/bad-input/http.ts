@@ -112,7 +112,7 @@ describe('a request', () => {
     [
       'that expects what nobody gives',
       'expectation-failed',
-      'POST /v1/market/listings HTTP/1.1\r\nHost: x\r\nExpect: banana\r\nContent-Length: 0\r\n\r\n',
+      'POST /v1/market/listings HTTP/1.1\r\nHost: localhost\r\nExpect: banana\r\nContent-Length: 0\r\n\r\n',
     ],
     [
       'for a tunnel',
@@ -123,17 +123,17 @@ describe('a request', () => {
     [
       'with two lengths',
       'malformed-request',
-      'POST /v1/market/listings HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      'POST /v1/market/listings HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
     [
       'with a line break in a header',
       'malformed-request',
-      'GET /health/live HTTP/1.1\r\nHost: x\r\nX-A: a\nb\r\n\r\n',
+      'GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-A: a\nb\r\n\r\n',
     ],
     [
       'with a head of 20,000 bytes',
       'headers-too-large',
-      `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     ],
   ])('%s', async (_, slug, bytes) => {
     const [head = '', body = ''] = (await exchange(bytes)).split('\r\n\r\n');

@@ -211,10 +211,18 @@ describe('time', () => {
     await uploading.write('one ');
     const { hostname, port } = new URL(patient.url);
     const slow = connectTo(Number(port), hostname);
-    slow.write('PUT /v1/market/players/ann HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n');
+    slow.write(
+      'PUT /v1/market/players/ann HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n',
+    );
     slow.write('content-length: 100\r\n\r\n{');
-    const answer = await textOf(slow);
+    // One that is refused at once sends the rest no sooner.
+    const refused = connectTo(Number(port), hostname);
+    refused.write(
+      'PUT /v1/market/players/ann HTTP/1.1\r\nhost: evil.example\r\ncontent-length: 100\r\n\r\n{',
+    );
+    const [answer, refusal] = await Promise.all([textOf(slow), textOf(refused)]);
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(refusal).toMatch(/^HTTP\/1\.1 403 /);
     expect((await uploading.end('two')).json).toMatchObject({ bytes: 7 });
   }, 60_000);
 

@@ -223,7 +223,7 @@ describe('waiters', () => {
     const { hostname, port } = new URL(api.url);
     const socket = open({ host: hostname, port: Number(port), allowHalfOpen: true });
     const body = JSON.stringify({ waitMs: 30_000 });
-    const head = `POST /v1/locks/${name}/acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+    const head = `POST /v1/locks/${name}/acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`;
     socket.write(`${head}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`);
     await locks.untilQueued(name, 1);
     socket.end();

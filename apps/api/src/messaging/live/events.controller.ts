@@ -15,7 +15,7 @@ import { EventStream } from './event-stream.js';
 import { Follows } from './follows.js';
 import { forwardEvents } from './forward-events.js';
 import { LiveStreams } from './live-streams.js';
-import { Origins } from './origins.js';
+import { Origins } from '../../http/origins.js';
 
 @ApiTags('members')
 @Controller('v1/members/:member/events')
@@ -64,7 +64,7 @@ export class EventsController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const origin = this.origins.require(request.raw);
+    const origin = this.origins.require(request.headers);
     this.streams.requireRoom();
     const controller = new AbortController();
     const { signal } = controller;

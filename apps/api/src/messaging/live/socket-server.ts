@@ -21,7 +21,7 @@ import { CONFIG, LOG } from '../../tokens.js';
 import { Follows } from './follows.js';
 import { MAX_FRAME_BYTES } from './frames.js';
 import { LiveStreams } from './live-streams.js';
-import { Origins } from './origins.js';
+import { Origins } from '../../http/origins.js';
 import { SocketSession } from './socket-session.js';
 
 /** Accepts the requests that become WebSockets: those that `ApiRequest` lets pass. */
@@ -60,7 +60,7 @@ export class SocketServer implements OnApplicationBootstrap {
     const reqId = requestId(request);
     try {
       requireSoundHead(request);
-      this.origins.require(request);
+      this.origins.requireOwn('POST', request.headers);
       this.streams.requireRoom();
     } catch (error) {
       this.#refuse(socket, problemOf(error), reqId);
