@@ -1,7 +1,6 @@
 import type { Telemetry } from '@mortise/redis';
 import {
   ArgumentRangeError,
-  ArgumentTypeError,
   requireBoolean,
   requireDuration,
   requireFunction,
@@ -105,8 +104,6 @@ export interface CompleteBookOptions {
   readonly fuzzy?: boolean | undefined;
   /** The `cursor` of the page before; null: from the beginning, as by default. */
   readonly cursor?: string | null | undefined;
-  /** An earlier name of `cursor`. */
-  readonly after?: string | undefined;
 }
 
 export interface AddManyOptions {
@@ -155,7 +152,6 @@ const COMPLETE_BOOK_OPTIONS: Known = new Set<keyof CompleteBookOptions>([
   'order',
   'fuzzy',
   'cursor',
-  'after',
 ]);
 const BOOST_OPTIONS: Known = new Set<keyof BoostOptions>(['id']);
 const ADD_MANY_OPTIONS: Known = new Set<keyof AddManyOptions>(['onProgress', 'signal']);
@@ -200,9 +196,7 @@ export function resolveCompleteBookOptions(
   options: CompleteBookOptions,
 ): { limit: number; order: 'score' | 'alphabetical'; fuzzy: boolean; cursor: string | undefined } {
   requireOptions(call, options, COMPLETE_BOOK_OPTIONS);
-  const { order = 'score', fuzzy = false, after, cursor = after } = options;
-  if (after !== undefined && after !== cursor)
-    throw new ArgumentTypeError('cursor and after exclude each other');
+  const { order = 'score', fuzzy = false, cursor } = options;
   requireBoolean('fuzzy', fuzzy);
   requireOneOf('order', order, ['score', 'alphabetical']);
   if (fuzzy && order !== 'score')

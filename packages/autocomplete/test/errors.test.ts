@@ -41,7 +41,7 @@ test.each<[string, () => unknown]>([
   ['an unknown option of a book', () => new AddressBook(redis, 'guild', wrong({ maxNames: 1 }))],
   ['an unknown option of complete', () => recent.complete('anna', '', wrong({ fuzzy: true }))],
   ['an unknown option of a page', () => book.page('a', wrong({ place: '' }))],
-  ['two cursors', () => book.page('a', { cursor: 'a', after: 'b' })],
+  ['the former name of cursor', () => book.page('a', wrong({ after: 'b' }))],
   ['an entry that is no object', () => book.add(wrong(undefined))],
   ['an unknown field of an entry', () => book.add(wrong({ key: 'a', bogus: 1 }))],
   [
