@@ -26,6 +26,7 @@ export { metricsOf } from './metrics-of.js';
 export { onAbort } from './on-abort.js';
 export type { OwnedClient } from './owned-client.js';
 export { ownedClient } from './owned-client.js';
+export { perClient } from './per-client.js';
 export type { Read } from './read-many.js';
 export { readEach, readMany } from './read-many.js';
 export {
@@ -47,6 +48,7 @@ export {
 } from './require.js';
 export type { RequireClientOptions } from './require-client.js';
 export { requireClient } from './require-client.js';
+export type { Resolved } from './resolved.js';
 export { SafeSpan, SafeTelemetry } from './safe-telemetry.js';
 export {
   RedisAuthError,

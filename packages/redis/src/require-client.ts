@@ -4,7 +4,7 @@ import { warnOfEviction } from './environment.js';
 
 export interface RequireClientOptions {
   /** `allowed`: the caller can lose any of its keys. @defaultValue 'refused' */
-  readonly eviction?: 'allowed' | 'refused';
+  readonly eviction?: 'allowed' | 'refused' | undefined;
 }
 
 /**

@@ -10,10 +10,10 @@
  */
 import { ArgumentTypeError } from './argument-error.js';
 import type { RedisClient } from './client.js';
-import { checkClient } from './client.js';
 import { isClosed, onClosed } from './closure.js';
 import { ClientClosedError } from './coded-error.js';
 import type { Listener } from './listener.js';
+import { perClient } from './per-client.js';
 import { ShardedSubscriber } from './sharded-subscriber.js';
 import { StandaloneSubscriber } from './standalone-subscriber.js';
 import type { Subscriber } from './subscriber.js';
@@ -41,8 +41,6 @@ const EVERYONE = '*';
 export const UNDELIVERED = '-';
 const COLON = ':'.charCodeAt(0);
 
-const hubs = new WeakMap<object, WaiterHub>();
-
 /** All waiters and listeners of the process on one client. */
 export class WaiterHub {
   /** The command that a script has to publish with: `PUBLISH`, or `SPUBLISH` on Cluster. */
@@ -53,14 +51,7 @@ export class WaiterHub {
   #ids = 0;
 
   /** The hub of a client, always the same one. Opens nothing before the first wait. */
-  static of(client: RedisClient): WaiterHub {
-    let hub = hubs.get(client);
-    if (!hub) {
-      hub = new WaiterHub(checkClient(client));
-      hubs.set(client, hub);
-    }
-    return hub;
-  }
+  static readonly of = /* @__PURE__ */ perClient((client) => new WaiterHub(client));
 
   private constructor(client: RedisClient) {
     const events = {

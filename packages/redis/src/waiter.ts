@@ -14,9 +14,9 @@ export type Wake =
 
 export interface WaitOptions {
   /** An instant on the clock of `performance.now()`. Default: no deadline. */
-  readonly deadlineAt?: number;
+  readonly deadlineAt?: number | undefined;
   /** Aborts the wait: `next` rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Maximum of kept messages; more become one `resync`. */

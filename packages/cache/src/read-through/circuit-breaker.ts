@@ -4,7 +4,7 @@
  * gets no commands. After several timeouts in a row the breaker opens, and only one half-open probe at a time is sent. All
  * caches on the same client share one breaker.
  */
-import { onClosed } from '@mortise/redis';
+import { onClosed, perClient } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 
 /** Timeouts in a row that open the breaker. */
@@ -14,23 +14,13 @@ const PROBE_MS = 1_000;
 
 const AWAY = new Set(['reconnecting', 'close', 'end', 'disconnecting']);
 
-const breakers = new WeakMap<object, CircuitBreaker>();
-
 export class CircuitBreaker {
+  static readonly of = /* @__PURE__ */ perClient((client) => new CircuitBreaker(client));
   readonly #client: RedisClient;
   readonly #onReady = new Set<() => void>();
   readonly #onClosed = new Set<() => void>();
   #failures = 0;
   #probeAt = 0;
-
-  static of(client: RedisClient): CircuitBreaker {
-    let breaker = breakers.get(client);
-    if (!breaker) {
-      breaker = new CircuitBreaker(client);
-      breakers.set(client, breaker);
-    }
-    return breaker;
-  }
 
   private constructor(client: RedisClient) {
     this.#client = client;

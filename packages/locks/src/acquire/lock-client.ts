@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { RedisUnreachableError, WaiterHub } from '@mortise/redis';
-import { perClient } from '../per-client.js';
+import { perClient, RedisUnreachableError, WaiterHub } from '@mortise/redis';
 import type { Gate } from './gate.js';
 import { WaitQueue } from './wait-queue.js';
 

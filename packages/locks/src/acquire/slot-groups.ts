@@ -3,7 +3,7 @@
  * are then one command, which costs Redis a third of fifty commands. A single node in cluster mode, which the client cannot
  * recognize, refuses the first such call before it does anything.
  */
-import { perClient } from '../per-client.js';
+import { perClient } from '@mortise/redis';
 
 /** The group of all locks where slots do not matter. */
 const ANY_SLOT = -1;

@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { requireName } from '@mortise/redis';
+import { requireClient, requireName } from '@mortise/redis';
 import { LatchTimeoutError } from '../errors.js';
 import { CountDownLatchKeys } from '../keys.js';
 import { resolveAcquireOptions, resolveCountDownLatchOptions, resolveCountDownOptions } from '../options.js';
@@ -33,7 +33,7 @@ export class CountDownLatch {
     const { count, keepMs } = resolveCountDownLatchOptions(options);
     this.name = requireName('name', name);
     this.count = count;
-    this.#latches = Latches.of(redis);
+    this.#latches = Latches.of(requireClient(redis));
     this.#telemetry = LockTelemetry.of(options.telemetry, 'latch');
     this.#terms = { name, keys: new CountDownLatchKeys(name, options.prefix), count, keepMs };
   }

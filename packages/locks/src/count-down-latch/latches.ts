@@ -1,9 +1,8 @@
 /** The script calls and the waiters of the latches of one client. Count-downs of one tick for one latch share a call. */
 import type { RedisClient } from '@mortise/redis';
-import { callRedis, Coalescer, WaiterHub } from '@mortise/redis';
+import { callRedis, Coalescer, perClient, WaiterHub } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
 import { LockSettingsError } from '../errors.js';
-import { perClient } from '../per-client.js';
 import { countDownLatchCount, countDownLatchReset, countDownLatchWatch } from '../scripts.gen.js';
 import type { LatchState, LatchTerms } from './latch-waiters.js';
 import { LatchWaiters } from './latch-waiters.js';

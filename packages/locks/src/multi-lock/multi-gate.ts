@@ -3,13 +3,12 @@
  * that is not free. Renewals and releases are those of the single locks, which share calls anyway.
  */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer } from '@mortise/redis';
+import { Coalescer, perClient } from '@mortise/redis';
 import type { AcquireMode, Moment, RenewReply } from '../acquire/gate.js';
 import { MAX_BATCH } from '../acquire/gate.js';
 import { isOfOneKey, sendEach, SlotGroups } from '../acquire/slot-groups.js';
 import { MutexKeys } from '../keys.js';
 import { MutexGate } from '../mutex/mutex-gate.js';
-import { perClient } from '../per-client.js';
 import { multiLockAcquire } from '../scripts.gen.js';
 
 /** One of the locks of a MultiLock. A Mutex of this name is the same lock. */

@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { callRedis, WaiterHub } from '@mortise/redis';
+import { callRedis, perClient, WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -13,7 +13,6 @@ import { BatchedGate } from '../acquire/batched-gate.js';
 import type { For, Locked, LockScripts } from '../acquire/script-batches.js';
 import { ScriptBatches } from '../acquire/script-batches.js';
 import type { MutexKeys } from '../keys.js';
-import { perClient } from '../per-client.js';
 import { mutexAcquire, mutexInspect, mutexRecheck, mutexRelease, mutexRenew } from '../scripts.gen.js';
 
 export interface InspectReply {

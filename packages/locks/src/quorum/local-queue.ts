@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { perClient } from '../per-client.js';
+import { perClient } from '@mortise/redis';
 
 /**
  * The callers of one process that want the same lock, first come, first served. Only the first one requests votes: they are

@@ -1,9 +1,8 @@
 /** One of the independent servers of a quorum. Requests of one tick for locks of one slot share a script call. */
 import type { RedisClient, Waiter } from '@mortise/redis';
-import { Coalescer, isClosed, TIMED_OUT, waitFor, WaiterHub } from '@mortise/redis';
+import { Coalescer, isClosed, perClient, TIMED_OUT, WaiterHub, waitFor } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
 import type { QuorumMutexKeys } from '../keys.js';
-import { perClient } from '../per-client.js';
 import { quorumMutexInspect, quorumMutexVote, quorumMutexWithdraw } from '../scripts.gen.js';
 
 export interface VoteReply {

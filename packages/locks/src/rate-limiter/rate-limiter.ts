@@ -6,7 +6,7 @@
  * memory for each of them. `rate-limiter.take.lua` describes what happens when the server's clock is set.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireInteger, requireName, SafeTelemetry } from '@mortise/redis';
+import { requireClient, requireInteger, requireName, SafeTelemetry } from '@mortise/redis';
 import { RateLimiterKeys } from '../keys.js';
 import { resolveRateLimiterOptions } from '../options.js';
 import type { RateLimiterOptions } from '../options.js';
@@ -48,7 +48,7 @@ export class RateLimiter {
     this.limit = limit;
     this.periodMs = periodMs;
     this.burst = burst;
-    this.#takes = Takes.of(redis);
+    this.#takes = Takes.of(requireClient(redis));
     this.#telemetry = SafeTelemetry.of(options.telemetry, { [KIND]: 'rate-limiter' });
     this.#terms = { keys: new RateLimiterKeys(name, options.prefix), limit, periodMs, burst };
   }

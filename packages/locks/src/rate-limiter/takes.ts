@@ -1,10 +1,9 @@
 /** The script calls of the rate limiters of one client. Takes of one tick from limiters of one slot share a call. */
 import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer } from '@mortise/redis';
+import { Coalescer, perClient } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
 import type { RateLimiterKeys } from '../keys.js';
-import { perClient } from '../per-client.js';
 import { rateLimiterTake } from '../scripts.gen.js';
 
 /** The fields of a limiter that the script needs. */

@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { callRedis, WaiterHub } from '@mortise/redis';
+import { callRedis, perClient, WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -14,7 +14,6 @@ import { BatchedGate } from '../acquire/batched-gate.js';
 import type { For, Locked, LockScripts } from '../acquire/script-batches.js';
 import { ScriptBatches } from '../acquire/script-batches.js';
 import type { ReadWriteLockKeys } from '../keys.js';
-import { perClient } from '../per-client.js';
 import {
   readWriteLockAcquire,
   readWriteLockDowngrade,

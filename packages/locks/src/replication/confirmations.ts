@@ -7,8 +7,7 @@
  * otherwise a slow replica would never count while new leases keep coming.
  */
 import type { RedisClient } from '@mortise/redis';
-import { afterMicrotasks, TIMED_OUT, waitFor } from '@mortise/redis';
-import { perClient } from '../per-client.js';
+import { afterMicrotasks, perClient, TIMED_OUT, waitFor } from '@mortise/redis';
 import { ReplicaLink } from './replica-link.js';
 
 export interface Confirmation {

@@ -1,5 +1,5 @@
 import type { RedisClient } from '@mortise/redis';
-import { WaiterHub } from '@mortise/redis';
+import { perClient, WaiterHub } from '@mortise/redis';
 import type {
   AcquireReply,
   AcquireRequest,
@@ -14,7 +14,6 @@ import type { For, LockScripts } from '../acquire/script-batches.js';
 import { ScriptBatches } from '../acquire/script-batches.js';
 import { LockSettingsError } from '../errors.js';
 import type { SemaphoreKeys } from '../keys.js';
-import { perClient } from '../per-client.js';
 import {
   semaphoreAcquire,
   semaphoreInspect,

@@ -3,24 +3,15 @@
  * enforces slots. Its client doesn't know that, and the server refuses the first such command before it does anything.
  */
 import type { RedisClient } from '@mortise/redis';
-
-const rules = new WeakMap<RedisClient, SlotRule>();
+import { perClient } from '@mortise/redis';
 
 export class SlotRule {
+  /** The rule of a client, shared by all that use it. */
+  static readonly of = /* @__PURE__ */ perClient((client) => new SlotRule(client));
   #isEnforced: boolean;
 
   private constructor(client: RedisClient) {
     this.#isEnforced = client.isCluster;
-  }
-
-  /** The rule of a client, shared by all that use it. */
-  static of(client: RedisClient): SlotRule {
-    let rule = rules.get(client);
-    if (!rule) {
-      rule = new SlotRule(client);
-      rules.set(client, rule);
-    }
-    return rule;
   }
 
   /** Whether this process knows that all keys of a command must share a slot. */

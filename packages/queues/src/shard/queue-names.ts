@@ -3,17 +3,17 @@
  * that has tasks is listed. Names stay when a queue is empty; `obliterate` removes them.
  */
 import type { RedisClient } from '@mortise/redis';
-import { callRedis, decodeName, encodeName, requireOptions } from '@mortise/redis';
+import { callRedis, decodeName, encodeName, perClient, requireOptions } from '@mortise/redis';
 import { namesKey } from '../keys.js';
 
 export interface PrefixOptions {
   /** Default `mortise`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 }
 
 const OPTIONS = new Set(['prefix']);
-/** By client, then key and name of a queue: the call that adds the name. */
-const added = new WeakMap<RedisClient, Map<string, Promise<unknown>>>();
+/** By key and name of a queue: the call of a client that adds the name. */
+const addedBy = /* @__PURE__ */ perClient(() => new Map<string, Promise<unknown>>());
 
 /** @param method The name of the call in errors. */
 export function resolvePrefix(method: string, options: PrefixOptions): string | undefined {
@@ -28,8 +28,7 @@ export async function registerName(
   queue: string,
 ): Promise<void> {
   const place = placeOf(prefix, queue);
-  const names = added.get(redis) ?? new Map<string, Promise<unknown>>();
-  added.set(redis, names);
+  const names = addedBy(redis);
   let stored = names.get(place);
   if (!stored) {
     stored = callRedis(redis, 'sadd', [namesKey(prefix), encodeName(queue)]);
@@ -41,7 +40,7 @@ export async function registerName(
 
 /** Forgets that this client has added the name, which another process may have removed. */
 export function forgetName(redis: RedisClient, prefix: string | undefined, queue: string): void {
-  added.get(redis)?.delete(placeOf(prefix, queue));
+  addedBy(redis).delete(placeOf(prefix, queue));
 }
 
 /** Removes the name of a queue. Resolves to whether it was listed. One round trip. */
