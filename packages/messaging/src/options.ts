@@ -4,22 +4,22 @@ import type { ChatUnreadableError } from './errors.js';
 /** Limits of every mailbox. */
 export interface MailboxesOptions {
   /** Maximum of messages in a mailbox, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
-  readonly maxMessages?: number;
+  readonly maxMessages?: number | undefined;
   /** Maximum of message bytes in a mailbox, up to 256 MiB; the oldest are dropped, and reported. Default 16 MiB. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
-  readonly maxPayloadBytes?: number;
+  readonly maxPayloadBytes?: number | undefined;
   /**
    * Retention of a message, ms, up to 1/64 longer. Then the next `send` drops it; without one the mailbox is emptied.
    * Default 30 days.
    */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
   /** How long a sender's id is remembered at least, ms, for the last 9,000 of a mailbox. Default 10 minutes. */
-  readonly dedupMs?: number;
+  readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Receives counts and measurements, see the README. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /** Options of one `send`. */
@@ -27,64 +27,64 @@ export interface SendOptions {
   /** The sender: any string of 1 to 1,024 bytes. */
   readonly from: string;
   /** Identifies the message among those of its sender: sending it again within `dedupMs` does nothing. Default: a new UUID for each call. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** Expiry of the message, ms from now. Default: `keepMs` of the mailbox. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
 }
 
 /** Chooses a device of the recipient. */
 export interface DeviceOptions {
   /** Any string of 1 to 1,024 bytes. Default `main`. */
-  readonly device?: string;
+  readonly device?: string | undefined;
 }
 
 /** Options of one `addDevice`. */
 export interface AddDeviceOptions {
   /** Start of its cursor: `newest`, messages from now on; `oldest`, also the stored ones. Default `newest`. */
-  readonly at?: 'newest' | 'oldest';
+  readonly at?: 'newest' | 'oldest' | undefined;
 }
 
 /** Options of one `receive`. */
 export interface ReceiveOptions extends DeviceOptions {
   /** Maximum of returned messages, 1 to 1,000. Default 100. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** The end to read from: the oldest first, or the latest first. Default `oldest`. */
-  readonly order?: 'oldest' | 'latest';
+  readonly order?: 'oldest' | 'latest' | undefined;
   /**
    * How long to wait while the mailbox is empty, ms; `Infinity`: until `signal`. Default 0. An outage does not count as an
    * empty mailbox: ERR_READ_TIMEOUT if Redis has not answered a second after the end. With 0, the options of the client
    * limit the read.
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Ends the call at once, even if Redis cannot be reached: `receive` rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Limits of every chat. */
 export interface ChatsOptions {
   /** Maximum of entries in a chat, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
-  readonly maxMessages?: number;
+  readonly maxMessages?: number | undefined;
   /** Maximum of entry bytes in a chat, up to 256 MiB; the oldest are dropped, and reported. Default 64 MiB. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
-  readonly maxPayloadBytes?: number;
+  readonly maxPayloadBytes?: number | undefined;
   /**
    * Retention of a message, ms, up to 1/64 longer. Then the next `post` drops it; without one the chat is emptied. Default
    * 90 days.
    */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
   /** Number of newest messages kept for `history` after all members have acked them. Default 0. */
-  readonly keepAcked?: number;
+  readonly keepAcked?: number | undefined;
   /** Maximum of members of a chat, 1 to 100,000. Default 10,000. */
-  readonly maxMembers?: number;
+  readonly maxMembers?: number | undefined;
   /** Maximum of chats of a member, 1 to 100,000. Default 1,000. */
-  readonly maxChats?: number;
+  readonly maxChats?: number | undefined;
   /** How long a sender's id is remembered at least, ms, for the last 9,000 of a chat. Default 10 minutes. */
-  readonly dedupMs?: number;
+  readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Receives counts and measurements, see the README. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /** The role of a member: an owner may do everything, a member may post, a reader may read. */
@@ -97,17 +97,17 @@ export interface CreateOptions<Body = unknown> {
   /** The other members; the sender and repeated names count once. */
   readonly members: readonly string[];
   /** The first message. Default: none. */
-  readonly body?: Body;
+  readonly body?: Body | undefined;
   /** Identifies the chat: creating it again changes nothing. Default: a new UUID. */
-  readonly chatId?: string;
+  readonly chatId?: string | undefined;
   /** Identifies the first message, as in `post`. */
-  readonly id?: string;
+  readonly id?: string | undefined;
 }
 
 /** Options of one `post` or `edit`. */
 export interface PostOptions {
   /** Identifies the message among those of its sender: posting it again within `dedupMs` does nothing. Default: a new UUID for each call. */
-  readonly id?: string;
+  readonly id?: string | undefined;
 }
 
 /** Options of one `ack`. */
@@ -116,19 +116,19 @@ export interface AckOptions {
    * The epoch of the id, as `pull`, `chatsOf` and `reset` return it. An id of an ended chat acks nothing in a later chat of
    * its name. Default: the epoch of the present chat.
    */
-  readonly epoch?: number;
+  readonly epoch?: number | undefined;
 }
 
 /** Options of one `join`. */
 export interface JoinOptions {
   /** Default `member`. A member of the chat keeps their role. */
-  readonly role?: Role;
+  readonly role?: Role | undefined;
 }
 
 /** Options of one `setRole`. */
 export interface SetRoleOptions {
   /** The member who changes the role, who must be an owner. Default: not checked. */
-  readonly by?: string;
+  readonly by?: string | undefined;
 }
 
 /** Options of the calls that read all chats of a member. */
@@ -137,79 +137,79 @@ export interface UnreadableOptions {
    * Called with each chat that was omitted because its stored data is damaged, each time (in `follow`: every 5 s); the
    * other chats are returned. Default: stderr, for each chat once a minute at most.
    */
-  readonly onUnreadable?: (error: ChatUnreadableError) => void;
+  readonly onUnreadable?: ((error: ChatUnreadableError) => void) | undefined;
 }
 
 /** Options of one `pull`. */
 export interface PullOptions extends UnreadableOptions {
   /** Maximum of messages of each chat, 1 to 1,000; in all at most 10,000. Default 100. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /**
    * Maximum of stored message bytes of all chats, up to 256 MiB. The message that has waited longest is returned whatever
    * its size. Messages that don't fit stay unread; the next `pull` after your ack returns them. Redis sends at most twice
    * as much, and one message. Default 64 MiB.
    */
-  readonly maxReplyBytes?: number;
+  readonly maxReplyBytes?: number | undefined;
   /**
    * How long to wait while there is nothing new, ms; `Infinity`: until `signal`. Default 0. An outage does not count as
    * "nothing new": ERR_READ_TIMEOUT if Redis has not answered a second after the end. With 0, the options of the client
    * limit the read.
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /**
    * Ends the call at once, even if Redis cannot be reached: `pull` rejects with the signal's reason. During the acks of
    * `autoAck`, it returns the messages that were read; those that were not acked come again.
    */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Acks the returned messages after reading them: a crash before they are handled loses them. Default false. */
-  readonly autoAck?: boolean;
+  readonly autoAck?: boolean | undefined;
   /** Includes muted chats. Default false. */
-  readonly includeMuted?: boolean;
+  readonly includeMuted?: boolean | undefined;
 }
 
 /** Options of one `members`. */
 export interface MembersOptions {
   /** Continues a listing: the `cursor` of the page before; null: from the start. */
-  readonly cursor?: string | null;
+  readonly cursor?: string | null | undefined;
   /** The page size, 1 to 1,000; approximate for a large chat. Default 100. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
 }
 
 /** Options of one `chatsOf`. */
 export interface ChatsOfOptions extends UnreadableOptions {
   /** Includes muted chats. Default true. */
-  readonly includeMuted?: boolean;
+  readonly includeMuted?: boolean | undefined;
 }
 
 /** Options of one `history`. */
 export interface HistoryOptions {
   /** Only messages with lower ids, the last ones of them. */
-  readonly before?: number;
+  readonly before?: number | undefined;
   /** Only messages with higher ids, the first ones of them. */
-  readonly after?: number;
+  readonly after?: number | undefined;
   /** Maximum of messages, 1 to 1,000. Default 100. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
 }
 
 /** Options of one `mute`. */
 export interface MuteOptions {
   /** The end of the mute, in ms since 1970. Default: until `unmute`. */
-  readonly untilMs?: number;
+  readonly untilMs?: number | undefined;
 }
 
 /** Options of one `follow`. */
 export interface FollowOptions extends UnreadableOptions {
   /** Ends the iteration, without an error. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The token of the last event that was handled: continues after it. */
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** Also chats that the member has muted. Default false. */
-  readonly includeMuted?: boolean;
+  readonly includeMuted?: boolean | undefined;
   /**
    * Messages, edits, deletions and gaps have the number of the member's `unread` messages in their chat. One read more for
    * each of these events, shared by the followers of a chat and tick. Default false.
    */
-  readonly includeUnread?: boolean;
+  readonly includeUnread?: boolean | undefined;
 }
 
 export const DAY_MS = 86_400_000;

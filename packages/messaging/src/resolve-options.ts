@@ -261,11 +261,11 @@ function encodeDevice({ device = MAILBOX_DEFAULTS.device }: DeviceOptions): stri
   return encodeName(requireName('device', device));
 }
 
-function requireLimit({ limit = CHAT_DEFAULTS.limit }: { readonly limit?: number }): number {
+function requireLimit({ limit = CHAT_DEFAULTS.limit }: { readonly limit?: number | undefined }): number {
   return requireInteger('limit', limit, { min: 1, max: 1_000 });
 }
 
-function requireWait({ waitMs = CHAT_DEFAULTS.waitMs }: { readonly waitMs?: number }): number {
+function requireWait({ waitMs = CHAT_DEFAULTS.waitMs }: { readonly waitMs?: number | undefined }): number {
   return requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
 }
 

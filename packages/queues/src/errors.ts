@@ -367,7 +367,7 @@ export class RetryLater extends CodedError {
   readonly code = 'ERR_RETRY_LATER';
   readonly delayMs: number;
 
-  constructor(options: { readonly delayMs: number; readonly reason?: string }) {
+  constructor(options: { readonly delayMs: number; readonly reason?: string | undefined }) {
     const { delayMs, reason = 'the handler asked for a later try' } = requireOptions(
       'RetryLater',
       options,

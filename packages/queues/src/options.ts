@@ -1,5 +1,6 @@
 import type {
   Backoff as PlainBackoff,
+  Resolved,
   ResolvedBackoff as ResolvedPlainBackoff,
   Telemetry,
 } from '@mortise/redis';
@@ -32,7 +33,7 @@ import type { OnFailed, OnSucceeded } from './ended-attempt.js';
  */
 export interface Backoff extends Omit<PlainBackoff, 'type'> {
   /** `custom`, for tasks only, uses the function or backoff of the worker. */
-  readonly type?: PlainBackoff['type'] | 'custom';
+  readonly type?: PlainBackoff['type'] | 'custom' | undefined;
 }
 
 export interface ResolvedBackoff extends Omit<ResolvedPlainBackoff, 'type'> {
@@ -59,124 +60,124 @@ export type BackoffFunction = (failed: FailedAttempt) => number;
 
 export interface QueueOptions<Tasks = Record<string, unknown>> {
   /** Keeps applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /**
    * Names of the priorities, highest first; strict. 1 to 16, stored with the queue by the first enqueue. Other names than
    * the stored ones are refused with ERR_PRIORITIES_MISMATCH; without names the stored ones apply. Default `['high',
    * 'medium', 'low']`.
    */
-  readonly priorities?: readonly string[];
+  readonly priorities?: readonly string[] | undefined;
   /** Maximum size of a payload as JSON, bytes. 2 to 67,108,864. Default 262,144. */
-  readonly maxPayloadBytes?: number;
+  readonly maxPayloadBytes?: number | undefined;
   /** Maximum of stored cancelled tasks; a cancellation removes the oldest ones beyond it. 1 to 10,000,000. Default 1,000. */
-  readonly keepCancelled?: number;
+  readonly keepCancelled?: number | undefined;
   /**
    * Number of slots over which the queue is spread, and so over the masters of a Cluster. 1 to 64, fixed when the queue is
    * created. Priorities are strict and tasks are in order within a shard; limits count per shard. Default: the stored
    * number, or 1.
    */
-  readonly shards?: number;
+  readonly shards?: number | undefined;
   /**
    * Standard Schemas (zod, valibot, arktype …) by task name. A payload that its schema refuses, after JSON, is refused with
    * ERR_INVALID_PAYLOAD. The given payload is stored; a worker with the same schemas passes their output to its handlers.
    * Default: none.
    */
-  readonly schemas?: InputSchemas<Tasks>;
+  readonly schemas?: InputSchemas<Tasks> | undefined;
   /** Counters, and a span for each call that enqueues, whose context travels in the headers. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
 }
 
 export interface EnqueueOptions {
   /** Default: the middle one of the queue's priorities. */
-  readonly priority?: string;
+  readonly priority?: string | undefined;
   /** Delay, ms: the task does not run earlier. 0 to 10 years. Excludes `runAt`. */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
   /**
    * The task does not run before this instant, ms since the epoch or a Date. Excludes `delayMs`. One up to a minute ago
    * means now; an earlier one is refused with ERR_RUN_AT_PAST.
    */
-  readonly runAt?: number | Date;
+  readonly runAt?: number | Date | undefined;
   /** Identifies the task: enqueued twice, it is stored once. 1 to 1,024 bytes. Default: a new UUIDv7. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** Maximum of attempts, the first included. 1 to 65,535. Default 5. */
-  readonly attempts?: number;
-  readonly backoff?: Backoff;
+  readonly attempts?: number | undefined;
+  readonly backoff?: Backoff | undefined;
   /** An attempt that takes longer fails with ERR_TASK_TIMEOUT. 1 ms to 24 days. Default: that of the handler. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * If the first attempt does not start within this time, the task is dead with ERR_TASK_EXPIRED. After an attempt that did
    * not count (RetryLater, a stopping worker) the next one is the first. 1 ms to 10 years. Default: none.
    */
-  readonly expiresInMs?: number;
+  readonly expiresInMs?: number | undefined;
   /** Strings beside the payload, such as trace context. Up to 16,384 bytes as JSON. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Tasks of a group take turns with those of other groups, under the group limits of the queue. 1 to 1,024 bytes. */
-  readonly group?: string;
+  readonly group?: string | undefined;
   /** The `id` is refused as a duplicate for this time, even after its task is deleted. 1 ms to 10 years; needs an `id`. */
-  readonly dedupMs?: number;
+  readonly dedupMs?: number | undefined;
 }
 
 export interface WorkerOptions<Tasks = Record<string, unknown>> {
   /** As for the queue. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Maximum of tasks that run at the same time. 1 to 10,000. Default 50. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /**
    * Tasks that the worker may fetch before a slot is free, while its handlers take less than 0.5 ms. They wait up to 8 ms,
    * then go back, uncounted. They run in order, but before tasks of a higher priority that come later. No prefetch with
    * several queues or shards, limits, groups, batch handlers, or a concurrency of a handler, and never of a last attempt. 0
    * to 100; 0 keeps every task in Redis until a slot is free. Default 8: four times the throughput at concurrency 1.
    */
-  readonly prefetch?: number;
+  readonly prefetch?: number | undefined;
   /**
    * The lease of a task, ms, renewed at a third of it while the handler runs. If the worker dies, the task runs again after
    * at most this time and a moment. 1,000 to an hour. Default 10,000.
    */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /**
    * A task whose name has no handler here goes back for workers that have it: after 0.1 s, later after a tenth of the time
    * since then, 15 s at most. It is dead with ERR_UNKNOWN_TASK after this time, ms, unless a live worker handles its name; 0:
    * at once. 0 to 10 years. Default 600,000.
    */
-  readonly unknownAfterMs?: number;
+  readonly unknownAfterMs?: number | undefined;
   /** Backoff of tasks without one, if their handler has none either. */
-  readonly backoff?: Backoff | BackoffFunction;
+  readonly backoff?: Backoff | BackoffFunction | undefined;
   /**
    * How queues share the slots. `strict`: a later queue gets the slots that earlier ones leave free. `rotate`: equal
    * shares. Weights: tasks in proportion to them while all queues have some, 1 to 1,000; 1 for a queue without a weight.
    * Default `strict`. The shards of one queue always have equal shares.
    */
-  readonly fairness?: Fairness;
+  readonly fairness?: Fairness | undefined;
   /** Maximum of stored succeeded tasks. 0 to 10,000,000. Default 1,000. */
-  readonly keepSucceeded?: number;
+  readonly keepSucceeded?: number | undefined;
   /** Retention of succeeded tasks, ms; 0 keeps none. Up to 10 years. Default 86,400,000 (a day). */
-  readonly keepSucceededMs?: number;
+  readonly keepSucceededMs?: number | undefined;
   /** Maximum of stored dead tasks; the oldest are removed beyond it. 1 to 10,000,000. Default 10,000. */
-  readonly keepDead?: number;
+  readonly keepDead?: number | undefined;
   /** Maximum size of a result as JSON, bytes; a larger one is reported and dropped. 2 to 67,108,864. Default 262,144. */
-  readonly maxPayloadBytes?: number;
+  readonly maxPayloadBytes?: number | undefined;
   /**
    * Gets errors outside of handlers: failed calls (a lasting failure once a minute), lost leases, unknown tasks, results
    * that cannot be stored. Each has a `code` of the README. Default: a line on stderr.
    */
-  readonly onError?: OnCodedError;
+  readonly onError?: OnCodedError | undefined;
   /**
    * Called when a handler has returned, before the end of the task is stored; again if the worker dies in between. Default:
    * none.
    */
-  readonly onSucceeded?: OnSucceeded;
+  readonly onSucceeded?: OnSucceeded | undefined;
   /**
    * Called for each failed attempt, `RetryLater` excepted, and for a task that expired or has no handler, before that is stored;
    * again if the worker dies in between. Default: a line on stderr for each dead task, unless there is an `onSucceeded`.
    */
-  readonly onFailed?: OnFailed;
+  readonly onFailed?: OnFailed | undefined;
   /**
    * Standard Schemas by task name, whose output handlers get. A task whose payload its schema refuses is dead at once, and
    * reported with ERR_INVALID_PAYLOAD; an error thrown by a schema fails the attempt. Default: none.
    */
-  readonly schemas?: OutputSchemas<Tasks>;
+  readonly schemas?: OutputSchemas<Tasks> | undefined;
   /** Counters, durations, and a span for each attempt, in which its handler runs. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
 }
 
 export type Fairness = 'strict' | 'rotate' | Readonly<Record<string, number>>;
@@ -363,6 +364,8 @@ function requireMaxPayloadBytes(bytes: number): number {
 }
 
 /** Without undefined fields, which mean the default; a spread would overwrite it. */
-function withoutUndefined<Options extends object>(options: Options): Options {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
+function withoutUndefined<Options extends object>(options: Options): Partial<Resolved<Options>> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<
+    Resolved<Options>
+  >;
 }

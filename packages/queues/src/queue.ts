@@ -174,7 +174,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * id is not in its own shard; one more for the first use of optional features. O(log n); of a ready list up to 200 entries
    * are read. `reason` has up to 1,024 bytes and becomes the task's `error`. Rejects with ERR_INVALID_ARG for the reason.
    */
-  async cancel(task: string | FlowIds, options: { reason?: string } = {}): Promise<boolean> {
+  async cancel(task: string | FlowIds, options: { reason?: string | undefined } = {}): Promise<boolean> {
     return this.#flows.cancel(task, options);
   }
 

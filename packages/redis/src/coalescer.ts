@@ -13,8 +13,8 @@ export interface CoalescerOptions<Request> {
   /** The most requests in one call; more are split in order. It bounds the time for which one script blocks the server. */
   readonly maxBatch: number;
   /** The most bytes in one call, by `bytesOf`; a larger request travels alone. Default: no limit. */
-  readonly maxBytes?: number;
-  readonly bytesOf?: (request: Request) => number;
+  readonly maxBytes?: number | undefined;
+  readonly bytesOf?: ((request: Request) => number) | undefined;
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof CoalescerOptions<never>>([

@@ -40,6 +40,23 @@ test('packages send commands by scripts or callRedis, whose errors have codes', 
   expect(offenders(raw, sources)).toEqual([]);
 });
 
+test('options may be undefined, as users of exactOptionalPropertyTypes need it', () => {
+  const sources = code.filter((file) => /^packages\/\w+\/src\/.*\.ts$/.test(file));
+  const options = sources.flatMap((file) =>
+    [
+      ...read(file).matchAll(/^export interface (\w+(?:Options|Feature|Limits|Rule))\b[^{;]*\{\n(.*?)^\}/gms),
+    ].map(([, name, body]) => ({
+      place: `${file}: ${name}`,
+      optional: body!.match(/^ *(?:readonly )?\w+\?: [^\n{]*;$/gm),
+    })),
+  );
+  expect(options.length).toBeGreaterThan(60);
+  const exact = options.flatMap(({ place, optional }) =>
+    (optional ?? []).filter((line) => !/\b(?:undefined|unknown)\b/.test(line)).map((line) => place + line),
+  );
+  expect(exact).toEqual([]);
+});
+
 test('no file has grown into two', () => {
   const long = code.filter((file) => !file.includes('/test/') && read(file).split('\n').length > 400);
   expect(long).toEqual([]);

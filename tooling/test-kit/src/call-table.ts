@@ -60,7 +60,7 @@ export async function uncodedMisuses(table: CallTable): Promise<string[]> {
       WRONG.map(async (wrong) => {
         const args = right.with(place, wrong);
         const outcome = await outcomeOf(() => call(...args), MISUSE_LIMIT_MS);
-        if (/^([A-Z][A-Z_]+|done|pending)$/.test(outcome)) return;
+        if (isCoded(outcome)) return;
         found.push(`${name}, argument ${place}, ${inspect(wrong)}: ${outcome}`);
       }),
     );
@@ -82,17 +82,31 @@ export async function unknownOptions(table: CallTable): Promise<string[]> {
   return taken;
 }
 
-function isPlain(value: unknown): value is object {
+/** Whether a call has ended with a code, or has not been refused. */
+export function isCoded(text: string): boolean {
+  return /^([A-Z][A-Z_]+|done|pending)$/.test(text);
+}
+
+/** An object literal. */
+export function isPlain(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-async function outcomeOf(act: () => unknown, limitMs: number): Promise<string> {
+/** The code of a wrong call, `done`, `pending`, or the text of an error without a code; and the error. */
+export async function tryCall(
+  act: () => unknown,
+  limitMs = MISUSE_LIMIT_MS,
+): Promise<{ readonly text: string; readonly error?: unknown }> {
   try {
     const ended = await Promise.race([ending(act()), pause(limitMs, 'pending', { ref: false })]);
-    return ended === 'pending' ? 'pending' : 'done';
+    return { text: ended === 'pending' ? 'pending' : 'done' };
   } catch (error) {
-    return (error as { code?: string }).code ?? String(error);
+    return { text: (error as { code?: string }).code ?? String(error), error };
   }
+}
+
+async function outcomeOf(act: () => unknown, limitMs: number): Promise<string> {
+  return (await tryCall(act, limitMs)).text;
 }
 
 /** The first element stands for a whole iteration. */

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { CallTable } from './call-table.js';
 import { methodsOf, outcomesOf, uncodedMisuses, unknownOptions } from './call-table.js';
 import { connect } from './connect.js';
+import { refusedUndefined } from './option-values.js';
 
 interface Calls {
   readonly tableOf: (redis: Redis) => CallTable;
@@ -55,6 +56,10 @@ export function describeCalls({ tableOf, constructors, classes, silent, fallBack
 
     test('refuses options that there are not', async () => {
       expect(await unknownOptions(all())).toEqual([]);
+    });
+
+    test('takes undefined for an option that is not given', async () => {
+      expect(await refusedUndefined(all())).toEqual([]);
     });
   });
 }

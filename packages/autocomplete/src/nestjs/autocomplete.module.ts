@@ -28,7 +28,7 @@ export interface AutocompleteOptionsFactory {
 
 /** Books by name; their options override those of the module. */
 export interface AutocompleteFeature {
-  readonly books?: Readonly<Record<string, Omit<AddressBookOptions, 'prefix'>>>;
+  readonly books?: Readonly<Record<string, Omit<AddressBookOptions, 'prefix'>>> | undefined;
 }
 
 const NAME = 'Autocomplete';

@@ -9,7 +9,7 @@ import { normalize } from './normalize.js';
 
 export interface MatchesOptions {
   /** Whether one of the words may differ by one edit. Default false. */
-  readonly fuzzy?: boolean;
+  readonly fuzzy?: boolean | undefined;
 }
 
 /** Further typed words are ignored. */

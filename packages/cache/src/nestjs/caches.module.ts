@@ -42,11 +42,11 @@ type Named<Options> = Readonly<Record<string, Options>>;
 
 /** Caches, row caches, refreshers and change feeds by name. */
 export interface CachesFeature {
-  readonly caches?: Named<CacheOptions>;
+  readonly caches?: Named<CacheOptions> | undefined;
   // oxlint-disable-next-line typescript/no-explicit-any -- each table has its own row type
-  readonly rows?: Named<RowCacheOptions<any>>;
-  readonly refreshers?: Named<RefresherFeature>;
-  readonly feeds?: Named<ChangeFeedFeature>;
+  readonly rows?: Named<RowCacheOptions<any>> | undefined;
+  readonly refreshers?: Named<RefresherFeature> | undefined;
+  readonly feeds?: Named<ChangeFeedFeature> | undefined;
 }
 
 const feature: FeatureShape<CachesFeature, Caches> = {

@@ -43,7 +43,10 @@ export class Cache<Value = unknown> extends CacheView<Value> {
    * @param name 1 to 1,024 bytes without NUL; it becomes part of each key. @param options `load`: the option of the cache, for
    * the keys of this namespace.
    */
-  namespace(name: string, options: { readonly load?: LoadMany<Value> } = {}): CacheNamespace<Value> {
+  namespace(
+    name: string,
+    options: { readonly load?: LoadMany<Value> | undefined } = {},
+  ): CacheNamespace<Value> {
     const { load } = requireOptions('namespace', options, NAMESPACE_OPTIONS);
     return new CacheNamespace(this.#core, requireNamespace(name), load && requireFunction('load', load));
   }

@@ -2,6 +2,7 @@
  * A cache without Redis, in the memory of one process: what the scripts of a shard do, without round trips. Entries are kept
  * as the bytes that Redis would have, so codecs, limits and lifetimes are the same. The near tier above keeps values as objects.
  */
+import type { Resolved } from '@mortise/redis';
 import { ServerClock, WakeUp } from '@mortise/redis';
 import { NearStore } from '../near/near-store.js';
 import type { NearTier } from '../near/near-tier.js';
@@ -35,7 +36,7 @@ export class MemoryBackend implements Backend {
   readonly #near: NearTier<unknown>;
 
   /** @param bounds Of the bytes, and of the near tier. */
-  constructor(keys: CacheKeys, near: NearTier<unknown>, bounds: Required<NearOptions>) {
+  constructor(keys: CacheKeys, near: NearTier<unknown>, bounds: Resolved<NearOptions>) {
     this.#near = near;
     this.shards = [new MemoryShard(keys, near, bounds)];
     this.wakeups = [this.shards[0].wakeups];
@@ -89,7 +90,7 @@ class MemoryShard implements EntryStore {
   readonly #leases = new Map<string, Lease>();
   #lastToken = 0;
 
-  constructor(keys: CacheKeys, near: NearTier<unknown>, bounds: Required<NearOptions>) {
+  constructor(keys: CacheKeys, near: NearTier<unknown>, bounds: Resolved<NearOptions>) {
     this.keys = keys;
     this.#near = near;
     this.#stored = new NearStore(bounds);

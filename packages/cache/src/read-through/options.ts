@@ -12,7 +12,7 @@ import {
   requireOptions,
   requireSignal,
 } from '@mortise/redis';
-import type { OnError, Telemetry } from '@mortise/redis';
+import type { OnError, Resolved, Telemetry } from '@mortise/redis';
 import { jsonCodec, requireCodec } from '../codec.js';
 import type { Codec } from '../codec.js';
 
@@ -29,9 +29,9 @@ export type LoadMany<Value> = (
 /** Limits of the near tier; the first one reached applies. */
 export interface NearOptions {
   /** Maximum of entries, 1 to 10,000,000. Default 10,000. */
-  readonly entries?: number;
+  readonly entries?: number | undefined;
   /** Maximum bytes of values as encoded, plus 200 for each entry, 1 KiB to 16 GiB. Default 64 MiB. */
-  readonly bytes?: number;
+  readonly bytes?: number | undefined;
 }
 
 /** The lifetime of a value and its tags. */
@@ -62,56 +62,56 @@ export interface LoadOptions<Value = unknown> extends EntryOptions<Value> {
 
 export interface CacheOptions<Value = unknown> {
   /** How long a value is fresh, in ms, 1 ms to 365 days. Default 1 minute. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** How long it is served stale after that while one process refreshes it, in ms, up to 365 days. Default 0. */
-  readonly staleMs?: number;
+  readonly staleMs?: number | undefined;
   /**
    * How long the load of a stale value may take until its readers get the stale value, in ms, up to 10 minutes; the load
    * continues. 0: they get it at once. Default 0.
    */
-  readonly softTimeoutMs?: number;
+  readonly softTimeoutMs?: number | undefined;
   /** How long a known absence is cached, in ms; 0: not at all. Default 10 s, at most `ttlMs`. */
-  readonly negativeTtlMs?: number;
+  readonly negativeTtlMs?: number | undefined;
   /** The random part by which `ttlMs` is shortened, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
-  readonly jitter?: number;
+  readonly jitter?: number | undefined;
   /**
    * How early a value without `staleMs` is refreshed, as a multiple of the duration of its load, plus about as much at
    * random. Never in the first half of its lifetime. 0 disables it. Up to 10. Default 1.
    */
-  readonly earlyRefresh?: number;
+  readonly earlyRefresh?: number | undefined;
   /** Loads missing values for `getOrLoad` without a loader, up to 500 keys of a tick in one call. */
-  readonly load?: LoadMany<Value>;
+  readonly load?: LoadMany<Value> | undefined;
   /** The time limit of a load, and of waiting for the load of another process, in ms, up to 10 minutes. Default 30 s. */
-  readonly loadTimeoutMs?: number;
+  readonly loadTimeoutMs?: number | undefined;
   /** How soon another process loads after the death of one that was loading, in ms, 100 ms to 10 minutes. Default 3 s. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** The pause after a failed load while a stale value is served, in ms, up to 1 hour. Default 1 s. */
-  readonly retryMs?: number;
+  readonly retryMs?: number | undefined;
   /** The time limit of a Redis command, in ms, 1 ms to 1 minute; after that the cache works without Redis. Default 1 s. */
-  readonly commandTimeoutMs?: number;
+  readonly commandTimeoutMs?: number | undefined;
   /** How long this process keeps a loaded value that Redis could not store, in ms, up to 1 minute. Default 1 s. */
-  readonly fallbackTtlMs?: number;
+  readonly fallbackTtlMs?: number | undefined;
   /** Maximum bytes of one value, encoded, up to 64 MiB. Default 1 MiB. */
-  readonly maxPayloadBytes?: number;
+  readonly maxPayloadBytes?: number | undefined;
   /** Default: JSON. */
-  readonly codec?: Codec<Value>;
+  readonly codec?: Codec<Value> | undefined;
   /** Values of this size or more are compressed. Default: none. */
-  readonly compressFromBytes?: number;
+  readonly compressFromBytes?: number | undefined;
   /** The version of the values' shape, 0 to 65,535: values of another version read as absent. Default 0. */
-  readonly version?: number;
+  readonly version?: number | undefined;
   /** The tier inside the process. Default: none. */
-  readonly near?: NearOptions;
+  readonly near?: NearOptions | undefined;
   /** Cluster slots over which the entries spread, 1 to 64. All users of a cache must agree. Default 1. */
-  readonly shards?: number;
+  readonly shards?: number | undefined;
   /** Keeps applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Receives counters and durations, see the README. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
   /**
    * Receives failures that no caller awaits, the same one once a minute: of the refreshes with the same cause the first, with its
    * key. Default: one line on stderr.
    */
-  readonly onError?: OnError;
+  readonly onError?: OnError | undefined;
 }
 
 const DAY_MS = 86_400_000;
@@ -136,7 +136,7 @@ const CACHE_DEFAULTS = {
   shards: 1,
 } as const;
 
-export const NEAR_DEFAULTS: Required<NearOptions> = { entries: 10_000, bytes: 64 * MIB };
+export const NEAR_DEFAULTS: Resolved<NearOptions> = { entries: 10_000, bytes: 64 * MIB };
 
 const CACHE_OPTIONS: ReadonlySet<string> = new Set<keyof CacheOptions>([
   'ttlMs',
@@ -167,9 +167,9 @@ const LOAD_OPTIONS: ReadonlySet<string> = new Set<keyof LoadOptions>(['ttlMs', '
 
 type Absent = 'load' | 'near' | 'prefix' | 'telemetry' | 'onError';
 
-export interface ResolvedCacheOptions<Value> extends Required<Omit<CacheOptions<Value>, Absent>> {
+export interface ResolvedCacheOptions<Value> extends Resolved<Omit<CacheOptions<Value>, Absent>> {
   readonly load: LoadMany<Value> | undefined;
-  readonly near: Required<NearOptions> | undefined;
+  readonly near: Resolved<NearOptions> | undefined;
   readonly prefix: string | undefined;
   readonly reporter: ErrorReporter;
 }
@@ -223,9 +223,9 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
   };
 }
 
-function resolveNear(near: NearOptions): Required<NearOptions> {
+function resolveNear(near: NearOptions): Resolved<NearOptions> {
   requireKnown('near', requireObject('near', near), NEAR_OPTIONS);
-  const { entries, bytes } = { ...NEAR_DEFAULTS, ...near };
+  const { entries = NEAR_DEFAULTS.entries, bytes = NEAR_DEFAULTS.bytes } = near;
   return {
     entries: requireInteger('near.entries', entries, { min: 1, max: 10_000_000 }),
     bytes: requireInteger('near.bytes', bytes, { min: 1_024, max: 16_384 * MIB }),

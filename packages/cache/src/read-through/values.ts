@@ -17,7 +17,7 @@ export interface StoreOptions<Value> {
   readonly ownTags: readonly string[];
   readonly loadMs: number;
   /** The choices of the loader. */
-  readonly entry?: LoadedEntry;
+  readonly entry?: LoadedEntry | undefined;
 }
 
 const NOTHING = Buffer.alloc(0);

@@ -9,7 +9,7 @@ import {
   requireSignal,
   resolveBackoff,
 } from '@mortise/redis';
-import type { Backoff, OnError, ResolvedBackoff, Telemetry } from '@mortise/redis';
+import type { Backoff, OnError, Resolved, ResolvedBackoff, Telemetry } from '@mortise/redis';
 import { jsonCodec, requireCodec } from '../codec.js';
 import type { Codec } from '../codec.js';
 
@@ -25,38 +25,38 @@ export type LoadRows<Row> = (
 /** The loader and the limits of a table. */
 export interface RowCacheOptions<Row> {
   /** Required by a `Refresher`. A process that only reads and schedules needs none. */
-  readonly load?: LoadRows<Row>;
+  readonly load?: LoadRows<Row> | undefined;
   /** Maximum bytes of one row, encoded, up to 16 MiB. Default 1 MiB. */
-  readonly maxPayloadBytes?: number;
+  readonly maxPayloadBytes?: number | undefined;
   /** The part of `everyMs` by which a row may be refreshed early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
-  readonly jitter?: number;
+  readonly jitter?: number | undefined;
   /**
    * How long a value is kept without being loaded again, ms, from 1 minute, and at least 10 × `everyMs`. Reads find it while
    * the source is down. Half of it is guaranteed. Default 2 days.
    */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
   /**
    * A row that `load` does not return. `remove`: it leaves cache and schedule. `tombstone`: it leaves the cache and is
    * queried again each `everyMs`, until it has been missing for `tombstoneMs`. Default `remove`.
    */
-  readonly missing?: 'remove' | 'tombstone';
+  readonly missing?: 'remove' | 'tombstone' | undefined;
   /** ms, up to 3,650 days. Default 1 hour. */
-  readonly tombstoneMs?: number;
+  readonly tombstoneMs?: number | undefined;
   /** Converts rows to bytes. Default: JSON. */
-  readonly codec?: Codec<Row>;
+  readonly codec?: Codec<Row> | undefined;
   /** The version of the rows' shape, 0 to 65,535: rows of another version read as absent until they are loaded again. Default 0. */
-  readonly version?: number;
+  readonly version?: number | undefined;
   /**
    * Slots over which the rows spread, 1 to 64. All users of a table must agree, for as long as it exists. Default 16 on
    * Cluster, else 1.
    */
-  readonly shards?: number;
+  readonly shards?: number | undefined;
   /** The schedule expires after this time without refreshers and changes, in ms, from 1 minute. Default 30 days. */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
   /** Keeps applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Receives the results of reads, see the README. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /** The schedule of one row. */
@@ -68,7 +68,7 @@ export interface ScheduleOptions {
 /** The schedule of many rows. */
 export interface ScheduleAllOptions extends ScheduleOptions {
   /** Ends the iteration of the ids: the call rejects with the reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Options of a refresher; processes may differ. */
@@ -77,23 +77,23 @@ export interface RefresherOptions {
    * Batches of one table that this process loads at once, 1 to 100. In addition it loads up to four small batches of failed
    * rows, and a small part of each batch whose query is slow. Default 2.
    */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** Rows in one batch, 1 to 500. Default 250. */
-  readonly batch?: number;
+  readonly batch?: number | undefined;
   /** The rows of a batch are leased anew after this time, in ms; its loader has 90 % of it. Default 30,000. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /**
    * The pause of a failed row, and of a source that is down. Default `{ type: 'exponential', delayMs: 500, maxDelayMs:
    * 60_000, jitter: 0.5 }`.
    */
-  readonly backoff?: Backoff;
+  readonly backoff?: Backoff | undefined;
   /** Receives counters and durations, see the README. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
   /**
    * Receives failures of the background work, the same one once a minute: of the loads of one table with the same cause the first,
    * with its ids. Default: one line on stderr.
    */
-  readonly onError?: OnError;
+  readonly onError?: OnError | undefined;
 }
 
 const DAY_MS = 86_400_000;
@@ -141,7 +141,7 @@ const REFRESHER_OPTIONS: ReadonlySet<string> = new Set<keyof RefresherOptions>([
 ]);
 
 /** The options of a table that a refresher needs. */
-export interface TableOptions<Row> extends Required<
+export interface TableOptions<Row> extends Resolved<
   Omit<RowCacheOptions<Row>, 'load' | 'prefix' | 'telemetry'>
 > {
   readonly load: LoadRows<Row> | undefined;

@@ -6,18 +6,18 @@ export interface SourceOptions {
   /** The table or view. The name is quoted: capitals and spaces are kept. */
   readonly table: string;
   /** The unique column whose text is the row id. Default `id`. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** The columns of a row. Default: all columns at the time of each load. */
-  readonly columns?: readonly string[];
+  readonly columns?: readonly string[] | undefined;
   /**
    * A condition in SQL, such as `deleted_at is null`; other rows count as missing. It becomes part of the query unchanged,
    * so never use a user's text.
    */
-  readonly where?: string;
+  readonly where?: string | undefined;
   /** The time limit of one query, in ms, up to 1 hour. Default 5,000. */
-  readonly queryTimeoutMs?: number;
+  readonly queryTimeoutMs?: number | undefined;
   /** The outbox of a `ChangeFeed`. Default: the table name followed by `_mortise_outbox`. */
-  readonly outbox?: string;
+  readonly outbox?: string | undefined;
 }
 
 export interface SourceTable {

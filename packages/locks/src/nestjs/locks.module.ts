@@ -44,13 +44,13 @@ type Named<Options> = Readonly<Record<string, Options>>;
 
 /** Locks of fixed names, with options of their own over those of the module. */
 export interface LocksFeature {
-  readonly mutexes?: Named<MutexOptions>;
-  readonly multiLocks?: Named<NamedMultiLockOptions>;
-  readonly readWriteLocks?: Named<ReadWriteLockOptions>;
-  readonly semaphores?: Named<SemaphoreOptions>;
-  readonly rateLimiters?: Named<RateLimiterOptions>;
-  readonly countDownLatches?: Named<CountDownLatchOptions>;
-  readonly quorumMutexes?: Named<NamedQuorumMutexOptions>;
+  readonly mutexes?: Named<MutexOptions> | undefined;
+  readonly multiLocks?: Named<NamedMultiLockOptions> | undefined;
+  readonly readWriteLocks?: Named<ReadWriteLockOptions> | undefined;
+  readonly semaphores?: Named<SemaphoreOptions> | undefined;
+  readonly rateLimiters?: Named<RateLimiterOptions> | undefined;
+  readonly countDownLatches?: Named<CountDownLatchOptions> | undefined;
+  readonly quorumMutexes?: Named<NamedQuorumMutexOptions> | undefined;
 }
 
 const feature: FeatureShape<LocksFeature, Locks> = {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Telemetry } from '@mortise/redis';
+import type { Resolved, Telemetry } from '@mortise/redis';
 import {
   ArgumentRangeError,
   requireArray,
@@ -16,9 +16,9 @@ import {
 /** Options of senders, receivers and channels. */
 interface SharedOptions {
   /** Receives counts and histograms. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 }
 
 /** Options of a sender. */
@@ -29,27 +29,27 @@ export interface FileSenderOptions extends SharedOptions {
    * Maximum of a file's bytes in Redis, headers included; at least four chunks. The sender waits while the slowest receiver
    * is further behind. Default 32 MiB.
    */
-  readonly windowBytes?: number;
+  readonly windowBytes?: number | undefined;
   /** Maximum of all files' bytes in Redis; at least `windowBytes`. Default 128 MiB. */
-  readonly budgetBytes?: number;
+  readonly budgetBytes?: number | undefined;
   /**
    * A power of two, from 4 KiB to 8 MiB. A chunk takes 64 bytes less, to fit the allocator of Redis. Default 1 MiB, or a
    * 32nd of the window if that is less.
    */
-  readonly chunkBytes?: number;
+  readonly chunkBytes?: number | undefined;
   /** A partly filled chunk is sent after the source was silent for this time, ms. Default 100. */
-  readonly lingerMs?: number;
+  readonly lingerMs?: number | undefined;
   /** Another process may continue a file after its sender was silent for this time, ms. Default 10,000. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** Maximum lifetime of a chunk, and of a channel after its last use, ms. Default 24 hours. */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
   /**
    * When a file needs room and a receiver has no lease (it never came, or its process died): `wait` for it; `drop` it from
    * the listed files, so that the others go on; `fail` the `send`. Default `wait`.
    */
-  readonly deadReceivers?: 'wait' | 'drop' | 'fail';
+  readonly deadReceivers?: 'wait' | 'drop' | 'fail' | undefined;
   /** For `drop` and `fail`: how long a receiver may be away, ms, counted from when its absence is noticed. Default 30,000. */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
 }
 
 /** The progress of a file. */
@@ -64,12 +64,12 @@ export interface FileProgress {
 /** Options of one `send`. */
 export interface SendFileOptions {
   /** The name for receivers; 1 to 1,024 bytes. Default: the last component of the path. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * Identifies the file. Sending again with the same id continues the file, or does nothing if it was sent completely; an
    * aborted file is sent anew. Default: a new UUID, so another file each time.
    */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /**
    * The size of a source other than a path, if known: the file reserves no more room than it needs. A source with another
    * size fails with ERR_SOURCE_CHANGED.
@@ -80,62 +80,62 @@ export interface SendFileOptions {
    * follows the file that it has opened, even if the path is renamed: a program that rotates a log ends `follow`, and sends
    * the next log with an id of its own.
    */
-  readonly follow?: AbortSignal;
+  readonly follow?: AbortSignal | undefined;
   /** Stops: `send` rejects with its reason, and the file stays open to be continued later. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Called when the file is listed, before its first byte is sent; again after a failover has lost its entry. */
-  readonly onListed?: (file: { readonly number: number; readonly epoch: string }) => void;
+  readonly onListed?: ((file: { readonly number: number; readonly epoch: string }) => void) | undefined;
   /** Called after each chunk. If it throws, `send` ends as for an error of the source. */
-  readonly onProgress?: (progress: FileProgress) => void;
+  readonly onProgress?: ((progress: FileProgress) => void) | undefined;
 }
 
 /** Options of a receiver. */
 export interface FileReceiverOptions extends SharedOptions {
   /** Another process may become the receiver after this one was silent for this time, ms. Default 10,000. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 }
 
 /** Options of a channel for services that pass its files on. */
 export interface FileChannelOptions extends SharedOptions {
   /** The holder of receivers' leases: processes with the same holder share them. Default: a UUID. */
-  readonly holder?: string;
+  readonly holder?: string | undefined;
   /** The lease of a receiver after each call, ms. Default 10,000. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** The channel expires this long after its last use, ms, unless a sender sets another time. Default 24 hours. */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
 }
 
 /** Options of `files`, `received` and `abort`. */
 export interface FilesOptions {
   /** Ends the call, which throws the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Options of a channel's `list`. */
 export interface ListFilesOptions {
   /** Only files with higher numbers. Default 0. */
-  readonly after?: number;
+  readonly after?: number | undefined;
   /** Maximum of files. Default 1,000, also the maximum of a channel. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** How long to wait for a file, in ms. Default 0. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Ends the wait: `list` rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Options for reading a file. */
 export interface ReadOptions {
   /** Whether to inflate gzip. Default: if the name of the file ends with `.gz`. */
-  readonly gunzip?: boolean;
+  readonly gunzip?: boolean | undefined;
   /**
    * Acks earlier bytes when more are requested, about once for two chunks. With false only `ack` and `done` do. Default
    * true.
    */
-  readonly autoAck?: boolean;
+  readonly autoAck?: boolean | undefined;
   /** Blocks end with a line feed, except for the last one. Default false. */
-  readonly wholeLines?: boolean;
+  readonly wholeLines?: boolean | undefined;
   /** For lines: maximum bytes of a line. Default 1 MiB; at most 64 MiB and the window of the file. */
-  readonly maxLineBytes?: number;
+  readonly maxLineBytes?: number | undefined;
 }
 
 export interface LineOptions extends Omit<ReadOptions, 'wholeLines'> {
@@ -143,7 +143,7 @@ export interface LineOptions extends Omit<ReadOptions, 'wholeLines'> {
    * Leaves out the carriage return before a line feed, and a byte-order mark at the beginning of the file, as programs on Windows
    * write them. Default false: lines are as they are.
    */
-  readonly universalNewlines?: boolean;
+  readonly universalNewlines?: boolean | undefined;
 }
 
 const KIB = 1_024;
@@ -217,7 +217,7 @@ const READ_OPTIONS = new Set<string>([
 ] satisfies (keyof ReadOptions)[]);
 
 /** `chunkBytes` is what a chunk stores, header included: 64 bytes less than the option. */
-export type FileSenderLimits = Required<Omit<FileSenderOptions, keyof SharedOptions>>;
+export type FileSenderLimits = Resolved<Omit<FileSenderOptions, keyof SharedOptions>>;
 
 export function resolveFileSenderOptions(options: FileSenderOptions): FileSenderLimits {
   requireOptions('FileSender', options, SENDER_OPTIONS);
@@ -263,7 +263,7 @@ export function resolveFileReceiverOptions(options: FileReceiverOptions): { leas
 
 export function resolveFileChannelOptions(
   options: FileChannelOptions,
-): Required<Omit<FileChannelOptions, keyof SharedOptions>> {
+): Resolved<Omit<FileChannelOptions, keyof SharedOptions>> {
   requireOptions('FileChannel', options, CHANNEL_OPTIONS);
   return {
     holder: requireName('holder', options.holder ?? randomUUID()),
@@ -290,7 +290,7 @@ export function checkSignalOption(call: string, options: FilesOptions): void {
   requireSignal(options.signal);
 }
 
-export function resolveListOptions(options: ListFilesOptions): Required<Omit<ListFilesOptions, 'signal'>> {
+export function resolveListOptions(options: ListFilesOptions): Resolved<Omit<ListFilesOptions, 'signal'>> {
   requireOptions('list', options, LIST_OPTIONS);
   const { after = 0, limit = MAX_LISTED, waitMs = 0, signal } = options;
   requireSignal(signal);
@@ -301,7 +301,7 @@ export function resolveListOptions(options: ListFilesOptions): Required<Omit<Lis
   };
 }
 
-export function resolveReadOptions(name: string, options: ReadOptions): Required<ReadOptions> {
+export function resolveReadOptions(name: string, options: ReadOptions): Resolved<ReadOptions> {
   requireOptions('blocks', options, READ_OPTIONS);
   const { gunzip, autoAck = true, wholeLines = false, maxLineBytes = FILE_DEFAULTS.maxLineBytes } = options;
   return {

@@ -42,7 +42,7 @@ const TOP_OPTIONS: ReadonlySet<string> = new Set(['limit']);
 
 export interface DailyAggregatesOptions {
   /** Keeps applications apart in one Redis. Default `mortise`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 }
 
 /** Reads what a `LogAggregator` has counted in access logs: lines by day and country, region or city. */
@@ -64,7 +64,11 @@ export class DailyAggregates {
    * @param day `2026-11-20`, in the time zone of the logs. Throws RangeError for what is no day.
    * @param options.limit 1 to 200, default 10.
    */
-  async top(dimension: Dimension, day: string, options: { readonly limit?: number } = {}): Promise<DailyTop> {
+  async top(
+    dimension: Dimension,
+    day: string,
+    options: { readonly limit?: number | undefined } = {},
+  ): Promise<DailyTop> {
     const { limit = DEFAULT_TOP } = requireOptions('top', options, TOP_OPTIONS);
     requireOneOf('dimension', dimension, DIMENSIONS);
     if (!isDay(day))

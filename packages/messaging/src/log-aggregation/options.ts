@@ -1,4 +1,4 @@
-import type { OnError, Telemetry } from '@mortise/redis';
+import type { OnError, Resolved, Telemetry } from '@mortise/redis';
 import {
   ErrorReporter,
   requireDuration,
@@ -12,40 +12,40 @@ import { LOG_TELEMETRY } from './metrics.js';
 
 export interface LogAggregatorOptions {
   /** First part of every key; the same as the API's. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** How long the aggregates of a day are kept after it was last counted, ms. Default 400 days. */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
   /**
    * The age up to which a day is counted, ms, at most 36,500 days. Lines of older days, and of days after tomorrow, are malformed for
    * the reason `window`. Default `keepMs`.
    */
-  readonly maxAgeMs?: number;
+  readonly maxAgeMs?: number | undefined;
   /**
    * How long the marks of files are kept, ms, after their day was last counted; a file that comes again later is counted again.
    * Default 30 days; not longer than `keepMs`.
    */
-  readonly markerMs?: number;
+  readonly markerMs?: number | undefined;
   /**
    * The marks of a file that is done and never comes again (one of a channel) are removed after this time, ms. A failover of Redis that loses more
    * than this time counts the file twice. Default 60 s.
    */
-  readonly forgetMs?: number;
+  readonly forgetMs?: number | undefined;
   /** Lines are flushed and acked after this many bytes of a file; fewer than the window of its sender. Default 16 MiB. */
-  readonly checkpointBytes?: number;
+  readonly checkpointBytes?: number | undefined;
   /** Lines are also flushed after this time, ms, where a file grows slowly. Default 5 s. */
-  readonly checkpointMs?: number;
+  readonly checkpointMs?: number | undefined;
   /** The most cities of all days whose counters wait for a flush, for each file: this bounds memory. Default 100,000. */
-  readonly maxKeys?: number;
+  readonly maxKeys?: number | undefined;
   /** The most days whose counters are in memory, for each file. A day takes 8 bytes for each place of the table. Default 16. */
-  readonly maxDays?: number;
+  readonly maxDays?: number | undefined;
   /** Longer lines are malformed. Default 64 KiB. */
-  readonly maxLineBytes?: number;
+  readonly maxLineBytes?: number | undefined;
   /** The most files that are counted side by side: a file that is still being written doesn't hold up the others. Default 4. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** Called when a call of Redis fails and is repeated, and when a file fails. Default: one line on stderr. */
-  readonly onError?: OnError;
+  readonly onError?: OnError | undefined;
   /** Receives counts of lines, see docs/log-aggregation.md. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
 }
 
 const DAY_MS = 86_400_000;
@@ -81,7 +81,7 @@ export const AGGREGATOR_OPTIONS: ReadonlySet<keyof LogAggregatorOptions> = new S
   'telemetry',
 ]);
 
-export type ResolvedOptions = Required<Omit<LogAggregatorOptions, 'prefix' | 'onError' | 'telemetry'>> & {
+export type ResolvedOptions = Resolved<Omit<LogAggregatorOptions, 'prefix' | 'onError' | 'telemetry'>> & {
   readonly telemetry: SafeTelemetry | undefined;
   readonly errors: ErrorReporter;
   readonly prefix: string | undefined;

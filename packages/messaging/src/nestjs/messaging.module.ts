@@ -41,9 +41,9 @@ type Named<Options> = Readonly<Record<string, Options>>;
 
 /** Senders, receivers and channels of files by the name of the channel, with options over those of the module. */
 export interface MessagingFeature {
-  readonly senders?: Named<Omit<FileSenderOptions, 'prefix'>>;
-  readonly receivers?: Named<NamedReceiverOptions>;
-  readonly channels?: Named<Omit<FileChannelOptions, 'prefix'>>;
+  readonly senders?: Named<Omit<FileSenderOptions, 'prefix'>> | undefined;
+  readonly receivers?: Named<NamedReceiverOptions> | undefined;
+  readonly channels?: Named<Omit<FileChannelOptions, 'prefix'>> | undefined;
 }
 
 const NAME = 'Messaging';

@@ -18,27 +18,27 @@ export type ClaimsOptions = Pick<
 
 export interface ClaimOptions {
   /** Maximum of tasks. 1 to 100. Default 1. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** How long to wait for the first task, ms. 0 to 30,000. Default 0. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** The lease of the tasks, ms; `heartbeat` prolongs it. 1,000 to an hour. Default 10,000. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** Ends the wait: the claim rejects with the signal's reason, and tasks that still arrive are given back. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface FailOptions {
   /** The error or its message; stored with the task. */
   readonly error: unknown;
   /** False: the task is dead at once, even with attempts left. Default true. */
-  readonly retry?: boolean;
+  readonly retry?: boolean | undefined;
   /** Delay of the next attempt, ms, instead of the backoff. 0 to 10 years. */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
 }
 
 export interface GiveBackOptions {
   /** Delay of the task, ms. 0 to 10 years. Default 0. */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
 }
 
 const MAX_LIMIT = 100;

@@ -8,9 +8,9 @@ import { SafeTelemetry } from '@mortise/redis';
 /** A task to be stored, or a tree of them. */
 interface Given {
   readonly name: string;
-  readonly options?: EnqueueOptions;
+  readonly options?: EnqueueOptions | undefined;
   readonly queue?: string | undefined;
-  readonly children?: readonly Given[];
+  readonly children?: readonly Given[] | undefined;
 }
 
 /** The labels under which a task is counted. */

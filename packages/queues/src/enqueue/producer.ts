@@ -6,7 +6,7 @@ import type { ProducerTelemetry } from './producer-telemetry.js';
 interface GivenTask {
   readonly name: string;
   readonly payload: unknown;
-  readonly options?: EnqueueOptions;
+  readonly options?: EnqueueOptions | undefined;
 }
 
 const TASK = new Set(['name', 'payload', 'options']);

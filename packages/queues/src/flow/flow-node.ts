@@ -33,14 +33,14 @@ interface FlowFields<Tasks> {
    * counts from the enqueue. Default `id`: derived from the parent's id, so that a repeated call names the same tasks. A
    * given id must not belong to a stored task or still be refused by `dedupMs`, whatever the payload: see `enqueueFlow`.
    */
-  readonly options?: EnqueueOptions;
+  readonly options?: EnqueueOptions | undefined;
   /**
    * When a child is dead, cancelled or removed: `fail` makes this task dead at once, with a reason that names the child;
    * `ignore` runs it when all children have ended. Default `fail`.
    */
-  readonly onChildFailure?: 'fail' | 'ignore';
+  readonly onChildFailure?: 'fail' | 'ignore' | undefined;
   /** Tasks that must end before this one runs. Up to 10 levels and 1,000 tasks in all. */
-  readonly children?: readonly FlowTask<Tasks>[];
+  readonly children?: readonly FlowTask<Tasks>[] | undefined;
 }
 
 /** A task of a flow with its children. A child in another queue names it; both queues must have the same prefix. */

@@ -56,7 +56,7 @@ export class Flows {
   }
 
   /** Cancels a task, or all tasks of a flow. Resolves to whether any of them was cancelled. */
-  async cancel(task: string | FlowIds, options: { readonly reason?: string }): Promise<boolean> {
+  async cancel(task: string | FlowIds, options: { readonly reason?: string | undefined }): Promise<boolean> {
     const reason = resolveReason(options);
     const cancelled =
       typeof task === 'string'

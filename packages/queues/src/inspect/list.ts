@@ -12,11 +12,11 @@ import { decodeCursor, encodeCursor, START } from './cursor.js';
 
 export interface ListOptions {
   /** The cursor of the previous page. Default: the first page. */
-  readonly cursor?: string | null;
+  readonly cursor?: string | null | undefined;
   /** Maximum of tasks on a page. 1 to 1,000. Default 100. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** Only tasks with this name. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 export interface Page<Item> {

@@ -5,7 +5,7 @@ import type { QueueOptions, WorkerOptions } from '../options.js';
 /** The options of one worker, and its queues. */
 export interface QueuesWorkerOptions extends Omit<WorkerOptions, 'prefix' | 'schemas' | 'telemetry'> {
   /** Most urgent first. Default: all queues of `forFeature`, sorted by name. */
-  readonly queues?: readonly string[];
+  readonly queues?: readonly string[] | undefined;
 }
 
 interface CommonOptions {
@@ -35,11 +35,11 @@ export interface QueueFeatureOptions extends Omit<QueueOptions, 'prefix' | 'tele
    * The names of the queue's tasks: the boot of a worker fails if one has no handler. Default: the names of `schemas`, or
    * unknown.
    */
-  readonly tasks?: readonly string[];
+  readonly tasks?: readonly string[] | undefined;
 }
 
 /** Queues, and claims of queues, by name. */
 export interface QueuesFeature {
-  readonly queues?: Readonly<Record<string, QueueFeatureOptions>>;
-  readonly claims?: Readonly<Record<string, Omit<ClaimsOptions, 'prefix' | 'telemetry'>>>;
+  readonly queues?: Readonly<Record<string, QueueFeatureOptions>> | undefined;
+  readonly claims?: Readonly<Record<string, Omit<ClaimsOptions, 'prefix' | 'telemetry'>>> | undefined;
 }

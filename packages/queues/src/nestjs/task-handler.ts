@@ -6,9 +6,9 @@ import type { BatchHandler, BatchTask, HandlerOptions } from '../work/handlers.j
 /** Options of a method that runs one task at a time. */
 export interface TaskHandlerOptions extends HandlerOptions {
   /** The queue whose tasks it runs. Default: every queue with tasks of this name. */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** The module whose queues it serves: the `name` of `forRoot`, or `default`. Default: all modules. */
-  readonly module?: string;
+  readonly module?: string | undefined;
 }
 
 /** Options of a method that runs many tasks in one call. */

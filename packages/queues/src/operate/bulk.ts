@@ -19,23 +19,23 @@ import type { Operator } from './operator.js';
 
 export interface RetryAllOptions {
   /** Default `dead`. */
-  readonly state?: 'dead' | 'cancelled';
+  readonly state?: 'dead' | 'cancelled' | undefined;
   /** Only tasks with this name. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Maximum of tasks; the latest go first. Default: all. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
 }
 
 export interface DrainOptions {
   /** Also scheduled and retrying tasks. Default false. */
-  readonly scheduled?: boolean;
+  readonly scheduled?: boolean | undefined;
 }
 
 export interface CleanOptions {
   /** Only tasks whose end is at least this long ago, ms. 0 to 10 years. Default 0. */
-  readonly olderThanMs?: number;
+  readonly olderThanMs?: number | undefined;
   /** Maximum of tasks; the oldest go first. Default: all. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
 }
 
 /** The states of ended tasks as stored in `attempts`. */

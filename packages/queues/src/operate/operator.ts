@@ -85,7 +85,7 @@ export class Operator {
 }
 
 /** The reason of a cancellation, `''` by default. Throws TypeError or RangeError. */
-export function resolveReason(options: { readonly reason?: string }): string {
+export function resolveReason(options: { readonly reason?: string | undefined }): string {
   requireOptions('cancel', options, CANCEL_OPTIONS);
   const { reason = '' } = options;
   if (typeof reason !== 'string')

@@ -17,30 +17,32 @@ export interface RateLimitOptions {
   /** 1 ms to 10 years. */
   readonly periodMs: number;
   /** Starts at once after a quiet period. 1 to `limit`. Default 1. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
 }
 
 /** Limits for all workers of a queue together. Undefined leaves a limit unchanged, null removes it. */
 export interface QueueLimits {
   /** Tasks that run at the same time. 1 to 1,000,000. */
-  readonly concurrency?: number | null;
-  readonly rate?: RateLimitOptions | null;
+  readonly concurrency?: number | null | undefined;
+  readonly rate?: RateLimitOptions | null | undefined;
   /** Limits of each group. */
-  readonly groups?: {
-    readonly concurrency?: number | null;
-    readonly rate?: RateLimitOptions | null;
-    /** The next task of a group starts after the final end of the one before it. */
-    readonly ordered?: boolean;
-  };
+  readonly groups?:
+    | {
+        readonly concurrency?: number | null | undefined;
+        readonly rate?: RateLimitOptions | null | undefined;
+        /** The next task of a group starts after the final end of the one before it. */
+        readonly ordered?: boolean | undefined;
+      }
+    | undefined;
   /** Tasks in the queue, retained ones included; more are refused with ERR_QUEUE_FULL. 1 to 1,000,000,000. Default 10,000,000. */
-  readonly maxTasks?: number | null;
+  readonly maxTasks?: number | null | undefined;
   /** Events stored for `events()`; 0 writes none. 0 to 10,000,000. */
-  readonly keepEvents?: number;
+  readonly keepEvents?: number | undefined;
 }
 
 export interface ConfigureOptions {
   /** Gets the stored settings before the change; throws to prevent it. */
-  readonly check?: (settings: SettingsValues) => void;
+  readonly check?: ((settings: SettingsValues) => void) | undefined;
 }
 
 const CONFIGURE_OPTIONS = new Set(['check']);

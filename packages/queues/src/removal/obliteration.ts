@@ -28,7 +28,7 @@ import { Operator } from '../operate/operator.js';
 
 export interface ObliterateOptions {
   /** Also while tasks are active, workers are idle, or ends of children can't be delivered. Default false. */
-  readonly force?: boolean;
+  readonly force?: boolean | undefined;
 }
 
 const OPTIONS = new Set(['force']);

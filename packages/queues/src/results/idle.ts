@@ -13,9 +13,9 @@ import type { Results } from './results.js';
 
 export interface IdleOptions {
   /** How long to wait, ms. 0 looks once. Default `Infinity`. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Aborts the wait, which rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const OPTIONS = new Set(['waitMs', 'signal']);

@@ -10,9 +10,9 @@ import { ResultWaiter } from './result-waiter.js';
 
 export interface ResultOptions {
   /** How long to wait, ms. 0 looks once; `Infinity` waits without limit. Default 30,000. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Aborts the wait, which rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const DEFAULT_WAIT_MS = 30_000;

@@ -10,15 +10,15 @@ import {
 
 export interface SandboxOptions {
   /** Maximum of threads, one task each. Further tasks wait under their leases. 1 to 1,024. Default: CPUs − 1. */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** An idle thread ends after this time, ms. 0 to a day. Default 30,000. */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
   /** A thread that ignores its aborted signal for this time is terminated, ms. 0 to an hour. Default 5,000. */
-  readonly killMs?: number;
+  readonly killMs?: number | undefined;
   /** Limits of each thread, as for `Worker` of `node:worker_threads`. Default: those of Node. */
-  readonly resourceLimits?: ResourceLimits;
+  readonly resourceLimits?: ResourceLimits | undefined;
   /** Node options of the threads, such as `['--import', 'tsx']` for a module in TypeScript. Default: those of the process. */
-  readonly execArgv?: readonly string[];
+  readonly execArgv?: readonly string[] | undefined;
 }
 
 export interface ResolvedSandboxOptions {

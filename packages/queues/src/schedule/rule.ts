@@ -6,21 +6,21 @@ import { nextByCron, normalizeCron } from './cron.js';
 
 interface Limits {
   /** No run before this instant; an interval also counts from it. ms since the epoch or a Date. Default: at once. */
-  readonly startAt?: number | Date;
+  readonly startAt?: number | Date | undefined;
   /** No run after this instant. Default: no end. */
-  readonly until?: number | Date;
+  readonly until?: number | Date | undefined;
   /** Maximum number of runs. 1 to 2^53 - 1. Default: no limit. */
-  readonly maxRuns?: number;
+  readonly maxRuns?: number | undefined;
   /**
    * Instants that passed while no worker ran. `once` fires for the first missed one and drops the others, `all` fires for
    * each, 100 in a round trip, `skip` drops those that are more than a minute late. Default `once`.
    */
-  readonly missed?: 'skip' | 'once' | 'all';
+  readonly missed?: 'skip' | 'once' | 'all' | undefined;
   /**
    * `skip` drops an instant while the task of the last one has not ended; `allow` does not look. `skip` and `missed: 'all'`
    * exclude each other. Default `allow`.
    */
-  readonly overlap?: 'allow' | 'skip';
+  readonly overlap?: 'allow' | 'skip' | undefined;
 }
 
 /** Fires when the wall clock of a time zone shows what a cron expression says. */
@@ -28,7 +28,7 @@ export interface CronRule extends Limits {
   /** Five fields, or six with seconds first; names, lists, ranges, steps, `L`, `W`, `#`, `@daily` and the like. */
   readonly cron: string;
   /** A name of the IANA database, such as `Europe/Berlin`. Default `UTC`. */
-  readonly timezone?: string;
+  readonly timezone?: string | undefined;
   readonly everyMs?: undefined;
 }
 
@@ -44,12 +44,12 @@ export type ScheduleRule = CronRule | IntervalRule;
 
 /** A checked rule. The order of its fields is fixed, so that equal rules are equal as JSON. */
 export interface Rule {
-  readonly cron?: string;
-  readonly timezone?: string;
-  readonly everyMs?: number;
-  readonly startAt?: number;
-  readonly until?: number;
-  readonly maxRuns?: number;
+  readonly cron?: string | undefined;
+  readonly timezone?: string | undefined;
+  readonly everyMs?: number | undefined;
+  readonly startAt?: number | undefined;
+  readonly until?: number | undefined;
+  readonly maxRuns?: number | undefined;
   readonly missed: 'skip' | 'once' | 'all';
   readonly overlap: 'allow' | 'skip';
 }

@@ -34,7 +34,7 @@ export type NewTask<Tasks> = {
   [Name in keyof Tasks & string]: {
     readonly name: Name;
     readonly payload: PayloadOf<Tasks, Name>;
-    readonly options?: EnqueueOptions;
+    readonly options?: EnqueueOptions | undefined;
   };
 }[keyof Tasks & string];
 

@@ -23,16 +23,16 @@ export interface HandlerOptions {
    * handler may still run; its outcome no longer counts. A `timeoutMs` of the task has precedence. 1 ms to 24 days.
    * Default: none.
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Takes precedence over the backoff of the worker; that of a task takes precedence over this. */
-  readonly backoff?: Backoff | BackoffFunction;
+  readonly backoff?: Backoff | BackoffFunction | undefined;
   /**
    * Simultaneous calls of this handler in this worker. Further tasks go back to the queue for a moment, so tasks of other
    * names go on; that does not count as an attempt. 1 to 10,000. Default: only the worker's limit.
    */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** The queues whose tasks this handler runs; those of others are as without a handler. Default: all queues of the worker. */
-  readonly queues?: readonly string[];
+  readonly queues?: readonly string[] | undefined;
 }
 
 export interface HandlerObject<Payload, Result = unknown> extends HandlerOptions {
@@ -62,7 +62,7 @@ export interface BatchHandler<Payload, Result = unknown> extends HandlerOptions 
    * Batch window: how long the first task waits for others, ms; 0 to an hour. Default 0: a batch is the tasks of one reply
    * of Redis.
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }
 
 export type Handler<Payload, Result = unknown> =

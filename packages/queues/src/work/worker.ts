@@ -162,7 +162,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * once. Idempotent, legal before `start`. Ends at most 2 s after `graceMs`, even if Redis cannot be reached; then leases
    * expire instead.
    */
-  stop(options: { graceMs?: number } = {}): Promise<void> {
+  stop(options: { graceMs?: number | undefined } = {}): Promise<void> {
     requireOptions('stop', options, STOP_OPTIONS);
     const { graceMs = DEFAULTS.graceMs } = options;
     requireDuration('graceMs', graceMs, { min: 0, max: Infinity });

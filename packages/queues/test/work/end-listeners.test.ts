@@ -135,7 +135,7 @@ describe('without listeners', () => {
     const lines: unknown[] = [];
     jest.spyOn(console, 'error').mockImplementation((...line) => void lines.push(...line));
     const none = { onSucceeded: undefined, onFailed: undefined };
-    const { queue } = await listening({ fails }, { ...none, ...options } as WorkerOptions);
+    const { queue } = await listening({ fails }, { ...none, ...options });
     const { id } = await queue.enqueue('fails', 1, {
       id: 'a',
       attempts: 2,

@@ -35,16 +35,16 @@ export type { ChangeSource } from '../../outbox.js';
 
 export interface ChangeFeedOptions {
   /** Another feed takes over after this time without a renewal, in ms, from 100 to 10 minutes. Default 10,000. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /**
    * The longest interval between two reads of the outbox, in ms, up to 1 minute. Default 5,000 with PostgreSQL, which sends
    * notifications, and 50 with SQLite, which cannot.
    */
-  readonly recheckMs?: number;
+  readonly recheckMs?: number | undefined;
   /** Receives counters, see the README. Default: none. */
-  readonly telemetry?: Telemetry;
+  readonly telemetry?: Telemetry | undefined;
   /** Receives failures of the background work. Default: one line on stderr. */
-  readonly onError?: OnError;
+  readonly onError?: OnError | undefined;
 }
 
 /** Counters of a feed. */

@@ -4,17 +4,17 @@ import type { OutboxSql } from '../../outbox.js';
 
 export interface PostgresOutboxOptions {
   /** The schema of the table and of its outbox. Default `public`. */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   readonly table: string;
   /** The unique column whose text is the row id. Default `id`. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** The name of the outbox, up to 56 bytes. Default: the table name followed by `_mortise_outbox`. */
-  readonly outbox?: string;
+  readonly outbox?: string | undefined;
   /**
    * Whether a transaction that changes rows wakes an idle feed by `pg_notify`. PostgreSQL refuses PREPARE TRANSACTION after that:
    * use false for a table written by two-phase commit; the feed then reads the outbox at intervals. Default true.
    */
-  readonly notify?: boolean;
+  readonly notify?: boolean | undefined;
 }
 
 /** Limit of a name: the server truncates longer ones. */

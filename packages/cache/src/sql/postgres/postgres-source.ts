@@ -16,27 +16,27 @@ import { jsonTypes } from './postgres-values.js';
 
 export interface PostgresSourceOptions extends SourceOptions {
   /** `postgres://user:password@host:port/database`: the source has its own pool. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /**
    * In place of `url`: a `Pool` of `pg`, which the source uses as it is and never closes. It needs `maxConnections` connections for each
    * table loaded through it, and one for each `ChangeFeed`.
    */
-  readonly pool?: PostgresPool;
+  readonly pool?: PostgresPool | undefined;
   /** The schema of the table. Default: the first schema of the `search_path` that contains it. */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /**
    * Connections for loads, 1 to 204, opened when needed; a `ChangeFeed` has one beside them. With fewer than `maxQueriesOf` the options of
    * the `Refresher`, rows that time out delay the loads of others. Default 8, enough for the default `concurrency`. With `url` only.
    */
-  readonly maxConnections?: number;
+  readonly maxConnections?: number | undefined;
   /** The time limit of connecting, or of waiting for a connection, in ms, up to 10 minutes. Default 5,000. With `url` only. */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
   /**
    * Whether the outbox notifies its feed. Use false for a table written by two-phase commit (PREPARE TRANSACTION), which
    * PostgreSQL refuses after a notification. Its feed then reads the outbox every `recheckMs`, by default 100 ms. Default
    * true.
    */
-  readonly notify?: boolean;
+  readonly notify?: boolean | undefined;
 }
 
 const OWN_OPTIONS: readonly (keyof PostgresSourceOptions)[] = [

@@ -90,7 +90,11 @@ const OUTBOX_COLUMNS = ['tx', 'seq', 'id', 'notifies'];
 /** Throws SqlSourceError for a relation without triggers, and if another table has the name of the outbox. */
 export async function requireOutboxTable(
   connections: PostgresConnections,
-  { schema, table, outbox }: { readonly schema?: string; readonly table: string; readonly outbox: string },
+  {
+    schema,
+    table,
+    outbox,
+  }: { readonly schema?: string | undefined; readonly table: string; readonly outbox: string },
 ): Promise<void> {
   const values = [tableName(schema, table), tableName(schema, outbox)];
   const { rows } = await connections.query({ text: KINDS, values });

@@ -14,9 +14,9 @@ import type { SqliteConnection, SqliteQueries } from './sqlite-connection.js';
 export interface SqliteOutboxOptions {
   readonly table: string;
   /** The unique column whose text is the row id. Default `id`. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** Default: the table name followed by `_mortise_outbox`. */
-  readonly outbox?: string;
+  readonly outbox?: string | undefined;
 }
 
 /** Limit of a name. SQLite has none of its own. */

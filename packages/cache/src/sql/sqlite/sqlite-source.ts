@@ -20,14 +20,14 @@ import {
 
 export interface SqliteSourceOptions extends SourceOptions {
   /** The file. The source opens it at its first query, in WAL mode, which stays with the file. Any number of processes may share it. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /**
    * In place of `path`: a `Database` of libsql or libsql/promise, which the source uses as it is and never closes. Its
    * queries cannot be interrupted, and without libsql/promise they block the event loop.
    */
-  readonly database?: SqliteDatabase;
+  readonly database?: SqliteDatabase | undefined;
   /** How long a query waits for a locked file, in ms, up to 1 minute. Default 5,000. With `path` only. */
-  readonly busyTimeoutMs?: number;
+  readonly busyTimeoutMs?: number | undefined;
 }
 
 const OWN_OPTIONS: readonly (keyof SqliteSourceOptions)[] = ['path', 'database', 'busyTimeoutMs'];

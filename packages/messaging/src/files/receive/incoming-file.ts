@@ -1,4 +1,5 @@
 /** A file read by one receiver, perhaps while it is still written. */
+import type { Resolved } from '@mortise/redis';
 import { Readable } from 'node:stream';
 import { ArgumentTypeError, disposable, LeaseLostError } from '@mortise/redis';
 import { FileForgottenError, FileUnreadableError } from '../errors.js';
@@ -80,7 +81,7 @@ export class IncomingFile implements FileId {
     return disposable(this.#blocks(resolveReadOptions(this.name, options)));
   }
 
-  async *#blocks(limits: Required<ReadOptions>): AsyncGenerator<Buffer, void, void> {
+  async *#blocks(limits: Resolved<ReadOptions>): AsyncGenerator<Buffer, void, void> {
     if (this.#isRead) throw new ArgumentTypeError(`file "${this.name}" is being read, or was`);
     this.#isRead = true;
     const reader = await ChunkReader.open(this.#context, this.#reading);
@@ -155,7 +156,7 @@ export class IncomingFile implements FileId {
     return completed;
   }
 
-  async *#content(reader: ChunkReader, limits: Required<ReadOptions>): AsyncGenerator<Buffer> {
+  async *#content(reader: ChunkReader, limits: Resolved<ReadOptions>): AsyncGenerator<Buffer> {
     const blocks = limits.gunzip ? this.#inflated(reader) : this.#plain(reader);
     if (!limits.wholeLines) {
       yield* blocks;
