@@ -33,6 +33,16 @@ describe('recent contacts', () => {
     expect(await contactsOf('nobody')).toEqual([]);
   });
 
+  test('many of them are touched at once, the last one most recently', async () => {
+    await touch('gina', 'Jean');
+    const send = (contacts: string[]): Promise<Answer> =>
+      api.send({ method: 'POST', path: '/v1/contacts/gina', body: { contacts } });
+    expect((await send(['Jill', 'José', 'Jean'])).status).toBe(204);
+    expect(await contactsOf('gina')).toEqual(['Jean', 'José', 'Jill']);
+    expect((await send(Array.from({ length: 1_000 }, (_, n) => `c-${n}`))).status).toBe(204);
+    expect((await contactsOf('gina')).slice(0, 2)).toEqual(['c-999', 'c-998']);
+  });
+
   test('a contact is completed whatever its case, accents and width', async () => {
     await touch('bill', 'ΟΔΟΣ', 'Straße', '존경', 'José', 'ＪＯＡＮ', '김민준', 'Женя', '😀 smiles');
     const found: [string, string[]][] = [

@@ -290,7 +290,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(111);
+    expect(routes.length).toBe(114);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -395,7 +395,7 @@ describe('the OpenAPI document', () => {
         'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage postWebhook purchase putName ' +
         'putNames putPlayer putQueue putSchedule releaseLock releasePermits renewLock renewPermits ' +
         'resetPassword retryTasks scheduleRow sendMessage setPermits setRole tellPresence tellProgress ' +
-        'tellTyping',
+        'tellTyping touchContacts',
     );
     for (const [route, { requestBody }] of bodies) {
       const { $ref } = requestBody!.content['application/json']!.schema as { $ref: string };

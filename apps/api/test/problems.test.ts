@@ -54,7 +54,6 @@ describe('the catalogue', () => {
       'ERR_INVALID_FLOW',
       'ERR_LISTENER_FAILED',
       'ERR_MEMORY_FULL',
-      'ERR_QUEUE_IN_USE',
       'ERR_RESULT_NOT_KEPT',
       'ERR_RETRY_LATER',
       'ERR_SANDBOX_EXITED',

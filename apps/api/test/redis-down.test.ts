@@ -53,6 +53,8 @@ const REQUESTS: Sent[] = (
     ['GET /v1/queues'],
     ['GET /v1/queues/x'],
     ['PUT /v1/queues/x', { isPaused: true }],
+    ['DELETE /v1/queues/mail'],
+    ['GET /v1/queues/mail/task-names'],
     ['POST /v1/queues/mail/pause'],
     ['POST /v1/queues/mail/drain', {}],
     ['GET /v1/queues/mail/tasks?state=ready'],

@@ -11,6 +11,19 @@ export const contactSchema = textSchema.refine((text) => !isDotSegment(text), 'm
 
 export const contactsQuery = z.strictObject({ prefix, limit: limitUpTo(MAX_CONTACTS, MAX_CONTACTS) });
 
+/** Of one call of `touchMany`. */
+const MAX_TOUCHED = 1_000;
+
+export const touchBody = z
+  .strictObject({
+    contacts: z
+      .array(contactSchema)
+      .min(1)
+      .max(MAX_TOUCHED)
+      .meta({ description: 'the most recent one last' }),
+  })
+  .meta({ id: 'TouchBody', examples: [{ contacts: ['Łukasz', 'Jean'] }] });
+
 export const contactsSchema = z
   .object({
     items: z.array(z.object({ contact: z.string().meta({ examples: ['Łukasz'] }) })).max(MAX_CONTACTS),

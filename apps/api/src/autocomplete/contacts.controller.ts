@@ -1,5 +1,5 @@
 /** The recent contacts of a user. */
-import { Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RecentContacts } from '@mortise/autocomplete';
 import { InjectRecentContacts } from '@mortise/autocomplete/nestjs';
@@ -7,8 +7,8 @@ import type { z } from 'zod';
 
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { Name } from '../http/id.decorator.js';
-import { Problems } from '../http/problems.decorator.js';
-import { contactSchema, contactsQuery, contactsSchema } from './contact-schemas.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { contactSchema, contactsQuery, contactsSchema, touchBody } from './contact-schemas.js';
 
 @ApiTags('contacts')
 @Controller('v1/contacts/:user')
@@ -29,6 +29,20 @@ export class ContactsController {
   ): Promise<z.infer<typeof contactsSchema>> {
     const contacts = await this.recent.complete(user, prefix, { limit });
     return { items: contacts.map((contact) => ({ contact })) };
+  }
+
+  @Post()
+  @ApiOperation({
+    summary: 'Make up to 1,000 contacts the most recent ones of a user',
+    description: 'In their order: the last one becomes the most recent. 100 are kept. Repeating it is safe.',
+  })
+  @AnswersNothing('They are the first ones.')
+  @Problems('invalid-id', ...BODY_PROBLEMS)
+  async touchContacts(
+    @Name('user') user: string,
+    @Body({ schema: touchBody }) { contacts }: z.infer<typeof touchBody>,
+  ): Promise<void> {
+    await this.recent.touchMany(user, contacts);
   }
 
   @Put(':contact')

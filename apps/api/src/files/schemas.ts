@@ -2,7 +2,8 @@
 import { z } from 'zod';
 
 import { nameSchema } from '../http/id-schema.js';
-import { count, digits, flag, instant, limit, name, waitMs } from '../messaging/schemas.js';
+import { flag } from '../http/flag.js';
+import { count, digits, instant, limit, name, waitMs } from '../messaging/schemas.js';
 
 const MAX_NAME_BYTES = 1_024;
 

@@ -1,13 +1,13 @@
 /** Requests and responses of the routes of chats and their members. */
 import { z } from 'zod';
 
+import { flag } from '../http/flag.js';
 import { nameSchema } from '../http/id-schema.js';
 import { nextCursor } from '../http/page.js';
 import {
   body,
   count,
   digits,
-  flag,
   instant,
   limit,
   messageId,
@@ -207,4 +207,7 @@ export const eventsQuery = z.strictObject({
     .optional()
     .meta({ description: 'the id of an event: continues after it, as the header Last-Event-ID does' }),
   includeMuted: flag.default(false),
+  includeUnread: flag.default(false).meta({
+    description: 'events of messages have `unread`, the unread messages of the chat; default false',
+  }),
 });

@@ -25,7 +25,6 @@ export const messageIdSchema = digits(1);
 export const waitMs = digits(0, MAX_WAIT_MS)
   .default(0)
   .meta({ description: 'how long to wait for a message, default 0' });
-export const flag = z.stringbool('must be true or false');
 
 /** The body of a message: any JSON value. */
 export const body = z

@@ -5,6 +5,7 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { Claims, Queue, SettingsMismatchError } from '@mortise/queues';
+import type { ObliterateOptions } from '@mortise/queues';
 import type { RedisClient } from '@mortise/redis';
 import type { Logger } from 'pino';
 
@@ -78,6 +79,12 @@ export class OpenQueues implements BeforeApplicationShutdown {
     }
     this.#queues.delete(name);
     return new Queue(this.#redis, name, { ...options, prefix: this.#prefix });
+  }
+
+  /** Removes a queue that is there, and forgets its settings. Throws the problem `unknown-queue`. */
+  async obliterate(name: string, options: ObliterateOptions): Promise<void> {
+    await this.use(name, (queue) => queue.obliterate(options));
+    this.#queues.delete(name);
   }
 
   /** The claims that wait for tasks of this queue, even if it does not exist. */

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Post, Put, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue, QueueLimits } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
@@ -16,11 +16,13 @@ import {
   bulkSchema,
   cleanBody,
   drainBody,
+  obliterateQuery,
   queueBody,
   queueSchema,
   queuesSchema,
   retryAllBody,
   settingsSchema,
+  taskNamesSchema,
 } from './schemas.js';
 import { requireMatch, tagOf } from './settings-tag.js';
 
@@ -109,6 +111,36 @@ export class QueuesController {
     const settings = await settingsOf(queue);
     reply.header('etag', tagOf(settings));
     return settings;
+  }
+
+  @Delete(':queue')
+  @Waits(ofMany)
+  @ApiOperation({
+    summary: 'Remove a queue',
+    description:
+      'With its tasks, settings and schedules. Refused while tasks are active or workers wait, unless forced: then active ' +
+      'tasks are cancelled. A repeated request continues where one failed.',
+  })
+  @AnswersNothing('It is removed.')
+  @Problems('invalid-id', 'invalid-query', 'unknown-queue', 'queue-in-use')
+  async removeQueue(
+    @Name('queue') name: string,
+    @Query({ schema: obliterateQuery }) { isForced }: z.infer<typeof obliterateQuery>,
+  ): Promise<void> {
+    await this.queues.obliterate(name, { force: isForced });
+  }
+
+  @Get(':queue/task-names')
+  @ApiOperation({
+    summary: 'List the names of tasks that live workers handle',
+    description:
+      'The first 1,000 of each worker; a name stays for 45 s after the last worker that has it. Claims are not listed.',
+  })
+  @Answers(taskNamesSchema, 'The names.')
+  @Problems('invalid-id', 'unknown-queue')
+  async taskNames(@Name('queue') queueName: string): Promise<z.infer<typeof taskNamesSchema>> {
+    const names = await this.queues.use(queueName, (queue) => queue.names());
+    return { items: names.map((name) => ({ name })) };
   }
 
   @Post(':queue/pause')

@@ -3,6 +3,7 @@ import { MAX_NAME_BYTES } from '@mortise/redis';
 import { TASK_STATES } from '@mortise/queues';
 import { z } from 'zod';
 
+import { flag } from '../http/flag.js';
 import { nameSchema } from '../http/id-schema.js';
 import { limit, nextCursor } from '../http/page.js';
 
@@ -122,6 +123,14 @@ type TaskStates = (typeof TASK_STATES)[number];
 export const queuesSchema = z
   .object({ items: z.array(z.object({ name: z.string() })) })
   .meta({ id: 'Queues', description: 'All queues that have had tasks or settings, by name.' });
+
+export const taskNamesSchema = z
+  .object({ items: z.array(z.object({ name: z.string().meta({ examples: ['mail.sold'] }) })) })
+  .meta({ id: 'TaskNames', description: 'In the order of their characters.' });
+
+export const obliterateQuery = z.strictObject({
+  isForced: flag.default(false).meta({ description: 'also while it is in use; default false' }),
+});
 
 export const drainBody = z
   .strictObject({

@@ -83,6 +83,11 @@ describe('a name of a book', () => {
 });
 
 describe('a contact', () => {
+  const touched = [[], {}, [''], ['\0'], ['.'], [7], Array.from({ length: 1_001 }, () => 'bill')];
+  refuseEach('invalid-body', 'of those touched', [...touched, null], (contacts) => [
+    ['POST /v1/contacts/ann', { contacts }],
+  ]);
+
   const contacts = ['\0', 'a\nb', 'a\u202eb', '..', '.', 'é'.repeat(513), '\u2028'];
   refuseEach('invalid-id', 'the contact', contacts, (contact) => [
     [`PUT /v1/contacts/ann/${coded(contact)}`],

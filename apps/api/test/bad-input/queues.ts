@@ -195,9 +195,10 @@ describe('an address', () => {
     ['of a task, not UTF-8', `GET ${QUEUE}/tasks/%ED%A0%80`],
     ['of a task, with a lone %', `POST ${QUEUE}/tasks/%/retry`],
   ]);
+  refuse('invalid-query', [['to be removed, unclear', `DELETE ${QUEUE}?isForced=maybe`]]);
   refuse('unknown-route', [['of nothing that can be done', verb('steal'), {}]]);
   refuse('method-not-allowed', [
-    ['with another method', `DELETE ${QUEUE}`],
+    ['with another method', `PATCH ${QUEUE}`],
     ['to look at an act', `GET ${QUEUE}/claims`],
   ]);
 

@@ -172,6 +172,15 @@ test('leaves out muted chats, unless asked for them', async () => {
   expect(quiet.messages).toEqual(['voice/1']);
 });
 
+test('counts what is unread, if asked for it', async () => {
+  await create('count', 'uma');
+  const [plain, counted] = [await follow('uma'), await follow('uma', { query: '?includeUnread=true' })];
+  for (const body of [1, 2]) await post('count', body);
+  await Promise.all([plain.count(2), counted.count(2)]);
+  expect(counted.events.at(-1)!.data.unread).toBe(2);
+  expect(plain.events.at(-1)!.data).not.toHaveProperty('unread');
+});
+
 test('shows that the connection lives', async () => {
   const lively = await start({ STREAM_HEARTBEAT_MS: '20' });
   const reader = await follow('bill', { at: lively });

@@ -56,6 +56,16 @@ test('posts, acks and types for one member, who gets what happens', async () => 
   await until('their places to be free', async () => api.app.get(LiveStreams).size === 0);
 });
 
+test('counts what is unread, if asked for it', async () => {
+  await create('count', 'uma');
+  const uma = await SocketClient.open(api.url);
+  await uma.ask({ subscribe: 'uma', includeUnread: true });
+  await ask('POST', 'chats/count/messages', { sender: 'frank', body: 'one' });
+  await uma.count(1);
+  expect(uma.events[0]).toMatchObject({ type: 'message', chatId: 'count', unread: 1 });
+  uma.socket.close();
+});
+
 test('resumes after any event', async () => {
   await create('resume', 'ann');
   const frank = await SocketClient.subscribe(api.url, 'frank');
@@ -97,6 +107,7 @@ describe('a frame', () => {
     ['with nothing', {}, 'invalid-frame', 400],
     ['with two verbs', { typing: 'mine', ack: { chatId: 'mine', upToId: 0 } }, 'invalid-frame', 400],
     ['with a verb that is unknown', { shout: 'mine' }, 'invalid-frame', 400],
+    ['with an option of subscribe', { typing: 'mine', includeUnread: true }, 'invalid-frame', 400],
     ['without a body', { post: { chatId: 'mine' } }, 'invalid-frame', 400],
     ['with a long name', { post: { chatId: 'x'.repeat(1_025), body: 1 } }, 'invalid-frame', 400],
     ['with a negative id', { ack: { chatId: 'mine', upToId: -1 } }, 'invalid-frame', 400],

@@ -333,6 +333,34 @@ describe('a queue', () => {
     expect([...slugOf(refused), refused.headers['retry-after']]).toEqual([429, 'queue-full', '1']);
   });
 
+  test('shows the names of tasks that its workers handle', async () => {
+    await post('/served/tasks', { name: 'old', payload: 1 });
+    expect((await get('/served/task-names')).json).toEqual({ items: [] });
+    const worker = new Worker(redis, ['served'], { b: () => 1, a: () => 1 }, { prefix, onError: () => 0 });
+    await worker.start();
+    await until('the names', async () => (await get('/served/task-names')).json.items.length === 2);
+    expect((await get('/served/task-names')).json).toEqual({ items: [{ name: 'a' }, { name: 'b' }] });
+    await worker.stop();
+    expect(slugOf(await get('/none/task-names'))).toEqual([404, 'unknown-queue']);
+  });
+
+  test('is removed, but not while it is in use unless forced', async () => {
+    await put('/removed', { concurrency: 5 });
+    await post('/removed/tasks', { name: 't', payload: 1 });
+    const claimed = await post('/removed/claims', { leaseMs: 60_000 });
+    expect(claimed.json.items).toHaveLength(1);
+    const refused = await remove('/removed');
+    expect([...slugOf(refused), refused.json.active]).toEqual([409, 'queue-in-use', 1]);
+    expect((await get('/removed')).json.counts).toMatchObject({ active: 1 });
+    expect((await remove('/removed?isForced=true')).status).toBe(204);
+    expect(slugOf(await remove('/removed'))).toEqual([404, 'unknown-queue']);
+    await post('/removed/tasks', { name: 't', payload: 1 });
+    expect((await get('/removed')).json).toMatchObject({
+      concurrency: null,
+      counts: { ready: 1, active: 0 },
+    });
+  });
+
   test('is drained, cleaned, and its dead tasks are retried', async () => {
     const worker = new Worker(
       redis,

@@ -35,7 +35,8 @@ export class EventsController {
     description:
       'Server-sent events, beginning with unread messages, or after the event of `after` or `Last-Event-ID`: none is ' +
       'lost, none comes twice. `event` is message, edit, delete, gap, reset, joined, left, ended, typing or presence, ' +
-      '`data` is JSON, `id` is the token that continues after the event. Messages and gaps have the `epoch` to ack them with. `dropped`, ' +
+      '`data` is JSON, `id` is the token that continues after the event. Messages and gaps have the `epoch` to ack them with; with ' +
+      '`includeUnread` these, edits and deletions also have `unread`: the unread messages of the chat. `dropped`, ' +
       'with a `reason`, is the last one of a stream that the server ends. Acks nothing.',
   })
   @ApiHeader({
@@ -59,7 +60,7 @@ export class EventsController {
   )
   async followMember(
     @Name('member') member: string,
-    @Query({ schema: eventsQuery }) { after, includeMuted }: z.infer<typeof eventsQuery>,
+    @Query({ schema: eventsQuery }) { after, includeMuted, includeUnread }: z.infer<typeof eventsQuery>,
     @Headers('last-event-id') lastEventId: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -70,7 +71,7 @@ export class EventsController {
     const { signal } = controller;
     reply.raw.once('close', () => controller.abort());
     const token = lastEventId || after;
-    const options = { includeMuted, signal, ...(token !== undefined && { after: token }) };
+    const options = { includeMuted, includeUnread, signal, ...(token !== undefined && { after: token }) };
     const events = await this.follows.begin(member, options);
     // The deadline has answered, or the client has gone.
     const { socket } = request.raw;

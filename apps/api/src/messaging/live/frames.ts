@@ -13,6 +13,7 @@ import { body, senderId, upToId } from '../schemas.js';
 export const MAX_FRAME_BYTES = 65_536 + 4_096;
 
 const VERBS = ['subscribe', 'ack', 'typing', 'post'] as const;
+const SUBSCRIBE_OPTIONS = ['after', 'includeMuted', 'includeUnread'] as const;
 
 const refSchema = z.union([z.string().max(64), z.int()]);
 
@@ -23,6 +24,8 @@ const frameSchema = z
     /** The token of the last handled event. */
     after: z.string().optional(),
     includeMuted: z.boolean().optional(),
+    /** Events of messages have `unread`. */
+    includeUnread: z.boolean().optional(),
     ack: z.strictObject({ chatId: nameSchema, upToId, epoch: ackEpoch }).optional(),
     typing: nameSchema.optional(),
     post: z.strictObject({ chatId: nameSchema, body, id: senderId }).optional(),
@@ -34,9 +37,9 @@ const frameSchema = z
     `must have one of ${VERBS.join(', ')}`,
   )
   .refine(
-    ({ subscribe, after, includeMuted }) =>
-      subscribe !== undefined || (after === undefined && includeMuted === undefined),
-    'after and includeMuted go together with subscribe',
+    ({ subscribe, ...options }) =>
+      subscribe !== undefined || SUBSCRIBE_OPTIONS.every((option) => options[option] === undefined),
+    `${SUBSCRIBE_OPTIONS.join(', ')} go together with subscribe`,
   );
 
 export type Frame = z.infer<typeof frameSchema>;

@@ -184,7 +184,7 @@ export class SocketSession implements LiveStream, Outlet {
 
   async #subscribe(
     member: string,
-    { after, includeMuted }: Pick<Frame, 'after' | 'includeMuted'>,
+    { after, includeMuted, includeUnread }: Pick<Frame, 'after' | 'includeMuted' | 'includeUnread'>,
     ref: Ref | undefined,
   ): Promise<void> {
     if (this.#member !== undefined) throw new Problem('invalid-frame', 'it is subscribed already');
@@ -193,11 +193,8 @@ export class SocketSession implements LiveStream, Outlet {
     clearTimeout(this.#idle);
     const { signal } = this.#closed;
     try {
-      const events = await this.#context.follows.begin(member, {
-        signal,
-        ...(after !== undefined && { after }),
-        ...(includeMuted !== undefined && { includeMuted }),
-      });
+      const options = { signal, after, includeMuted, includeUnread };
+      const events = await this.#context.follows.begin(member, options);
       this.#answer({ subscribed: member }, ref);
       void this.#serve(events);
     } catch (error) {
