@@ -2,8 +2,7 @@
  * Starts the server that REDIS_SERVER_BIN names in one of the ways that the columns of the table name. Each returns the targets that a
  * program has to work with (`smoke/connect.mjs` says what a target is), and how to stop it.
  */
-import { startCluster, startSentinel, startSingle } from '@mortise/redis-server';
-import { makeCertificate } from './certificate.mjs';
+import { makeCertificate, startCluster, startSentinel, startSingle } from '@mortise/redis-server';
 import { startDeclaredKeysProxy } from './declared-keys-proxy.mjs';
 
 const PASSWORD = 'secret';

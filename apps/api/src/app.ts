@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 
+import { NestLog } from '@mortise/app-common/log';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
@@ -8,7 +9,6 @@ import { AppModule } from './app.module.js';
 import type { Config } from './config.js';
 import { createAdapter } from './http/fastify.js';
 import { RouteMethods } from './http/route-methods.js';
-import { NestLog } from './log.js';
 import { serveDocument } from './openapi.js';
 
 /** The API, ready to listen. The caller closes it. */

@@ -1,11 +1,13 @@
 import process from 'node:process';
 
-import { ConfigError, readConfig } from './config.js';
-import { createLog } from './log.js';
+import { createLog } from '@mortise/app-common/log';
+import { SettingsError } from '@mortise/app-common/settings';
+
+import { readConfig } from './config.js';
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  const log = createLog(config);
+  const log = createLog('api', config.LOG_LEVEL);
   // The settings come first: the modules of the app take a second to load.
   const [{ createApp }, { shutDown }] = await Promise.all([import('./app.js'), import('./http/shutdown.js')]);
   const app = await createApp(config, log);
@@ -24,6 +26,6 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error);
+  console.error(error instanceof SettingsError ? error.message : error);
   process.exit(1);
 }

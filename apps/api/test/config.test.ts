@@ -2,13 +2,15 @@ import { readFileSync } from 'node:fs';
 
 import { describe, expect, test } from '@jest/globals';
 
-import { ConfigError, readConfig } from '../src/config.js';
+import { REDIS_FIELDS, SettingsError } from '@mortise/app-common/settings';
+
+import { readConfig } from '../src/config.js';
 
 function problemsOf(env: Record<string, string>): readonly string[] {
   try {
     readConfig(env);
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
+    if (error instanceof SettingsError) return error.problems;
   }
   return [];
 }
@@ -84,8 +86,8 @@ describe('readConfig', () => {
     [{ REDIS_CLUSTER_NODES: 'a:1,b' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'a:0' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'redis://a:1' }, 'REDIS_CLUSTER_NODES'],
-    [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINEL_NAME'],
-    [{ REDIS_SENTINEL_NAME: 'main' }, 'REDIS_SENTINEL_NAME'],
+    [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS, REDIS_SENTINEL_NAME'],
+    [{ REDIS_SENTINEL_NAME: 'main' }, 'REDIS_SENTINELS, REDIS_SENTINEL_NAME'],
     [{ REDIS_URL: 'redis://a', REDIS_CLUSTER_NODES: 'a:1' }, 'REDIS_URL, REDIS_CLUSTER_NODES'],
   ])('refuses %j', (env, variable) => {
     expect(problemsOf(env as Record<string, string>).map((problem) => problem.split(':')[0])).toEqual([
@@ -97,8 +99,10 @@ describe('readConfig', () => {
     const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
     const source = readFileSync(new URL('../src/config.ts', import.meta.url), 'utf8');
     const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
-    const read = Array.from(source.matchAll(/^ {4}([A-Z_]+): /gm), ([, name]) => name);
+    const read = Array.from(source.matchAll(/^ {4}(?:([A-Z_]+): |\.\.\.REDIS_FIELDS)/gm), ([, name]) =>
+      name === undefined ? Object.keys(REDIS_FIELDS) : name,
+    ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(28);
+    expect(read.length).toBe(31);
   });
 });

@@ -74,7 +74,7 @@ describe('the program', () => {
     expect(code).toBe(1);
     expect(stdout).toBe('');
     const [head, ...rest] = stderr.trimEnd().split('\n');
-    expect(head).toBe('the environment is not valid:');
+    expect(head).toBe('the settings are not valid:');
     expect(rest.map((line) => line.trim().split(':')[0])).toEqual(['PORT', 'LOG_LEVEL', 'REDIS_URL']);
   });
 
@@ -93,9 +93,10 @@ describe('the program', () => {
     ]);
     const body = JSON.stringify({ name: 'Canary', email: 'canary@example.com' });
     const headers = { 'content-type': 'application/json', authorization: 'canary' };
-    await fetch(`${url}/v1/market/players/frank?canary`, { method: 'PUT', headers, body });
+    await fetch(`${url}/v1/market/players/frank`, { method: 'PUT', headers, body });
     await fetch(`${url}/v1/market/players/frank`, { method: 'PUT', headers, body: body.slice(1) });
-    await until('two more lines', async () => lines.length === 3);
+    await fetch(`${url}/v1/market/players/frank?canary`, { method: 'PUT', headers, body });
+    await until('three more lines', async () => lines.length === 4);
     const line = {
       app: 'api',
       msg: 'request',
@@ -105,6 +106,7 @@ describe('the program', () => {
     };
     expect(lines.slice(1)).toMatchObject([
       { ...line, status: 201 },
+      { ...line, status: 400 },
       { ...line, status: 400 },
     ]);
     expect(JSON.stringify(lines).toLowerCase()).not.toContain('canary');

@@ -2,6 +2,18 @@
  * The worker's settings, read once from the environment at boot. The error names every mistake and repeats no value,
  * because addresses of servers contain passwords.
  */
+import { LOG_LEVELS } from '@mortise/app-common/log';
+import type { RedisPlace } from '@mortise/app-common/settings';
+import {
+  port,
+  read,
+  readSettings,
+  REDIS_FIELDS,
+  redisPlaceOf,
+  refineRedis,
+  url,
+  wholeNumber,
+} from '@mortise/app-common/settings';
 import { DEFAULT_PREFIX, MAX_NAME_BYTES } from '@mortise/redis';
 import { z } from 'zod';
 
@@ -20,17 +32,6 @@ import { WEBHOOK_QUEUE } from '@mortise/api/webhooks';
 import type { Sender } from './mail/compose.js';
 import { listOf } from './webhook/networks.js';
 import { secretBytes } from './webhook/signature.js';
-
-interface Node {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Where Redis is. */
-export type RedisPlace =
-  | { readonly type: 'single'; readonly url: string }
-  | { readonly type: 'cluster'; readonly nodes: readonly Node[] }
-  | { readonly type: 'sentinel'; readonly sentinels: readonly Node[]; readonly name: string };
 
 export interface Config {
   readonly redis: RedisPlace;
@@ -89,21 +90,10 @@ interface AccessLogs {
 const DAY_MS = 86_400_000;
 const MAX_CONCURRENCY = 1_000;
 const KNOWN_QUEUES: readonly string[] = [MAIL_QUEUE, MARKET_QUEUE, WEBHOOK_QUEUE];
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-/** The settings are invalid; `problems` has one line for each mistake. */
-export class ConfigError extends Error {
-  constructor(readonly problems: readonly string[]) {
-    super(`bad settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
-  }
-}
 
 const Environment = z
   .object({
-    REDIS_URL: url('redis', 'rediss').optional(),
-    REDIS_CLUSTER_NODES: nodes().optional(),
-    REDIS_SENTINELS: nodes().optional(),
-    REDIS_SENTINEL_NAME: z.string().optional(),
+    ...REDIS_FIELDS,
     MORTISE_PREFIX: keyName().default(DEFAULT_PREFIX),
     SMTP_URL: url('smtp', 'smtps').optional(),
     MAIL_DIR: z.string().default('.data/mail'),
@@ -113,11 +103,11 @@ const Environment = z
       .default('mortise.localhost'),
     MAIL_FROM: z.string().optional().transform(mailbox),
     WORKER_QUEUES: queueList().optional(),
-    WORKER_CONCURRENCY: integer(1, MAX_CONCURRENCY).default(50),
-    WORKER_LEASE_MS: integer(1_000, 3_600_000).default(10_000),
-    WORKER_UNKNOWN_AFTER_MS: integer(0, DAY_MS).default(600_000),
-    WORKER_SHUTDOWN_TIMEOUT_MS: integer(0, 3_600_000).default(10_000),
-    WORKER_PORT: integer(0, 65_535).optional(),
+    WORKER_CONCURRENCY: wholeNumber(1, MAX_CONCURRENCY).default(50),
+    WORKER_LEASE_MS: wholeNumber(1_000, 3_600_000).default(10_000),
+    WORKER_UNKNOWN_AFTER_MS: wholeNumber(0, DAY_MS).default(600_000),
+    WORKER_SHUTDOWN_TIMEOUT_MS: wholeNumber(0, 3_600_000).default(10_000),
+    WORKER_PORT: port().optional(),
     WORKER_HOST: z.string().default('127.0.0.1'),
     ACCESS_LOG_CHANNEL: keyName().optional(),
     ACCESS_LOG_RECEIVER: keyName().default('worker'),
@@ -125,8 +115,8 @@ const Environment = z
       .string()
       .regex(/^[1-9]\d{0,2}\/[1-9]\d{0,2}$/, 'must be such as 1/3')
       .default('1/1'),
-    ACCESS_LOG_RETENTION_DAYS: integer(1, 36_500).default(400),
-    ACCESS_LOG_MAX_AGE_DAYS: integer(0, 36_500).optional(),
+    ACCESS_LOG_RETENTION_DAYS: wholeNumber(1, 36_500).default(400),
+    ACCESS_LOG_MAX_AGE_DAYS: wholeNumber(0, 36_500).optional(),
     GEOIP_DB: z.string().endsWith('.mmdb', 'must be a file ….mmdb').optional(),
     GEO_RANGES: z.string().optional(),
     DATABASE_URL: databasePlace().optional(),
@@ -140,10 +130,7 @@ const Environment = z
   .superRefine((env, context) => {
     const refuse = (path: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [path], message });
-    const places = (['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS'] as const).filter(
-      (name) => env[name],
-    );
-    if (places.length > 1) refuse(places.join(', '), 'only one of these may be set');
+    refineRedis(env, context);
     if (
       env.ACCESS_LOG_CHANNEL !== undefined &&
       (env.GEOIP_DB === undefined) === (env.GEO_RANGES === undefined)
@@ -155,18 +142,14 @@ const Environment = z
       refuse('WORKER_QUEUES', `the queue ${WEBHOOK_QUEUE} needs WEBHOOK_SECRET`);
     if ((env.DATABASE_URL === undefined) !== (env.CACHE_TABLES === undefined))
       refuse('DATABASE_URL, CACHE_TABLES', 'one needs the other');
-    if ((env.REDIS_SENTINELS === undefined) !== (env.REDIS_SENTINEL_NAME === undefined))
-      refuse('REDIS_SENTINELS, REDIS_SENTINEL_NAME', 'one needs the other');
   });
 
-/** Reads the settings. An empty variable counts as one that isn't set. Throws ConfigError with all mistakes. */
+/** Reads the settings. An empty variable counts as one that isn't set. Throws SettingsError with all mistakes. */
 export function readConfig(variables: NodeJS.ProcessEnv): Config {
-  const set = Object.entries(variables).filter(([, value]) => value !== '');
-  const { data: env, error } = Environment.safeParse(Object.fromEntries(set));
-  if (!env) throw new ConfigError(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`));
+  const env = readSettings(Environment, variables);
   const from = env.MAIL_FROM ?? { name: 'Fake Game', address: parseMailAddress(`market@${env.MAIL_DOMAIN}`) };
   return {
-    redis: redisPlace(env),
+    redis: redisPlaceOf(env),
     prefix: env.MORTISE_PREFIX,
     smtpUrl: env.SMTP_URL,
     mailDirectory: env.MAIL_DIR,
@@ -193,14 +176,6 @@ function queuesOf(env: z.infer<typeof Environment>): ReadonlyMap<string, number>
 function webhooks(env: z.infer<typeof Environment>): Webhooks | undefined {
   const { WEBHOOK_SECRET: secret, WEBHOOK_ALLOWED_NETWORKS: allowed = listOf([]) } = env;
   return secret && { secret, allowed, allowsHttp: env.WEBHOOK_ALLOW_HTTP };
-}
-
-function redisPlace(env: z.infer<typeof Environment>): RedisPlace {
-  if (env.REDIS_CLUSTER_NODES) return { type: 'cluster', nodes: env.REDIS_CLUSTER_NODES };
-  if (env.REDIS_SENTINELS && env.REDIS_SENTINEL_NAME) {
-    return { type: 'sentinel', sentinels: env.REDIS_SENTINELS, name: env.REDIS_SENTINEL_NAME };
-  }
-  return { type: 'single', url: env.REDIS_URL ?? 'redis://127.0.0.1:6379' };
 }
 
 function accessLogs(env: z.infer<typeof Environment>): AccessLogs | undefined {
@@ -230,14 +205,6 @@ function keyName() {
   return z
     .string()
     .refine((text) => Buffer.byteLength(text) <= MAX_NAME_BYTES, `must have at most ${MAX_NAME_BYTES} bytes`);
-}
-
-function url(...schemes: string[]) {
-  const isUrl = (text: string): boolean => {
-    const { protocol, hostname } = URL.canParse(text) ? new URL(text) : { protocol: '', hostname: '' };
-    return hostname !== '' && schemes.includes(protocol.slice(0, -1));
-  };
-  return z.string().refine(isUrl, `must be a URL that begins with ${schemes.join(':// or ')}://`);
 }
 
 /** A URL of PostgreSQL, or `file:` and the path of a SQLite database. */
@@ -270,41 +237,6 @@ function queueList() {
       }
     }
     return queues;
-  });
-}
-
-/** A variable that `parse` reads; its error is the refusal. */
-function read<Value>(parse: (text: string) => Value) {
-  return z.string().transform((text, context) => {
-    try {
-      return parse(text);
-    } catch (error) {
-      context.addIssue({ code: 'custom', message: (error as Error).message });
-      return z.NEVER;
-    }
-  });
-}
-
-function integer(min: number, max: number) {
-  const message = `must be a whole number from ${min} to ${max}`;
-  return z
-    .string()
-    .regex(/^\d{1,9}$/, message)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, message);
-}
-
-function nodes() {
-  return z.string().transform((text, context): Node[] => {
-    const urls = text.split(',').map((part) => `redis://${part.trim()}`);
-    const parsed = urls.map((part) => (URL.canParse(part) ? new URL(part) : undefined));
-    return parsed.map((node) => {
-      if (node?.hostname && node.port && node.href === `redis://${node.host}`) {
-        return { host: node.hostname.replace(/^\[|\]$/g, ''), port: Number(node.port) };
-      }
-      context.addIssue({ code: 'custom', message: 'must be a list host:port,host:port' });
-      return z.NEVER;
-    });
   });
 }
 

@@ -1,22 +1,19 @@
 import 'reflect-metadata';
+import { createLog, NestLog } from '@mortise/app-common/log';
+import { SettingsError } from '@mortise/app-common/settings';
 import { NestFactory } from '@nestjs/core';
-import type { DestinationStream } from 'pino';
-import { pino } from 'pino';
 
-import { type Config, ConfigError, readConfig } from './config.js';
-import { NestLogger } from './nest-logger.js';
+import { type Config, readConfig } from './config.js';
 import { WorkerModule } from './worker.module.js';
 
 /** How long closing may take beyond the grace of active tasks; after that the leases of unfinished tasks expire. */
 const CLOSE_MS = 3_000;
-/** The most bytes of log lines kept for a slow reader. Further lines are lost. */
-const MAX_KEPT_BYTES = 1_048_576;
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 const config = readConfigOrExit();
-const log = pino({ level: config.logLevel, base: { app: 'worker' } }, stdout());
+const log = createLog('worker', config.logLevel);
 const booting = NestFactory.createApplicationContext(WorkerModule.with(config, log), {
-  logger: new NestLogger(log),
+  logger: new NestLog(log),
   abortOnError: false,
 });
 for (const signal of SIGNALS) process.on(signal, onSignal);
@@ -51,31 +48,11 @@ async function stop(): Promise<void> {
   }
 }
 
-/**
- * Stdout that never blocks the process. Pino's own destination flushes at the exit until that succeeds: forever, when the
- * reader has gone (EPIPE) or doesn't read (EAGAIN). This one writes each line at once, or with the next one if the pipe is
- * full.
- */
-function stdout(): DestinationStream {
-  const destination = pino.destination({
-    // Accessing it makes the pipe non-blocking.
-    fd: process.stdout.fd,
-    sync: true,
-    maxLength: MAX_KEPT_BYTES,
-    retryEAGAIN: () => false,
-  });
-  // The reader has gone.
-  destination.on('error', () => undefined);
-  // Called after fatal lines; it would also try forever.
-  destination.flushSync = () => undefined;
-  return destination;
-}
-
 function readConfigOrExit(): Config {
   try {
     return readConfig(process.env);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
+    if (!(error instanceof SettingsError)) throw error;
     console.error(error.message);
     return process.exit(1);
   }

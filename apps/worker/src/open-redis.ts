@@ -1,7 +1,7 @@
-import { Cluster, Redis } from 'ioredis';
+import { connectRedis } from '@mortise/app-common/redis';
+import type { RedisPlace } from '@mortise/app-common/settings';
+import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-
-import type { RedisPlace } from './config.js';
 
 /** A connection without a due reply for this time is replaced; shorter than a lease, so that leases outlive it. */
 const SILENCE_TIMEOUT_MS = 5_000;
@@ -32,7 +32,11 @@ function leaveReplica({ message }: Error): 2 | false {
  * Redis once.
  */
 export function openRedis(place: RedisPlace, log: Logger): Redis | Cluster {
-  const redis = connect(place);
+  const redis = connectRedis(place, {
+    redis: OPTIONS,
+    cluster: { clusterRetryStrategy: pauseMs },
+    sentinelPauseMs: pauseMs,
+  });
   let isUp: boolean | undefined;
   const note = (isNowUp: boolean, error?: Error): void => {
     if (isNowUp === isUp) return;
@@ -44,13 +48,4 @@ export function openRedis(place: RedisPlace, log: Logger): Redis | Cluster {
   redis.on('error', (error: Error) => note(false, error));
   redis.on('reconnecting', () => note(false));
   return redis;
-}
-
-function connect(place: RedisPlace): Redis | Cluster {
-  if (place.type === 'single') return new Redis(place.url, OPTIONS);
-  if (place.type === 'cluster') {
-    return new Cluster([...place.nodes], { redisOptions: OPTIONS, clusterRetryStrategy: pauseMs });
-  }
-  const { sentinels, name } = place;
-  return new Redis({ ...OPTIONS, sentinels: [...sentinels], name, sentinelRetryStrategy: pauseMs });
 }

@@ -1,11 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { ConfigError, readConfig } from '../src/config.js';
+import { SettingsError } from '@mortise/app-common/settings';
+
+import { readConfig } from '../src/config.js';
 
 describe('readConfig', () => {
   test('nothing set: Redis on loopback, mails as files, no health checks', () => {
     expect(readConfig({})).toEqual({
-      redis: { type: 'single', url: 'redis://127.0.0.1:6379' },
+      redis: { type: 'single', url: 'redis://127.0.0.1:6379', hasTls: false },
       prefix: 'mortise',
       smtpUrl: undefined,
       mailDirectory: '.data/mail',
@@ -48,6 +50,7 @@ describe('readConfig', () => {
           { host: '::1', port: 26381 },
         ],
         name: 'primary',
+        hasTls: false,
       },
       prefix: 'game',
       smtpUrl: 'smtps://user:pass@smtp.example.com',
@@ -176,6 +179,7 @@ describe('readConfig', () => {
   test('a cluster', () => {
     expect(readConfig({ REDIS_CLUSTER_NODES: 'a:1,b:65535' }).redis).toEqual({
       type: 'cluster',
+      hasTls: false,
       nodes: [
         { host: 'a', port: 1 },
         { host: 'b', port: 65_535 },
@@ -289,7 +293,7 @@ function problemsOf(variables: Record<string, string>): readonly string[] {
   try {
     readConfig(variables);
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
+    if (error instanceof SettingsError) return error.problems;
     throw error;
   }
   return [];

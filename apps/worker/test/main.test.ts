@@ -222,7 +222,7 @@ test('bad settings: all mistakes on stderr, exit code 1', async () => {
   });
   expect(await worker.exited).toBe(1);
   expect(worker.errors).toBe(
-    `bad settings:
+    `the settings are not valid:
   REDIS_URL: must be a URL that begins with redis:// or rediss://
   SMTP_URL: must be a URL that begins with smtp:// or smtps://
   MAIL_FROM: not a mail address: not exactly one "@"

@@ -5,6 +5,7 @@ export {
   StartFailedError,
 } from '@mortise/server-process';
 
+export { makeCertificate, type Certificate } from './certificate.js';
 export { findRedisServer, type FindOptions, type RedisBinary } from './binary.js';
 export type { RedisCluster } from './cluster.js';
 export { debianServer, type DebianServerOptions } from './debian-server.js';

@@ -4,7 +4,8 @@
  * closes a silent connection (the host is gone, the server is stopped).
  */
 import type { RedisClient } from '@mortise/redis';
-import { Cluster, Redis } from 'ioredis';
+import { connectRedis } from '@mortise/app-common/redis';
+import { redisPlaceOf } from '@mortise/app-common/settings';
 import type { RedisOptions } from 'ioredis';
 
 import type { Config } from '../config.js';
@@ -27,29 +28,20 @@ const FAIL_FAST = {
 
 /** Begins to connect in the background; never throws because Redis is down. The caller closes the client. */
 export function connect(config: Config): RedisClient & { readonly status: string } {
-  const { REDIS_CLUSTER_NODES: nodes, REDIS_SENTINELS: sentinels, REDIS_SENTINEL_NAME: name } = config;
-  const { REDIS_USERNAME: username, REDIS_PASSWORD: password, REDIS_TLS: hasTls } = config;
   const { REDIS_COMMAND_TIMEOUT_MS: commandTimeout } = config;
-  const options = {
-    ...FAIL_FAST,
-    commandTimeout,
-    socketTimeout: Math.max(SILENT_CONNECTION_MS, SILENT_COMMANDS * commandTimeout),
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
-    ...(hasTls && { tls: {} }),
-  } satisfies RedisOptions;
-  if (nodes) {
-    return new Cluster(nodes, {
+  return connectRedis(redisPlaceOf(config), {
+    redis: {
+      ...FAIL_FAST,
+      commandTimeout,
+      socketTimeout: Math.max(SILENT_CONNECTION_MS, SILENT_COMMANDS * commandTimeout),
+    },
+    cluster: {
       enableOfflineQueue: false,
       // Else ioredis sends a command again when its connection closes.
       retryDelayOnFailover: 0,
       clusterRetryStrategy: reconnectPauseMs,
       slotsRefreshTimeout: commandTimeout,
-      redisOptions: options,
-    });
-  }
-  if (sentinels && name) {
-    return new Redis({ ...options, sentinels, name, sentinelRetryStrategy: reconnectPauseMs });
-  }
-  return new Redis(config.REDIS_URL ?? 'redis://127.0.0.1:6379', options);
+    },
+    sentinelPauseMs: reconnectPauseMs,
+  });
 }

@@ -57,9 +57,11 @@ export class WebhookHandlers {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof WebhookRefusedError) throw new Discard(error.message);
-      const { code } = error as NodeJS.ErrnoException;
+      const { code: given, name } = error as NodeJS.ErrnoException;
+      // A TimeoutError of Node has a number.
+      const code = typeof given === 'string' ? given : name;
       // The message of a socket has the address, which the URL may be meant to hide.
-      throw Object.assign(new Error(`no answer of the receiver: ${code ?? (error as Error).name}`), { code });
+      throw Object.assign(new Error(`no answer of the receiver: ${code}`), { code });
     }
   }
 }

@@ -50,11 +50,25 @@ export class WebhookSender {
     this.#options = options;
   }
 
-  /** One attempt; resolves with the status of the answer. Rejects with WebhookRefusedError, with an error of the socket, or with the reason of the signal. */
-  async send({ id, url: text, body }: Webhook, signal: AbortSignal): Promise<number> {
-    const { secret, timeoutMs = TIMEOUT_MS } = this.#options;
-    const url = this.#urlOf(text);
+  /**
+   * One attempt; resolves with the status of the answer. Rejects with WebhookRefusedError, with an error of the socket, with a
+   * TimeoutError, or with the reason of the signal.
+   */
+  async send(webhook: Webhook, signal: AbortSignal): Promise<number> {
+    const { timeoutMs = TIMEOUT_MS } = this.#options;
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    try {
+      return await this.#post(webhook, deadline);
+    } catch (error) {
+      // The request would say AbortError for both.
+      deadline.throwIfAborted();
+      throw error;
+    }
+  }
+
+  async #post({ id, url: text, body }: Webhook, deadline: AbortSignal): Promise<number> {
+    const { secret } = this.#options;
+    const url = this.#urlOf(text);
     const address = await untilAborted(this.#addressOf(url), deadline);
     const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise<number>((resolve, reject) => {

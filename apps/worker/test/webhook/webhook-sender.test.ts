@@ -113,7 +113,7 @@ test('a receiver that does not answer costs the time limit', async () => {
   await using receiver = await WebhookReceiver.start();
   receiver.onRequest = () => undefined;
   const sending = senderWith({ timeoutMs: 50 }).send(webhookTo(receiver.url()), signal);
-  await expect(sending).rejects.toMatchObject({ name: 'AbortError' });
+  await expect(sending).rejects.toMatchObject({ name: 'TimeoutError' });
 });
 
 test('an aborted attempt ends at once', async () => {
@@ -121,7 +121,7 @@ test('an aborted attempt ends at once', async () => {
   const controller = new AbortController();
   receiver.onRequest = () => controller.abort(new Error('the worker stops'));
   const sending = senderWith().send(webhookTo(receiver.url()), controller.signal);
-  await expect(sending).rejects.toMatchObject({ name: 'AbortError' });
+  await expect(sending).rejects.toThrow('the worker stops');
 });
 
 test.each([

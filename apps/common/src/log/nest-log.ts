@@ -1,8 +1,8 @@
 import type { LoggerService } from '@nestjs/common';
 import type { Logger } from 'pino';
 
-/** Writes the messages of Nest to our log. The last parameter is the name of the logging part. */
-export class NestLogger implements LoggerService {
+/** Writes the messages of Nest to our log. The last parameter is the name of the logging part; details of its start are at level debug. */
+export class NestLog implements LoggerService {
   readonly #log: Logger;
 
   constructor(log: Logger) {
@@ -26,10 +26,14 @@ export class NestLogger implements LoggerService {
   }
 
   error(message: unknown, ...rest: unknown[]): void {
-    this.#log.error({ context: rest.at(-1) }, String(message));
+    this.#log.error({ context: rest.at(-1), ...withError(message) }, String(message));
   }
 
   fatal(message: unknown, ...rest: unknown[]): void {
-    this.#log.fatal({ context: rest.at(-1) }, String(message));
+    this.#log.fatal({ context: rest.at(-1), ...withError(message) }, String(message));
   }
+}
+
+function withError(message: unknown): { err?: Error } {
+  return message instanceof Error ? { err: message } : {};
 }

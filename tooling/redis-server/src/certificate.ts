@@ -5,8 +5,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '@mortise/server-process';
 
-/** A certificate for 127.0.0.1 that is its own authority, made by openssl, and the arguments of a server that uses it. */
-export async function makeCertificate() {
+export interface Certificate {
+  /** Arguments of a server that uses the certificate on `port`. */
+  readonly tlsArgs: string[];
+  readonly port: number;
+  readonly caFile: string;
+  readonly remove: () => void;
+}
+
+/** A certificate for 127.0.0.1 that is its own authority, made by openssl. */
+export async function makeCertificate(): Promise<Certificate> {
   const directory = mkdtempSync(join(tmpdir(), 'mortise-tls-'));
   const [keyFile, caFile] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
   const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
