@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { adminKey } from './admin-key.mjs';
 import { App } from './app.mjs';
 import { root } from './pnpm.mjs';
 import { acquirePort } from './port.mjs';
@@ -31,6 +32,7 @@ export async function run(data, release) {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const shopFile = join(data, 'shop.db');
   const mailDirectory = process.env.MAIL_DIR ?? join(data, 'mail');
+  const key = adminKey(join(data, 'admin-key'));
   try {
     const servers = await import(pathToFileURL(join(root, 'tooling/redis-server/dist/index.js')).href);
     const redisUrl = await startRedis(servers, data);
@@ -40,6 +42,7 @@ export async function run(data, release) {
       REDIS_URL: redisUrl,
       PORT: String(port),
       MAIL_DIR: mailDirectory,
+      ADMIN_KEY: key,
       ...(hasOwnShop && { DATABASE_URL: `file:${shopFile}`, CACHE_TABLES: TABLE }),
     };
     if (hasOwnShop) makeShop(root, shopFile);
@@ -48,14 +51,15 @@ export async function run(data, release) {
     const address = `http://127.0.0.1:${port}`;
     console.log('\n▸ start the API and the worker');
     await api.untilAnswers(`${address}/health/ready`);
-    const sale = await seed(address);
-    if (hasOwnShop) await scheduleStock(address);
+    const service = { address, key };
+    const sale = await seed(service);
+    if (hasOwnShop) await scheduleStock(service);
     // Nothing waits for it.
-    void seedGuild(address).catch((error) => {
+    void seedGuild(service).catch((error) => {
       if (!isStopping) console.error(`\n✗ ${error.message}`);
     });
     const logs = [api.logFile, worker.logFile];
-    console.log(welcome({ address, redisUrl, mailDirectory, logs, sale, shopFile, data }));
+    console.log(welcome({ address, key, redisUrl, mailDirectory, logs, sale, shopFile, data }));
   } catch (error) {
     if (!isStopping) {
       console.error(`\n✗ ${error instanceof Error ? error.message : String(error)}`);
@@ -64,24 +68,26 @@ export async function run(data, release) {
   }
 }
 
-function welcome({ address, redisUrl, mailDirectory, logs, sale, shopFile, data }) {
+function welcome({ address, key, redisUrl, mailDirectory, logs, sale, shopFile, data }) {
   return `
 Mortise is running.
 
   API           ${address}/v1
   OpenAPI page  ${address}/docs
+  API key       ${key}
   Redis         ${redisUrl}
   mails         ${process.env.SMTP_URL ? 'go to SMTP_URL' : mailDirectory}
   logs          ${logs.join('\n                ')}
 
 Make a sale, and a mail goes to the seller:
 
+  KEY=${key}
   curl -s ${address}/v1/market/listings/${sale.listingId}/purchases \\
-    -H 'content-type: application/json' -d '{"buyerId":"${sale.buyerId}","expectedPrice":${sale.price}}'
+    -H "authorization: Bearer $KEY" -H 'content-type: application/json' -d '{"buyerId":"${sale.buyerId}","expectedPrice":${sale.price}}'
 
 Complete a name in a guild of 10,000, in any script:
 
-  curl -s '${address}/v1/address-books/${sale.guild}/completions?by=${sale.buyerId}&prefix=jo'
+  curl -s -H "authorization: Bearer $KEY" '${address}/v1/address-books/${sale.guild}/completions?by=${sale.buyerId}&prefix=jo'
 ${hasOwnShop ? stockHint(address, shopFile) : ''}
 Ctrl-C stops everything; the data stays in ${data}.`;
 }
@@ -90,7 +96,7 @@ function stockHint(address, shopFile) {
   return `
 Read what is left of an item; the worker loads it from a SQLite file each second (${shopFile}):
 
-  curl -si ${address}/v1/cache/${TABLE}/rows/${ROW}
+  curl -si -H "authorization: Bearer $KEY" ${address}/v1/cache/${TABLE}/rows/${ROW}
 `;
 }
 

@@ -31,7 +31,8 @@ const BATCH = 1_000;
 /** How often a busy machine is asked for the same again. */
 const TRIES = 20;
 
-export async function seed(address) {
+export async function seed({ address, key }) {
+  const send = sender(key);
   for (const { id, items, ...player } of PLAYERS) {
     const known = await send('GET', `${address}/v1/market/players/${id}`, undefined, [200, 404]);
     if (known.status === 404) await send('PUT', `${address}/v1/market/players/${id}`, player);
@@ -54,8 +55,9 @@ export async function seed(address) {
  * Takes a few seconds the first time, while the shop works. Frank creates the guild and adds the others. The payload of his
  * own name says when all are in. So the next start completes one that was cut off, and later changes of the guild stay.
  */
-export async function seedGuild(address) {
+export async function seedGuild({ address, key }) {
   if (GUILD_SIZE === 0) return;
+  const send = sender(key);
   const [creator, ...others] = PLAYERS;
   const book = `${address}/v1/address-books/${GUILD}`;
   const own = `${book}/names/${creator.id}?by=${creator.id}`;
@@ -78,14 +80,18 @@ export async function seedGuild(address) {
   await send('PUT', own, { display: creator.name, payload: { guildSize: GUILD_SIZE } });
 }
 
-async function send(method, url, body, accepted = [200, 201, 204]) {
-  const response = await fetch(url, {
-    method,
-    ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-  });
-  const text = await response.text();
-  if (!accepted.includes(response.status)) {
-    throw new Error(`example data: ${method} ${url} answered ${response.status}: ${text}`);
-  }
-  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+/** Sends requests with the key. */
+function sender(key) {
+  return async (method, url, body, accepted = [200, 201, 204]) => {
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!accepted.includes(response.status)) {
+      throw new Error(`example data: ${method} ${url} answered ${response.status}: ${text}`);
+    }
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+  };
 }

@@ -24,11 +24,11 @@ export function makeShop(root, file) {
 }
 
 /** Has the worker load the rows each second. */
-export async function scheduleStock(address) {
+export async function scheduleStock({ address, key }) {
   for (const id of Object.keys(STOCK)) {
     const response = await fetch(`${address}/v1/cache/${TABLE}/rows/${id}`, {
       method: 'PUT',
-      headers: { 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ refreshMs: REFRESH_MS }),
     });
     if (!response.ok)

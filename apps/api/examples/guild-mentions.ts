@@ -14,7 +14,7 @@ const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));
 
 /** The API as a process of its own. */
 const child = spawn(process.execPath, [MAIN], {
-  env: { ...process.env, MORTISE_PREFIX: `guild-${randomUUID()}`, PORT: '0' },
+  env: { ...process.env, AUTH: 'off', MORTISE_PREFIX: `guild-${randomUUID()}`, PORT: '0' },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 process.once('exit', () => child.kill('SIGKILL'));

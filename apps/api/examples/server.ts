@@ -13,7 +13,7 @@ export class Server {
 
   /** Its keys have a prefix of their own in that Redis. */
   constructor(name: string, env: Record<string, string> = {}) {
-    this.#env = { ...process.env, ...env, MORTISE_PREFIX: `${name}-${randomUUID()}` };
+    this.#env = { ...process.env, AUTH: 'off', ...env, MORTISE_PREFIX: `${name}-${randomUUID()}` };
   }
 
   async start(): Promise<void> {

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 
 import { AggregatesModule } from './aggregates/aggregates.module.js';
 import { RemoteAutocompleteModule } from './autocomplete/remote-autocomplete.module.js';
+import { CallersModule } from './callers/callers.module.js';
 import type { Config } from './config.js';
 import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
@@ -33,6 +34,7 @@ export class AppModule {
       module: AppModule,
       imports: [
         RedisModule,
+        CallersModule,
         RemoteQueuesModule,
         MarketModule,
         WebhooksModule,

@@ -6,6 +6,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 
 import { AppModule } from './app.module.js';
+import { Authentication } from './callers/authentication.js';
 import type { Config } from './config.js';
 import { createAdapter } from './http/fastify.js';
 import { RouteMethods } from './http/route-methods.js';
@@ -19,6 +20,7 @@ export async function createApp(config: Config, log: Logger): Promise<NestFastif
     createAdapter(config, log, methods),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );
+  app.get(Authentication).guard(app.getHttpAdapter().getInstance());
   serveDocument(app);
   return app;
 }

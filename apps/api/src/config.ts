@@ -11,6 +11,7 @@ import {
 import { DEFAULT_PREFIX } from '@mortise/redis';
 import { z } from 'zod';
 
+import { parseApiKey } from './api-key.js';
 import { parseCachedTables } from './cached-tables.js';
 
 const DAY_MS = 86_400_000;
@@ -40,6 +41,18 @@ const hostNames = z
     ),
   );
 
+/** The secret is not kept, only its hash. */
+const adminKey = z.string().transform((text, context) => {
+  const parsed = parseApiKey(text);
+  if (parsed) return parsed;
+  context.addIssue({
+    code: 'custom',
+    message:
+      'must be mk_<id>_<secret>: an id of 1 to 32 of A-Z a-z 0-9 -, a secret of 22 to 128 of A-Z a-z 0-9 _ -',
+  });
+  return z.NEVER;
+});
+
 const environment = z
   .object({
     HOST: z.string().default('127.0.0.1'),
@@ -64,6 +77,8 @@ const environment = z
     FILE_TTL_MS: wholeNumber(1_000, 365 * DAY_MS).default(DAY_MS),
     CACHE_TABLES: read(parseCachedTables).default([]),
     BOOK_MAX_NAMES: count(10_000_000).default(1_000_000),
+    AUTH: z.enum(['keys', 'off']).default('keys'),
+    ADMIN_KEY: adminKey.optional(),
   })
   .superRefine((env, context) => {
     const refuse = (path: string, message: string): void =>

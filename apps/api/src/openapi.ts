@@ -4,9 +4,16 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { z } from 'zod';
 
-import { PROBLEM_BASE } from './problems/catalogue.js';
+import { accessOf } from './callers/route-scopes.js';
+import type { ProblemResponse } from './http/problems.decorator.js';
+import { problemResponses } from './http/problems.decorator.js';
+import { isProblemSlug, PROBLEM_BASE } from './problems/catalogue.js';
 
 type SchemaObject = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>[string];
+
+/** The name of the security scheme. */
+const SCHEME = 'apiKey';
+const METHODS = ['get', 'put', 'post', 'patch', 'delete'] as const;
 
 const problemSchema: SchemaObject = {
   type: 'object',
@@ -33,6 +40,7 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
     )
     .setVersion('1')
     .setLicense('MIT', 'https://opensource.org/license/mit')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: mk_<id>_<secret>' }, SCHEME)
     .build();
   const document = SwaggerModule.createDocument(app, config, {
     operationIdFactory: (_controller, method) => method,
@@ -42,7 +50,26 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
     ...document.components,
     schemas: { ...document.components?.schemas, Problem: problemSchema },
   };
+  secure(document);
   return document;
+}
+
+/** Adds the scope that each operation needs, and the refusals for its lack. */
+function secure({ paths }: OpenAPIObject): void {
+  for (const [path, item] of Object.entries(paths)) {
+    for (const method of METHODS) {
+      const operation = item[method];
+      if (!operation) continue;
+      const scope = accessOf(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'));
+      operation.security = scope === 'public' ? [] : [{ [SCHEME]: [scope] }];
+      if (scope === 'public') continue;
+      // Some routes have other problems of the same status.
+      const forbidden = operation.responses['403'] as Partial<ProblemResponse> | undefined;
+      const others = Object.keys(forbidden?.content?.['application/problem+json']?.examples ?? {});
+      const slugs = ['unauthenticated', 'scope-missing', ...others].filter(isProblemSlug);
+      operation.responses = { ...operation.responses, ...problemResponses(slugs) };
+    }
+  }
 }
 
 /** zod's own conversion; Nest asks for the dialect of OpenAPI 3.0, which 3.1 dropped. */

@@ -38,6 +38,7 @@ describe('readConfig', () => {
       FILE_TTL_MS: 86_400_000,
       CACHE_TABLES: [],
       BOOK_MAX_NAMES: 1_000_000,
+      AUTH: 'keys',
     };
     expect(readConfig({})).toEqual(defaults);
     expect(readConfig({ PORT: '', REDIS_URL: '', HOME: '/root' })).toEqual(defaults);
@@ -86,6 +87,10 @@ describe('readConfig', () => {
     [{ REDIS_CLUSTER_NODES: 'a:1,b' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'a:0' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'redis://a:1' }, 'REDIS_CLUSTER_NODES'],
+    [{ AUTH: 'on' }, 'AUTH'],
+    [{ ADMIN_KEY: 'secret' }, 'ADMIN_KEY'],
+    [{ ADMIN_KEY: 'mk_ad.min_0123456789012345678901' }, 'ADMIN_KEY'],
+    [{ ADMIN_KEY: 'mk_admin_012345678901234567890' }, 'ADMIN_KEY'],
     [{ REDIS_SENTINELS: 'a:1' }, 'REDIS_SENTINELS, REDIS_SENTINEL_NAME'],
     [{ REDIS_SENTINEL_NAME: 'main' }, 'REDIS_SENTINELS, REDIS_SENTINEL_NAME'],
     [{ REDIS_URL: 'redis://a', REDIS_CLUSTER_NODES: 'a:1' }, 'REDIS_URL, REDIS_CLUSTER_NODES'],
@@ -103,6 +108,6 @@ describe('readConfig', () => {
       name === undefined ? Object.keys(REDIS_FIELDS) : name,
     ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(31);
+    expect(read.length).toBe(33);
   });
 });

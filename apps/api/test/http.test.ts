@@ -290,7 +290,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(114);
+    expect(routes.length).toBe(119);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -319,6 +319,7 @@ describe('the OpenAPI document', () => {
         }),
       ),
       requestBody: z.strictObject({ required: z.literal(true), content }).optional(),
+      security: z.array(z.strictObject({ apiKey: z.tuple([z.string()]) })).max(1),
       responses: z.record(
         z.string().regex(/^(?:101|[2-5]\d\d)$/),
         z.strictObject({
@@ -341,7 +342,12 @@ describe('the OpenAPI document', () => {
         z.string().startsWith('/'),
         z.partialRecord(z.enum(['get', 'put', 'post', 'patch', 'delete']), operation),
       ),
-      components: z.strictObject({ schemas: z.record(z.string().regex(/^[\w.-]+$/), schema) }),
+      components: z.strictObject({
+        securitySchemes: z.strictObject({
+          apiKey: z.looseObject({ type: z.literal('http'), scheme: z.literal('bearer') }),
+        }),
+        schemas: z.record(z.string().regex(/^[\w.-]+$/), schema),
+      }),
       tags: z.array(z.unknown()),
       servers: z.array(z.unknown()),
     });
@@ -392,9 +398,9 @@ describe('the OpenAPI document', () => {
     ).toBe(
       'ackFile ackMessages acquireLock acquirePermits addDevice boostName cancelTask claimTasks ' +
         'cleanQueue completeTask createChat drainQueue editMessage enqueueTask enqueueTasks failTask ' +
-        'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage postWebhook purchase putName ' +
+        'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage postWebhook purchase putKey putName ' +
         'putNames putPlayer putQueue putSchedule releaseLock releasePermits renewLock renewPermits ' +
-        'resetPassword retryTasks scheduleRow sendMessage setPermits setRole tellPresence tellProgress ' +
+        'resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole tellPresence tellProgress ' +
         'tellTyping touchContacts',
     );
     for (const [route, { requestBody }] of bodies) {

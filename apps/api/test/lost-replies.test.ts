@@ -68,7 +68,7 @@ class Run {
   /** Without ids, instants and remaining times, which differ between runs. */
   comparable(value: unknown): unknown {
     const text = JSON.stringify(value, (name, inner: unknown) =>
-      /(?:At|Ms|Until|holder|lease|[tT]oken|^version|epoch|^taskId|^saleId|^chatId|^fileId|requestId)$/.test(
+      /(?:At|Ms|Until|holder|lease|[tT]oken|^version|epoch|^taskId|^saleId|^chatId|^fileId|requestId|^key)$/.test(
         name,
       )
         ? typeof inner

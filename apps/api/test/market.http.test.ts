@@ -5,7 +5,7 @@ import { connect, freshPrefix, until } from '@mortise/test-kit';
 
 import { Market, MAIL_PRIORITIES, MAIL_QUEUE } from '../src/market/index.js';
 import type { MailTasks, Receipt } from '../src/market/index.js';
-import type { Answer } from './fixture/api.js';
+import type { Answer, Api } from './fixture/api.js';
 import { openShop, startApi } from './fixture/api.js';
 import { dump, keysOf } from './fixture/redis.js';
 
@@ -365,9 +365,16 @@ describe('the tasks that the API enqueues', () => {
   });
 });
 
+interface Service {
+  readonly address: string;
+  readonly key: string;
+}
+
+const serviceOf = ({ url }: Api): Service => ({ address: url, key: 'any' });
+
 interface ExampleData {
-  seed(address: string): Promise<{ readonly listingId: string; readonly guild: string }>;
-  seedGuild(address: string): Promise<void>;
+  seed(service: Service): Promise<{ readonly listingId: string; readonly guild: string }>;
+  seedGuild(service: Service): Promise<void>;
 }
 
 const stocked = await startApi();
@@ -389,11 +396,11 @@ const bookNow = async (): Promise<string> =>
   );
 
 test('a guild has 10,000 names in many scripts, and stays as it is when it is seeded again', async () => {
-  const { guild } = await data.seed(stocked.url);
+  const { guild } = await data.seed(serviceOf(stocked));
   // As by a start that was cut off.
   const body = { display: 'Frank' };
   await stocked.send({ method: 'PUT', path: `/v1/address-books/${guild}/names/frank?by=frank`, body });
-  await data.seedGuild(stocked.url);
+  await data.seedGuild(serviceOf(stocked));
   expect(guild).toBe('dragons');
   expect(await seen('address-books/dragons?by=frank')).toEqual({ guild, size: 10_000 });
   const found: [string, string][] = [
@@ -413,12 +420,12 @@ test('a guild has 10,000 names in many scripts, and stays as it is when it is se
 
   await stocked.send({ method: 'DELETE', path: '/v1/address-books/dragons/names/p-09997?by=frank' });
   const before = await bookNow();
-  await data.seedGuild(stocked.url);
+  await data.seedGuild(serviceOf(stocked));
   expect((await bookNow()) === before).toBe(true);
 }, 200_000);
 
 test('each start offers an item that is still to be had', async () => {
-  const offers = [await data.seed(stocked.url), await data.seed(stocked.url)];
+  const offers = [await data.seed(serviceOf(stocked)), await data.seed(serviceOf(stocked))];
   expect(new Set(offers.map(({ listingId }) => listingId)).size).toBe(2);
   for (const { listingId } of offers) {
     expect((await stocked.send({ path: `/v1/market/listings/${listingId}` })).status).toBe(200);
@@ -428,6 +435,6 @@ test('each start offers an item that is still to be had', async () => {
 test('a guild that others have made theirs is left to them', async () => {
   await stocked.send({ method: 'DELETE', path: '/v1/address-books/dragons/names/frank?by=frank' });
   const before = await bookNow();
-  await data.seedGuild(stocked.url);
+  await data.seedGuild(serviceOf(stocked));
   expect((await bookNow()) === before).toBe(true);
 });

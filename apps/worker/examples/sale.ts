@@ -39,6 +39,7 @@ const shared = {
   MORTISE_PREFIX: `sale-${randomUUID()}`,
   DATABASE_URL: `file:${file}`,
   CACHE_TABLES: 'items',
+  AUTH: 'off',
 };
 
 /** Starts one of the two apps; resolves to the line of its log that says it runs. */

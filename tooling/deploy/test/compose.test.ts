@@ -3,11 +3,15 @@ import { composeWith } from '../src/compose.js';
 import { APPS } from '../src/repository.js';
 import { settingsOf, stopMs } from '../src/settings.js';
 
-const SECRETS = { REDIS_PASSWORD: 'redis1', POSTGRES_PASSWORD: 'postgres1' };
+const SECRETS = {
+  REDIS_PASSWORD: 'redis1',
+  POSTGRES_PASSWORD: 'postgres1',
+  ADMIN_KEY: 'mk_admin_0123456789012345678901',
+};
 const { services, configs, networks } = composeWith(SECRETS);
 
 test('secrets have no default', () => {
-  for (const name of ['REDIS_PASSWORD', 'POSTGRES_PASSWORD'])
+  for (const name of Object.keys(SECRETS))
     expect(() => composeWith({ ...SECRETS, [name]: '' })).toThrow(`${name} is not set`);
 });
 

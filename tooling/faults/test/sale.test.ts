@@ -29,6 +29,7 @@ beforeAll(async () => {
   environment = {
     REDIS_URL: redis.url,
     PORT: String(port),
+    AUTH: 'off',
     SMTP_URL: peer.url,
     MAIL_DOMAIN: 'mail.mortise.example',
     WORKER_LEASE_MS: '5000',

@@ -6,6 +6,7 @@ import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
+import { requireScope } from '../callers/principal.js';
 import type { Config } from '../config.js';
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
@@ -54,7 +55,7 @@ export class FilesController {
     summary: 'Read a file',
     description:
       'All of it, also while it is being written, or a `Range`. Moves nothing: what is not acked can be read again. A content that breaks off ' +
-      'is not whole; go on with a `Range`.',
+      'is not whole; go on with a `Range`. `autoAck` needs the scope `messaging:write`.',
   })
   @ApiHeader({
     name: 'Range',
@@ -90,6 +91,7 @@ export class FilesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
+    if (query.autoAck && request.principal) requireScope(request.principal, 'messaging:write');
     await this.downloads.begin({ ...id, ...query }, request, reply);
   }
 

@@ -61,13 +61,20 @@ export function createAdapter(config: Config, log: Logger, methods: RouteMethods
     reply.headers(headersOf(request));
     requireSoundHead(request.raw);
     origins.requireOwn(request.method, request.headers);
+  });
+  // After the hooks that check the credential.
+  server.addHook('preParsing', async (request) => {
     if (takesStream(request)) requireStream(request);
     else requirePlainBody(request.headers);
   });
   server.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
-    log.info({ reqId: request.id, method, route: routeOptions.url, status: reply.statusCode, ms }, 'request');
+    const { keyId } = request.principal ?? {};
+    log.info(
+      { reqId: request.id, method, route: routeOptions.url, status: reply.statusCode, ms, keyId },
+      'request',
+    );
   });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/octet-stream', async (request: FastifyRequest) => {

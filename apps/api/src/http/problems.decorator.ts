@@ -3,6 +3,7 @@ import { ApiResponse } from '@nestjs/swagger';
 
 import type { ProblemSlug } from '../problems/catalogue.js';
 import { CATALOGUE } from '../problems/catalogue.js';
+import type { ProblemFields } from '../problems/problem.js';
 import { Problem } from '../problems/problem.js';
 
 /** Those of every route that takes a body of JSON. */
@@ -13,15 +14,22 @@ export const BODY_PROBLEMS = [
   'unsupported-media-type',
 ] as const satisfies readonly ProblemSlug[];
 
-/** Documents the problems of a route, in addition to those of every route. */
-export function Problems(...slugs: ProblemSlug[]): MethodDecorator {
-  const all: ProblemSlug[] = [...slugs, 'internal-error', 'redis-unavailable'];
-  const statuses = new Set(all.map((slug) => CATALOGUE[slug].status));
-  return applyDecorators(
-    ...[...statuses].map((status) => {
-      const kinds = all.filter((slug) => CATALOGUE[slug].status === status);
-      return ApiResponse({
-        status,
+/** The problems of one status, in an OpenAPI document. */
+export interface ProblemResponse {
+  readonly description: string;
+  readonly content: Record<
+    string,
+    { schema: { $ref: string }; examples: Record<string, { value: ProblemFields }> }
+  >;
+}
+
+/** The responses of these problems, by status. */
+export function problemResponses(slugs: readonly ProblemSlug[]): Record<string, ProblemResponse> {
+  const statuses = new Set(slugs.map((slug) => CATALOGUE[slug].status));
+  return Object.fromEntries(
+    Array.from(statuses, (status) => {
+      const kinds = slugs.filter((slug) => CATALOGUE[slug].status === status);
+      const response = {
         description: kinds.map((slug) => `\`${slug}\`: ${CATALOGUE[slug].title}`).join('; '),
         content: {
           'application/problem+json': {
@@ -34,7 +42,18 @@ export function Problems(...slugs: ProblemSlug[]): MethodDecorator {
             ),
           },
         },
-      });
+      };
+      return [status, response];
     }),
+  );
+}
+
+/** Documents the problems of a route, in addition to those of every route. */
+export function Problems(...slugs: ProblemSlug[]): MethodDecorator {
+  const responses = problemResponses([...slugs, 'internal-error', 'redis-unavailable']);
+  return applyDecorators(
+    ...Object.entries(responses).map(([status, response]) =>
+      ApiResponse({ status: Number(status), ...response }),
+    ),
   );
 }

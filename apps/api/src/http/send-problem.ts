@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Problem } from '../problems/problem.js';
+import { challengeOf } from './challenge.js';
 
 /** Seconds after which a client should retry, unless the problem has its own value. */
 const RETRY_AFTER_S = 1;
@@ -14,6 +15,8 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
     const ms = Number(retryAfterMs ?? remainingMs ?? 0);
     reply.header('retry-after', Math.max(RETRY_AFTER_S, Math.ceil(ms / 1_000)));
   }
+  const challenge = challengeOf(problem);
+  if (challenge !== undefined) reply.header('www-authenticate', challenge);
   void reply
     .status(problem.status)
     .headers(headersOf(request))

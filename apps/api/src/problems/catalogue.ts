@@ -30,6 +30,13 @@ export const CATALOGUE = {
   'expectation-failed': { status: 417, title: 'The server meets no expectation but 100-continue' },
   'headers-too-large': { status: 431, title: 'The head of the request is larger than 16 KiB' },
 
+  // The caller.
+  unauthenticated: { status: 401, title: 'The request has no valid credential' },
+  'scope-missing': { status: 403, title: 'The credential lacks the scope of the route' },
+  'unknown-key': { status: 404, title: 'There is no such API key' },
+  'too-many-keys': { status: 409, title: 'There are as many API keys as there may be' },
+  'too-many-secrets': { status: 409, title: 'The API key has as many secrets as it may have' },
+
   // The market.
   'unknown-player': { status: 404, title: 'There is no such player' },
   'unknown-item': { status: 404, title: 'There is no such item' },

@@ -24,6 +24,7 @@ const SECRET = {
   REDIS_URL: 'redis://redis:6379',
   REDIS_PASSWORD: 'redis1',
   SMTP_URL: 'smtp://mail.example.com',
+  ADMIN_KEY: 'mk_admin_0123456789012345678901',
 };
 
 describe.each(OVERLAYS)('the overlay of %s', (overlay) => {

@@ -11,7 +11,10 @@ import type { Logger } from 'pino';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 
+import { Authentication } from '../../callers/authentication.js';
+import { SOCKET_SCOPE } from '../../callers/route-scopes.js';
 import type { Config } from '../../config.js';
+import { challengeOf } from '../../http/challenge.js';
 import { messageOf } from '../../http/client-error.js';
 import { requireSoundHead } from '../../http/request-head.js';
 import { requestId } from '../../http/request-id.js';
@@ -39,6 +42,7 @@ export class SocketServer implements OnApplicationBootstrap {
     private readonly streams: LiveStreams,
     private readonly follows: Follows,
     private readonly origins: Origins,
+    private readonly authentication: Authentication,
     @InjectChats() private readonly chats: Chats,
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOG) private readonly log: Logger,
@@ -52,26 +56,32 @@ export class SocketServer implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     const server = this.adapterHost.httpAdapter.getHttpServer() as Server;
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      this.#onUpgrade(request, socket, head);
+      void this.#onUpgrade(request, socket, head);
     });
   }
 
-  #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  async #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const reqId = requestId(request);
+    // Node has released the connection: without a listener, a reset would end the process.
+    const leave = (): void => void socket.destroy();
+    socket.on('error', leave);
+    let keyId: string | undefined;
     try {
       requireSoundHead(request);
       this.origins.requireOwn('POST', request.headers);
+      ({ keyId } = await this.authentication.require(request.headers, SOCKET_SCOPE));
       this.streams.requireRoom();
     } catch (error) {
       this.#refuse(socket, problemOf(error), reqId);
       return;
     }
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
-      this.#open(webSocket, request.socket, reqId);
+      socket.off('error', leave);
+      this.#open(webSocket, request.socket, reqId, keyId);
     });
   }
 
-  #open(webSocket: WebSocket, connection: Socket, reqId: string): void {
+  #open(webSocket: WebSocket, connection: Socket, reqId: string, keyId: string | undefined): void {
     const { chats, follows, log, streams } = this;
     const startedAt = performance.now();
     const timeoutMs = this.config.STREAM_TIMEOUT_MS;
@@ -80,7 +90,7 @@ export class SocketServer implements OnApplicationBootstrap {
     webSocket.once('close', (code) => {
       streams.remove(session);
       const ms = Math.round((performance.now() - startedAt) * 10) / 10;
-      log.info({ reqId, route: '/v1/ws', code, ms }, 'socket');
+      log.info({ reqId, route: '/v1/ws', code, ms, keyId }, 'socket');
     });
   }
 
@@ -88,8 +98,11 @@ export class SocketServer implements OnApplicationBootstrap {
   #refuse(socket: Duplex, problem: Problem, reqId: string): void {
     socket.on('error', () => socket.destroy());
     if (problem.status >= 500) this.log.error({ err: problem.cause ?? problem, reqId }, problem.slug);
-    socket.end(messageOf(problem, reqId, problem.status === 503 ? ['retry-after: 1'] : []), () => {
-      socket.destroy();
-    });
+    const challenge = challengeOf(problem);
+    const headers = [
+      ...(problem.status === 503 ? ['retry-after: 1'] : []),
+      ...(challenge === undefined ? [] : [`www-authenticate: ${challenge}`]),
+    ];
+    socket.end(messageOf(problem, reqId, headers), () => socket.destroy());
   }
 }

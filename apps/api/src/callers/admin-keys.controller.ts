@@ -1,0 +1,119 @@
+import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Put, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { makeApiKey } from '../api-key.js';
+import { Answers, AnswersNothing, Creates } from '../http/answers.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { pageOf, readCursor } from '../market/cursor.js';
+import { Problem } from '../problems/problem.js';
+import { KeyStore } from './key-store.js';
+import type { KeyRecord } from './key-store.js';
+import { KeyVerifier } from './key-verifier.js';
+import {
+  apiKeySchema,
+  keyId,
+  keysPage,
+  keysQuery,
+  putKeyBody,
+  rotatedKeySchema,
+  rotateKeyBody,
+  shownKeySchema,
+} from './schemas.js';
+
+const LIST = 'keys';
+
+@ApiTags('admin')
+@Controller('v1/admin/keys')
+export class AdminKeysController {
+  constructor(
+    private readonly store: KeyStore,
+    private readonly verifier: KeyVerifier,
+  ) {}
+
+  @Put(':id')
+  @ApiOperation({
+    summary: 'Create an API key, or change its name and scopes',
+    description:
+      'The answer to a creation has the key, which is stored nowhere. A repeated request changes nothing and has no key: rotate it if the answer was lost.',
+  })
+  @Creates(shownKeySchema, 'It is created.', 'It was there already: its name and scopes are these now.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-keys')
+  async putKey(
+    @Param('id', { schema: keyId }) id: string,
+    @Body({ schema: putKeyBody }) body: z.infer<typeof putKeyBody>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof shownKeySchema>> {
+    if (this.verifier.isAdmin(id))
+      throw new Problem('invalid-id', 'is the id of ADMIN_KEY', { parameter: 'id' });
+    const { key, hash } = makeApiKey(id);
+    const isNew = (await this.store.put(id, body, hash)) === 'created';
+    this.verifier.forget(id);
+    reply.status(isNew ? HttpStatus.CREATED : HttpStatus.OK).header('cache-control', 'no-store');
+    return { ...(await this.#shown(id)), ...(isNew && { key }) };
+  }
+
+  @Post(':id/rotate')
+  @ApiOperation({
+    summary: 'Give an API key a new secret',
+    description:
+      'The other secrets stay valid for `overlapMs`, a day by default: give the new key to all clients meanwhile. A repeated request makes one more secret.',
+  })
+  @Answers(rotatedKeySchema, 'The key with its new secret.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-key', 'too-many-secrets')
+  async rotateKey(
+    @Param('id', { schema: keyId }) id: string,
+    @Body({ schema: rotateKeyBody }) { overlapMs }: z.infer<typeof rotateKeyBody>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof rotatedKeySchema>> {
+    const { key, hash } = makeApiKey(id);
+    await this.store.rotate(id, hash, overlapMs);
+    this.verifier.forget(id);
+    reply.header('cache-control', 'no-store');
+    return { ...(await this.#shown(id)), key };
+  }
+
+  @Delete(':id')
+  @ApiOperation({
+    summary: 'Revoke an API key',
+    description: 'Every process refuses it within a second. Repeating it is safe.',
+  })
+  @AnswersNothing('There is no such key.')
+  @Problems('invalid-id')
+  async revokeKey(@Param('id', { schema: keyId }) id: string): Promise<void> {
+    await this.store.revoke(id);
+    this.verifier.forget(id);
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'List the API keys', description: 'Without `ADMIN_KEY`, by their ids.' })
+  @Answers(keysPage, 'A page of keys.')
+  @Problems('invalid-query', 'invalid-cursor')
+  async listKeys(
+    @Query({ schema: keysQuery }) { cursor, limit }: z.infer<typeof keysQuery>,
+  ): Promise<z.infer<typeof keysPage>> {
+    const { ids, records } = await this.store.list(limit, readCursor(LIST, cursor));
+    const { items, nextCursor } = pageOf(LIST, ids, records, limit);
+    // One may be revoked meanwhile.
+    return { items: items.filter((record) => record !== undefined).map(shown), nextCursor };
+  }
+
+  @Get(':id')
+  @ApiOperation({ summary: 'Look at an API key' })
+  @Answers(apiKeySchema, 'The key, without its secret.')
+  @Problems('invalid-id', 'unknown-key')
+  async key(@Param('id', { schema: keyId }) id: string): Promise<z.infer<typeof apiKeySchema>> {
+    return this.#shown(id);
+  }
+
+  async #shown(id: string): Promise<z.infer<typeof apiKeySchema>> {
+    const record = await this.store.read(id);
+    if (!record) throw new Problem('unknown-key', undefined, { id });
+    return shown(record);
+  }
+}
+
+function shown({ hashes, scopes, ...record }: KeyRecord): z.infer<typeof apiKeySchema> {
+  return { ...record, scopes: [...scopes], secrets: hashes.length };
+}

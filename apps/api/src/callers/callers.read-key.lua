@@ -1,0 +1,11 @@
+#!lua flags=no-writes
+-- Reads an API key.
+--
+-- KEYS
+--   record       HASH of the key; until it is revoked
+-- RETURNS
+--   {now, fields}; no fields when there is no such key
+local record = KEYS[1]
+
+local time = redis.call('TIME')
+return { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), redis.call('HGETALL', record) }

@@ -1,0 +1,78 @@
+/**
+ * The scope that each route needs. The first segment of an address names the package, the method whether it reads or writes;
+ * exceptions come first. The server refuses to start with a route that has no scope here.
+ */
+import type { Scope } from './scopes.js';
+import { isScope } from './scopes.js';
+
+/** `public`: the route needs no credential. */
+export type Access = Scope | 'public';
+
+const PUBLIC = /^\/(?:v1)?$|^\/(?:health|docs)(?:\/|$)|^\/openapi\.json$/;
+
+/** A WebSocket posts and acks as well. */
+export const SOCKET_SCOPE = 'messaging:write';
+
+const EXCEPTIONS: Readonly<Record<string, Scope>> = {
+  'POST /v1/locks/:name/force-release': 'locks:admin',
+  'PUT /v1/semaphores/:name': 'locks:admin',
+  // They scan Redis, and show every holder.
+  'GET /v1/locks': 'locks:admin',
+  'GET /v1/semaphores': 'locks:admin',
+
+  'PUT /v1/queues/:queue': 'queues:admin',
+  'DELETE /v1/queues/:queue': 'queues:admin',
+  'POST /v1/queues/:queue/pause': 'queues:admin',
+  'POST /v1/queues/:queue/resume': 'queues:admin',
+  'POST /v1/queues/:queue/drain': 'queues:admin',
+  'POST /v1/queues/:queue/clean': 'queues:admin',
+  'POST /v1/queues/:queue/retry': 'queues:admin',
+
+  'POST /v1/queues/:queue/claims': 'queues:consume',
+  'POST /v1/queues/:queue/tasks/:id/heartbeat': 'queues:consume',
+  'POST /v1/queues/:queue/tasks/:id/complete': 'queues:consume',
+  'POST /v1/queues/:queue/tasks/:id/fail': 'queues:consume',
+  'POST /v1/queues/:queue/tasks/:id/give-back': 'queues:consume',
+  'POST /v1/queues/:queue/tasks/:id/progress': 'queues:consume',
+  'POST /v1/queues/:queue/tasks/:id/log': 'queues:consume',
+
+  'GET /v1/ws': SOCKET_SCOPE,
+};
+
+const SEGMENTS: Readonly<Record<string, string>> = {
+  locks: 'locks',
+  semaphores: 'locks',
+  queues: 'queues',
+  webhooks: 'queues',
+  mailboxes: 'messaging',
+  chats: 'messaging',
+  members: 'messaging',
+  'file-channels': 'messaging',
+  files: 'messaging',
+  contacts: 'autocomplete',
+  'address-books': 'autocomplete',
+  cache: 'cache',
+  market: 'market',
+  // The mails of the market.
+  tasks: 'market',
+};
+
+/** Every route below it needs the scope. */
+const WHOLE: Readonly<Record<string, Scope>> = { admin: 'tenants:admin', aggregates: 'ops:read' };
+
+/**
+ * The scope of a route.
+ *
+ * @param pattern The address as the router has it: `/v1/locks/:name`. Throws for a route without a scope.
+ */
+export function accessOf(method: string, pattern: string): Access {
+  if (PUBLIC.test(pattern)) return 'public';
+  const verb = method === 'HEAD' ? 'GET' : method;
+  const exception = EXCEPTIONS[`${verb} ${pattern}`];
+  if (exception) return exception;
+  const [, version, segment = ''] = pattern.split('/');
+  const scope = WHOLE[segment] ?? `${SEGMENTS[segment]}:${verb === 'GET' ? 'read' : 'write'}`;
+  if (version !== 'v1' || !isScope(scope))
+    throw new Error(`${method} ${pattern} has no scope in route-scopes.ts`);
+  return scope;
+}
