@@ -41,10 +41,19 @@ function constructors(redis: Redis): CallTable {
   };
 }
 
+/** A telemetry may have no method; a payload is any JSON, and a score any number. */
+function takes(option: string, value: unknown): boolean {
+  if (option.endsWith(' telemetry')) return typeof value === 'object' && !Array.isArray(value);
+  if (option === 'book.add payload')
+    return value === -1 || (typeof value === 'object' && !Array.isArray(value));
+  return option === 'book.add score' && value === -1;
+}
+
 describeCalls({
   tableOf,
   constructors,
   classes: { book: AddressBook, recent: RecentContacts },
   silent: ['recent.displayOf'],
+  takes,
   coalesced: 'recent.touch',
 });

@@ -57,11 +57,18 @@ function constructors(redis: Redis): CallTable {
   };
 }
 
+/** A telemetry may have no method; without a positive `everyMs` a row is removed. */
+function takes(option: string, value: unknown): boolean {
+  if (option.endsWith(' telemetry')) return typeof value === 'object' && !Array.isArray(value);
+  return option.endsWith(' everyMs') && value === -1;
+}
+
 describeCalls({
   tableOf,
   constructors,
   classes: { cache: Cache, rows: RowCache },
   silent: ['cache.namespace', 'cache.peek', 'cache.stats', 'cache.stop'],
   fallBack: READS,
+  takes,
   coalesced: 'cache.set',
 });

@@ -86,6 +86,11 @@ function constructors(redis: Redis): CallTable {
   };
 }
 
+/** A telemetry may have no method. */
+function takes(option: string, value: unknown): boolean {
+  return option.endsWith(' telemetry') && typeof value === 'object' && !Array.isArray(value);
+}
+
 describeCalls({
   tableOf,
   constructors,
@@ -97,5 +102,6 @@ describeCalls({
     latch: CountDownLatch,
   },
   silent: PROTECTED,
+  takes,
   coalesced: 'mutex.acquire',
 });

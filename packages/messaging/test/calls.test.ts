@@ -98,6 +98,14 @@ function constructors(redis: Redis): CallTable {
   };
 }
 
+/** A telemetry may have no method; a body is any JSON. */
+function takes(option: string, value: unknown): boolean {
+  if (option.endsWith(' telemetry')) return typeof value === 'object' && !Array.isArray(value);
+  return (
+    option === 'chats.create body' && (value === -1 || (typeof value === 'object' && !Array.isArray(value)))
+  );
+}
+
 describeCalls({
   tableOf,
   constructors,
@@ -110,5 +118,6 @@ describeCalls({
     aggregates: DailyAggregates,
   },
   silent: ['sender.sendDirectory'],
+  takes,
   coalesced: 'mailboxes.send',
 });

@@ -77,8 +77,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const { redis } = this.#client;
     this.name = requireName('name', name);
     const { prefix, priorities, shards, maxPayloadBytes, keepCancelled } = resolveQueueOptions(options);
-    const schemas = options.schemas && new Schemas(options.schemas);
-    const telemetry = options.telemetry && new ProducerTelemetry(options.telemetry, name);
+    const schemas = options.schemas === undefined ? undefined : new Schemas(options.schemas);
+    const telemetry = ProducerTelemetry.of(options.telemetry, name);
     this.#shards = new Shards(redis, name, prefix, { priorities, shards });
     const enqueuer = new Enqueuer(redis, name, this.#shards, maxPayloadBytes, schemas);
     const operator = new Operator(name, this.#shards, keepCancelled);

@@ -76,10 +76,19 @@ function constructors(redis: Redis): CallTable {
   };
 }
 
+/** A telemetry may have no method; a payload is any JSON, and an error any thrown value. */
+function takes(option: string, value: unknown): boolean {
+  if (option.endsWith(' telemetry')) return typeof value === 'object' && !Array.isArray(value);
+  if (option === 'queue.enqueueFlow payload')
+    return value === -1 || (typeof value === 'object' && !Array.isArray(value));
+  return option === 'claims.fail error';
+}
+
 describeCalls({
   tableOf,
   constructors,
   classes: { queue: Queue, claims: Claims },
   silent: ['claims.stop', 'queue.close'],
+  takes,
   coalesced: 'queue.enqueue',
 });

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { CallTable } from './call-table.js';
 import { methodsOf, outcomesOf, uncodedMisuses, unknownOptions } from './call-table.js';
 import { connect } from './connect.js';
-import { refusedUndefined } from './option-values.js';
+import { refusedUndefined, wrongOptionValues } from './option-values.js';
 
 interface Calls {
   readonly tableOf: (redis: Redis) => CallTable;
@@ -14,12 +14,22 @@ interface Calls {
   readonly silent: readonly string[];
   /** Calls that end well on a closed client. */
   readonly fallBack?: ReadonlySet<string>;
+  /** Whether an option takes a value that others refuse, such as -1. Default: none does. */
+  readonly takes?: (option: string, value: unknown) => boolean;
   /** One whose commands wait for the end of the tick. */
   readonly coalesced: string;
 }
 
 /** The contract of every public call of a package: on a closed client, and with wrong arguments. */
-export function describeCalls({ tableOf, constructors, classes, silent, fallBack, coalesced }: Calls): void {
+export function describeCalls({
+  tableOf,
+  constructors,
+  classes,
+  silent,
+  fallBack,
+  takes = () => false,
+  coalesced,
+}: Calls): void {
   const all = (): CallTable => ({ ...constructors(connect()), ...tableOf(connect()) });
 
   describe('every public call', () => {
@@ -60,6 +70,10 @@ export function describeCalls({ tableOf, constructors, classes, silent, fallBack
 
     test('takes undefined for an option that is not given', async () => {
       expect(await refusedUndefined(all())).toEqual([]);
+    });
+
+    test('refuses each wrong value of an option with a code', async () => {
+      expect(await wrongOptionValues(all(), takes)).toEqual([]);
     });
   });
 }

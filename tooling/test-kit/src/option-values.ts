@@ -2,8 +2,12 @@
  * The options of every public call. A call names its options itself: in the error for an option that it doesn't have. So no list
  * of options has to be kept.
  */
+import { inspect } from 'node:util';
 import type { CallTable } from './call-table.js';
 import { isCoded, isPlain, tryCall } from './call-table.js';
+
+/** No option takes these, but for those that a test names. */
+const WRONG: readonly unknown[] = [Symbol('wrong'), 7n, Number.NaN, -1, { nothing: 1 }, [Symbol('wrong')]];
 
 /** One option of one call, such as `Cache near.entries`. */
 interface Option {
@@ -32,6 +36,7 @@ async function optionsOf(table: CallTable): Promise<Option[]> {
       if (isPlain(given)) await add(`${name} `, (value) => call(...right.with(place, value)), given);
     }
   }
+  if (found.length === 0) throw new Error('no call of the table has named its options');
   return found;
 }
 
@@ -43,6 +48,22 @@ export async function refusedUndefined(table: CallTable): Promise<string[]> {
     if (isMisuse(text) && !isMisuse((await tryCall(omit)).text)) refused.push(`${name}: ${text}`);
   }
   return refused;
+}
+
+/** The options that take a value of a wrong type or a wrong number, or that refuse it without a code of misuse. */
+export async function wrongOptionValues(
+  table: CallTable,
+  takes: (option: string, value: unknown) => boolean,
+): Promise<string[]> {
+  const taken: string[] = [];
+  for (const { name, call } of await optionsOf(table)) {
+    for (const value of WRONG) {
+      if (takes(name, value)) continue;
+      const { text } = await tryCall(() => call(value));
+      if (!text.startsWith('ERR_INVALID_')) taken.push(`${name} = ${inspect(value)}: ${text}`);
+    }
+  }
+  return taken;
 }
 
 function isMisuse(text: string): boolean {

@@ -4,7 +4,7 @@
  * A member is `<form>` \1 `<encoded key>`. A handle has only the form: its key is its only form and its display form, and
  * it has no payload. Handles are the common case, and take half the memory.
  */
-import { decodeName, encodeName } from '@mortise/redis';
+import { ArgumentTypeError, decodeName, encodeName, shownValue, wholeJson } from '@mortise/redis';
 import { InvalidEntryError } from '../errors.js';
 import { formsOf } from '../text/forms.js';
 
@@ -54,7 +54,11 @@ export function storeEntry({ key, display, aliases, payload }: BookEntry): Store
   if (forms.length === 0) throw InvalidEntryError.noWords(key);
   if (isPlain) return { id, members: membersOf(key), card: '' };
   const kept: Card = [display === key ? 0 : display, payload ?? null, aliases];
-  const json = JSON.stringify(kept);
+  const json = wholeJson(
+    kept,
+    Infinity,
+    ({ text }) => new ArgumentTypeError(`payload of ${shownValue(key)} ${text}`),
+  );
   const bytes = Buffer.byteLength(json);
   if (forms.length > MAX_FORMS || bytes > MAX_CARD_BYTES) {
     const sizes = { forms: forms.length, maxForms: MAX_FORMS, bytes, maxBytes: MAX_CARD_BYTES };

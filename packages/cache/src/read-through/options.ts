@@ -216,7 +216,7 @@ export function resolveCacheOptions<Value>(options: CacheOptions<Value>): Resolv
         ? Infinity
         : requireInteger('compressFromBytes', options.compressFromBytes, { min: 0 }),
     version: requireInteger('version', options.version ?? CACHE_DEFAULTS.version, { min: 0, max: 65_535 }),
-    near: options.near && resolveNear(options.near),
+    near: options.near === undefined ? undefined : resolveNear(options.near),
     shards: requireInteger('shards', options.shards ?? CACHE_DEFAULTS.shards, { min: 1, max: 64 }),
     prefix: options.prefix,
     reporter: new ErrorReporter('mortise cache', options.onError),

@@ -38,17 +38,18 @@ export class Values<Value> {
     this.#options = options;
   }
 
-  /** Throws CacheValueError. `keepMs` is 0 for a value that is not to be stored. */
+  /** Throws CacheValueError, and ERR_INVALID_ARG for wrong tags. `keepMs` is 0 for a value that is not to be stored. */
   toRequest(value: Value | null | undefined, storing: StoreOptions<Value>): StoreRequest {
     const { version, jitter, negativeTtlMs, compressFromBytes } = this.#options;
     const { key, token, ownTags, loadMs, entry } = storing;
     const isNull = value === null || value === undefined;
     let { life } = storing;
+    const { tags: wanted } = storing;
+    const fixed = wanted === undefined || typeof wanted === 'function' ? undefined : requireTags(wanted);
     let tags: readonly string[];
     try {
       if (entry) life = resolveLoaded(entry, life);
-      const ofCall = typeof storing.tags === 'function' ? storing.tags(value ?? null) : storing.tags;
-      const given = entry?.tags ?? ofCall;
+      const given = entry?.tags ?? (typeof wanted === 'function' ? wanted(value ?? null) : fixed);
       tags = given === undefined ? ownTags : [...requireTags(given), ...ownTags];
     } catch (error) {
       throw new CacheValueError('ERR_CACHE_VALUE', this.#cache, key, error);

@@ -10,7 +10,7 @@
  * positions are encoded one by one and joined.
  */
 import { crc32 } from 'node:zlib';
-import { ArgumentRangeError, decodeName, encodeName } from '@mortise/redis';
+import { ArgumentRangeError, decodeName, encodeName, shownValue } from '@mortise/redis';
 
 /** The last id that was delivered in a chat. */
 export interface Position {
@@ -155,6 +155,6 @@ function checkOf(seed: number, text: string): string {
 }
 
 function notAToken(token: unknown): ArgumentRangeError {
-  const shown = JSON.stringify(typeof token === 'string' ? token.slice(0, 64) : token);
+  const shown = shownValue(typeof token === 'string' ? token.slice(0, 64) : token);
   return new ArgumentRangeError(`after must be the token of an event of this member, got ${shown}`);
 }

@@ -43,6 +43,7 @@ export class Creator {
     const { sender, members, body, id, chatId: givenId } = resolveCreateOptions(options);
     const { redis, keys, limits, hub, telemetry } = this.#context;
     const chatId = requireName('chatId', givenId ?? randomUUID());
+    if (id !== undefined) requireName('id', id);
     const author = encodeMember('sender', sender);
     if (!Array.isArray(members)) throw new ArgumentTypeError('members must be an array of names');
     const names = [...new Set([sender, ...(members as string[])])];

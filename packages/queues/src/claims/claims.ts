@@ -69,7 +69,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#options = resolveClaimsOptions(options);
     this.#shards = new Shards(redis, queue, options.prefix);
     this.#reporter = new ErrorReporter('mortise claims', this.#options.onError, redis);
-    this.#telemetry = options.telemetry && new ClaimTelemetry(options.telemetry, queue);
+    const { telemetry } = options;
+    this.#telemetry = telemetry === undefined ? undefined : new ClaimTelemetry(telemetry, queue);
   }
 
   /** Number of waiting claims. */

@@ -1,4 +1,10 @@
-import { requireDuration, requireInteger, requireOptions, requireSignal } from '@mortise/redis';
+import {
+  requireBoolean,
+  requireDuration,
+  requireInteger,
+  requireOptions,
+  requireSignal,
+} from '@mortise/redis';
 import type { WorkerOptions } from '../options.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { DEFAULTS, resolveEndOptions } from '../options.js';
@@ -85,6 +91,7 @@ export function resolveLeaseMs(leaseMs: number = DEFAULTS.leaseMs): number {
 
 export function requireFailOptions(options: FailOptions): void {
   requireOptions('fail', options, FAIL_OPTIONS);
+  if (options.retry !== undefined) requireBoolean('retry', options.retry);
   if (options.delayMs !== undefined) requireDelayMs(options.delayMs);
 }
 

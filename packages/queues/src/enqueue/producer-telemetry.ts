@@ -28,8 +28,12 @@ export class ProducerTelemetry {
   readonly #telemetry: SafeTelemetry;
   readonly #queue: string;
 
-  /** Throws TypeError if the value is not a `Telemetry`. */
-  constructor(telemetry: Telemetry, queue: string) {
+  /** Undefined without the option. Throws TypeError if the value is not a `Telemetry`. */
+  static of(telemetry: Telemetry | undefined, queue: string): ProducerTelemetry | undefined {
+    return telemetry === undefined ? undefined : new ProducerTelemetry(telemetry, queue);
+  }
+
+  private constructor(telemetry: Telemetry, queue: string) {
     this.#telemetry = new SafeTelemetry(telemetry);
     this.#queue = queue;
   }

@@ -13,12 +13,13 @@ import {
   ArgumentRangeError,
   ArgumentTypeError,
   requireKnown,
+  requireName,
   requireObject,
   shownValue,
 } from '@mortise/redis';
 import { InvalidFlowError } from '../errors.js';
 import type { EnqueueOptions } from '../options.js';
-import { resolveGroup } from '../options.js';
+import { requireEnqueueOptions, resolveGroup } from '../options.js';
 import type { Enqueue } from '../enqueue/entries.js';
 import type { Prepared } from '../enqueue/enqueuer.js';
 import type { ParentAddress } from '../task/record.js';
@@ -131,6 +132,9 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
     requireObject('a task of a flow', task);
     requireKnown('a task of a flow', task, TASK_FIELDS);
     const { name, payload, options = {}, children = [], onChildFailure = 'fail', queue: own = queue } = task;
+    requireName('queue', own);
+    requireEnqueueOptions(options);
+    if (options.id !== undefined) encodeTaskId(options.id);
     if (options.dedupMs !== undefined) refuse('has a task with dedupMs');
     if (onChildFailure !== 'fail' && onChildFailure !== 'ignore') {
       throw new ArgumentRangeError(

@@ -1,5 +1,5 @@
 /** When a schedule is due: pure functions of a rule and an instant. All instants are ms since the epoch. */
-import { requireKnown } from '@mortise/redis';
+import { requireKnown, shownValue } from '@mortise/redis';
 import { InvalidScheduleError } from '../errors.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { nextByCron, normalizeCron } from './cron.js';
@@ -83,8 +83,9 @@ export function resolveRule(key: string, given: ScheduleRule | Rule): Rule {
   const { cron, timezone, everyMs, startAt, until, maxRuns, missed = 'once', overlap = 'allow' } = given;
   if ((cron === undefined) === (everyMs === undefined)) refuse('it needs either cron or everyMs');
   if (timezone !== undefined && cron === undefined) refuse('timezone goes with cron only');
-  if (!['skip', 'once', 'all'].includes(missed)) refuse(`missed must be skip, once or all, got ${missed}`);
-  if (!['allow', 'skip'].includes(overlap)) refuse(`overlap must be allow or skip, got ${overlap}`);
+  if (!['skip', 'once', 'all'].includes(missed))
+    refuse(`missed must be skip, once or all, got ${shown(missed)}`);
+  if (!['allow', 'skip'].includes(overlap)) refuse(`overlap must be allow or skip, got ${shown(overlap)}`);
   if (missed === 'all' && overlap === 'skip') refuse("missed: 'all' and overlap: 'skip' exclude each other");
   const rule: Rule = {
     ...(cron !== undefined && resolveCron(refuse, cron, timezone)),
@@ -140,15 +141,20 @@ function resolveCron(
   }
 }
 
+/** JSON has neither NaN nor symbols, and `String` throws for an array with a symbol. */
+function shown(value: unknown): string {
+  return typeof value === 'number' || typeof value === 'symbol' ? String(value) : shownValue(value);
+}
+
 function whole(refuse: Refuse, option: string, value: unknown, min: number, max: number): number {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
-  return refuse(`${option} must be a whole number from ${min} to ${max}, got ${String(value)}`);
+  return refuse(`${option} must be a whole number from ${min} to ${max}, got ${shown(value)}`);
 }
 
 function instant(refuse: Refuse, option: string, value: unknown): number {
   const ms = value instanceof Date ? value.getTime() : value;
   if (typeof ms === 'number' && ms >= 0 && ms <= YEAR_9999) return Math.ceil(ms);
   return refuse(
-    `${option} must be an instant, ms since the epoch or a Date up to the year 9999, got ${String(value)}`,
+    `${option} must be an instant, ms since the epoch or a Date up to the year 9999, got ${shown(value)}`,
   );
 }

@@ -85,7 +85,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const reporter = new ErrorReporter('mortise worker', this.#options.onError, redis);
     const counting = this.#telemetry?.counting((error) => reporter.report(error));
     this.#reporter = counting ? new ErrorReporter('mortise worker', counting, redis) : reporter;
-    this.#schemas = options.schemas && new Schemas(options.schemas);
+    this.#schemas = options.schemas === undefined ? undefined : new Schemas(options.schemas);
     this.#handlers = resolveHandlers(handlers, this.#options.concurrency);
   }
 
