@@ -77,16 +77,25 @@ const environment = z
     FILE_TTL_MS: wholeNumber(1_000, 365 * DAY_MS).default(DAY_MS),
     CACHE_TABLES: read(parseCachedTables).default([]),
     BOOK_MAX_NAMES: count(10_000_000).default(1_000_000),
-    AUTH: z.enum(['keys', 'off']).default('keys'),
+    AUTH: z.enum(['keys', 'off', 'off-everywhere']).default('keys'),
     ADMIN_KEY: adminKey.optional(),
   })
   .superRefine((env, context) => {
     const refuse = (path: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [path], message });
     refineRedis(env, context);
+    if (env.AUTH === 'off' && !isLoopback(env.HOST))
+      refuse(
+        'AUTH',
+        'off is for a loopback HOST; off-everywhere lets everybody on the network do everything',
+      );
     if (env.FILE_BUDGET_BYTES < env.FILE_WINDOW_BYTES)
       refuse('FILE_BUDGET_BYTES', 'must be at least FILE_WINDOW_BYTES');
   });
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
 
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -52,6 +52,15 @@ describe('readConfig', () => {
     ]);
   });
 
+  test.each([
+    { AUTH: 'off', HOST: 'localhost' },
+    { AUTH: 'off', HOST: '::1' },
+    { AUTH: 'off', HOST: '127.0.0.2' },
+    { AUTH: 'off-everywhere', HOST: '0.0.0.0' },
+  ])('takes %j', (env) => {
+    expect(problemsOf(env)).toEqual([]);
+  });
+
   test('names every variable that is wrong at once', () => {
     const wrong = {
       PORT: '70000',
@@ -88,6 +97,8 @@ describe('readConfig', () => {
     [{ REDIS_CLUSTER_NODES: 'a:0' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'redis://a:1' }, 'REDIS_CLUSTER_NODES'],
     [{ AUTH: 'on' }, 'AUTH'],
+    [{ AUTH: 'off', HOST: '0.0.0.0' }, 'AUTH'],
+    [{ AUTH: 'off', HOST: '127.0.0.1.example.com' }, 'AUTH'],
     [{ ADMIN_KEY: 'secret' }, 'ADMIN_KEY'],
     [{ ADMIN_KEY: 'mk_ad.min_0123456789012345678901' }, 'ADMIN_KEY'],
     [{ ADMIN_KEY: 'mk_admin_012345678901234567890' }, 'ADMIN_KEY'],

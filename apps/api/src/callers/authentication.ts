@@ -21,7 +21,7 @@ export class Authentication {
     private readonly keys: KeyVerifier,
     @Inject(CONFIG) { AUTH }: Config,
   ) {
-    this.#isOff = AUTH === 'off';
+    this.#isOff = AUTH !== 'keys';
   }
 
   /** Guards the routes that the server gets from now on. A route without a scope ends the boot. */
