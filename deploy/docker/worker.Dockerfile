@@ -17,7 +17,8 @@ FROM tools AS build
 COPY --from=prune /app/out/json/ ./
 RUN pnpm install --frozen-lockfile --ignore-scripts
 COPY --from=prune /app/out/full/ ./
-RUN pnpm exec turbo run build --filter=@mortise/worker
+# Else turbo hides pnpm_config_ignore_pnpmfile from pnpm.
+RUN pnpm exec turbo run build --filter=@mortise/worker --env-mode=loose
 RUN pnpm --filter @mortise/worker deploy --prod production
 
 FROM node:24-bookworm-slim

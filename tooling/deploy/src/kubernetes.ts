@@ -83,8 +83,7 @@ export function environmentOf(
     const text = key === undefined ? value : secret[key];
     if (text === undefined && valueFrom?.secretKeyRef.optional) continue;
     if (text === undefined) throw new Error(`${name} has no value`);
-    // Kubernetes replaces only variables that stand before.
-    values[name] = text.replaceAll(/\$\((\w+)\)/g, (whole, other: string) => values[other] ?? whole);
+    values[name] = text;
   }
   return values;
 }
