@@ -5,36 +5,61 @@ import { join } from 'node:path';
 const READY_MS = 30_000;
 const STOP_MS = 15_000;
 
+const MIN_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 30_000;
+/** After this time an end has other reasons than the start. */
+const SOUND_MS = 60_000;
+
 /** One of the two apps as a process of its own, with its log in a file. */
 export class App {
-  /** Set by whoever started the app. */
+  /** Called with the code or signal when the process has ended without `stop`. Set by whoever made the app. */
   onUnexpectedExit = () => {};
+  #isStopping = false;
+  #failures = 0;
+  #startedAt = 0;
+  #pause;
 
   constructor(name, { root, data, environment, servers }) {
     this.name = name;
     this.logFile = join(data, 'log', `${name}.log`);
     mkdirSync(join(data, 'log'), { recursive: true });
+    this.program = join(root, 'apps', name, 'dist/main.js');
+    this.options = { root, environment, servers };
+    this.#start();
+  }
+
+  #start() {
+    const { root, environment, servers } = this.options;
     const log = openSync(this.logFile, 'a');
     // A process group of its own: Ctrl-C in the terminal reaches only the parent, which stops things in order.
-    const program = join(root, 'apps', name, 'dist/main.js');
-    this.process = spawn(process.execPath, [program], {
+    const child = spawn(process.execPath, [this.program], {
       cwd: root,
       env: environment,
       detached: true,
       stdio: ['ignore', log, log],
     });
     closeSync(log);
+    this.process = child;
+    this.#startedAt = performance.now();
     // Killed when this process is: a terminal that is closed must not leave an API behind.
-    servers.processStarted(this.process.pid, program);
+    servers.processStarted(child.pid, this.program);
     this.hasExited = false;
     this.exited = new Promise((resolve) => {
-      this.process.once('exit', (code, signal) => {
+      child.once('exit', (code, signal) => {
         this.hasExited = true;
-        servers.processExited(this.process.pid);
+        servers.processExited(child.pid);
         resolve();
-        this.onUnexpectedExit(code ?? signal);
+        if (!this.#isStopping) this.onUnexpectedExit(code ?? signal);
       });
     });
+  }
+
+  /** Starts the process again after a pause, which doubles while it ends soon after its start. Returns the pause in ms. */
+  restart() {
+    this.#failures = performance.now() - this.#startedAt >= SOUND_MS ? 0 : this.#failures + 1;
+    const pauseMs = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.max(0, this.#failures - 1));
+    this.#pause = setTimeout(() => this.#start(), pauseMs);
+    return pauseMs;
   }
 
   /** Resolves when the address answers with 200. */
@@ -56,6 +81,8 @@ export class App {
   }
 
   async stop() {
+    this.#isStopping = true;
+    clearTimeout(this.#pause);
     if (this.hasExited) return;
     this.process.kill('SIGTERM');
     const timer = setTimeout(() => this.kill(), STOP_MS);

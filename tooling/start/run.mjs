@@ -17,6 +17,8 @@ const hasOwnShop = !process.env.DATABASE_URL && !process.env.CACHE_TABLES;
 const running = [];
 let isStopping = false;
 let isRestarting = false;
+/** Whether all has been up once. Before that, an app that ends has wrong settings, and everything stops. */
+let hasBeenUp = false;
 /** Gives up the data directory. */
 let giveUp = () => {};
 
@@ -58,6 +60,7 @@ export async function run(data, release) {
     void seedGuild(service).catch((error) => {
       if (!isStopping) console.error(`\n✗ ${error.message}`);
     });
+    hasBeenUp = true;
     const logs = [api.logFile, worker.logFile];
     console.log(welcome({ address, key, redisUrl, mailDirectory, logs, sale, shopFile, data }));
   } catch (error) {
@@ -140,7 +143,8 @@ function startApp(servers, name, data, environment) {
   app.onUnexpectedExit = (code) => {
     if (isStopping) return;
     console.error(`\n✗ the ${name} ended with code ${code}; the end of ${app.logFile}:\n${app.logTail()}`);
-    void stop(1);
+    if (!hasBeenUp) void stop(1);
+    else console.error(`  it starts again in ${app.restart() / 1_000} s`);
   };
   return app;
 }

@@ -143,3 +143,40 @@ describe('nothing is left of npm start when', () => {
     2 * BOOT_MS,
   );
 });
+
+test(
+  'an app that dies is started again, and says so',
+  async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'mortise-start-'));
+    const port = FIRST_PORT + PORTS_APART * Object.keys(ENDS).length;
+    const running = await start(directory, port);
+    const now = (): ReadonlyMap<number, string> => descendants(running.npm.pid!);
+    const pidOf = (name: string): number | undefined =>
+      [...now()].find(([, args]) => args.includes(`apps/${name}/dist/main.js`))?.[0];
+    try {
+      for (const name of ['worker', 'api']) {
+        const before = pidOf(name)!;
+        process.kill(before, 'SIGKILL');
+        await until(`another ${name}`, () => ![before, undefined].includes(pidOf(name)), BOOT_MS);
+        expect(running.output()).toContain(`✗ the ${name} ended with code SIGKILL`);
+      }
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(running.output())![0];
+      const isReady = () =>
+        fetch(`${url}/health/ready`).then(
+          ({ ok }) => ok,
+          () => false,
+        );
+      await until('the API to be ready again', isReady, BOOT_MS);
+      const all = now();
+      running.npm.kill('SIGTERM');
+      await until('all processes to end', () => left(all).length === 0, BOOT_MS);
+      await running.closed;
+      expect(running.output()).toContain('Stopped.');
+    } finally {
+      killAll(now());
+      killAll(running.commands);
+      rmSync(directory, { recursive: true, force: true });
+    }
+  },
+  3 * BOOT_MS,
+);

@@ -212,7 +212,7 @@ describe('obliterate', () => {
       expect(await keysOf(prefix)).toEqual([]);
       return first;
     };
-    const steps = Array.from({ length: 30 }, (_, n) => n + 1);
+    const steps = Array.from({ length: 50 }, (_, n) => n + 1);
     const ends = await Promise.all(steps.map(crash));
     expect(new Set(ends)).toEqual(new Set(['killed', true]));
     expect(ends.filter((end) => end === 'killed').length).toBeGreaterThan(10);

@@ -362,11 +362,15 @@ describe('stop', () => {
   });
 
   test('a task that arrives after that is not begun, but goes back, though running ones have time left', async () => {
-    const { queue, prefix } = newQueue();
+    const { queue, prefix, keys } = newQueue();
     const [ended, replied, held] = [gate(), gate(), gate()];
     let isHeld = false;
+    let underWay = 0;
     const client = interposed(connect(), async (_, send) => {
-      const reply = await send();
+      underWay += 1;
+      const reply = await send().finally(() => {
+        underWay -= 1;
+      });
       if (isHeld) {
         held.open();
         await replied.passed;
@@ -381,7 +385,8 @@ describe('stop', () => {
     const worker = new Worker(client, ['q'], { t }, { prefix, concurrency: 2 });
     await worker.start();
     await queue.enqueue('t', 1, { attempts: 1 });
-    await until(() => run.length === 1);
+    // A call that is held with room for the second task would keep it from being fetched.
+    await until(async () => run.length === 1 && (await redis.zcard(keys.of.idle)) === 1 && underWay === 0);
     isHeld = true;
     // Not handed off, because of its attempts: it comes with the reply.
     await queue.enqueue('t', 2, { attempts: 1 });
