@@ -91,6 +91,9 @@ describe('every bad value is named, and none is repeated', () => {
   test.each([
     [{ REDIS_URL: 'redis://' }, 'REDIS_URL: must be a URL that begins with redis:// or rediss://'],
     [{ REDIS_CLUSTER_NODES: 'a:1,' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
+    [{ REDIS_CLUSTER_NODES: 'a:1,b' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
+    [{ REDIS_CLUSTER_NODES: 'a:1/2' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
+    [{ REDIS_CLUSTER_NODES: 'user@a:1' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
     [{ REDIS_CLUSTER_NODES: 'a:0' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
     [{ REDIS_CLUSTER_NODES: 'a:65536' }, 'REDIS_CLUSTER_NODES: must be a list host:port,host:port'],
     [

@@ -2,6 +2,7 @@ import { InvalidMailAddressError, type Market, parseMailAddress, type Player } f
 import { Discard, type TaskContext } from '@mortise/queues';
 import type { Logger } from 'pino';
 
+import { logAttempt } from '../log-attempt.js';
 import { type Mailer, MailRefusedError } from './mailer.js';
 import type { Content } from './templates.js';
 
@@ -33,25 +34,15 @@ export class MailDelivery {
    * @param letter The mail, or the reason why there is none.
    */
   async attempt(task: TaskContext, letter: Letter | string): Promise<void> {
-    const startedAt = performance.now();
     const log = this.#log.child({
-      task: task.id,
       mail: task.name,
-      attempt: task.attempt,
-      attempts: task.attempts,
       ...(typeof letter !== 'string' && { player: letter.playerId }),
     });
-    try {
+    await logAttempt(log, task, { what: 'mail', done: 'sent' }, async () => {
       if (typeof letter === 'string') throw new Discard(letter);
       await this.#send(letter, task);
-      log.info({ ms: Math.round(performance.now() - startedAt) }, 'mail sent');
-    } catch (error) {
-      const { message, code } = error as Error & { code?: string };
-      if (error instanceof Discard) log.error({ reason: message }, 'mail discarded');
-      else if (task.signal.aborted) log.warn({ reason: message }, 'mail abandoned');
-      else log[task.attempt < task.attempts ? 'warn' : 'error']({ reason: message, code }, 'mail failed');
-      throw error;
-    }
+      return {};
+    });
   }
 
   async #send({ playerId, role, write }: Letter, { id, signal }: TaskContext): Promise<void> {

@@ -4,6 +4,7 @@ import { TaskHandler } from '@mortise/queues/nestjs';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 
+import { logAttempt } from '../log-attempt.js';
 import { type Webhook, WebhookRefusedError, type WebhookSender } from './webhook-sender.js';
 
 // Further fields are ignored, for newer producers.
@@ -25,19 +26,9 @@ export class WebhookHandlers {
   /** Logs the outcome of the attempt, but neither URL nor data: both may contain secrets. */
   @TaskHandler('webhook.deliver', { queue: WEBHOOK_QUEUE })
   async deliver(payload: unknown, task: TaskContext): Promise<void> {
-    const startedAt = performance.now();
-    const { id, attempt, attempts } = task;
-    const log = this.#log.child({ task: id, attempt, attempts });
-    try {
-      const status = await this.#attempt(payload, task);
-      log.info({ status, ms: Math.round(performance.now() - startedAt) }, 'webhook delivered');
-    } catch (error) {
-      const { message, code } = error as Error & { code?: string };
-      if (error instanceof Discard) log.error({ reason: message }, 'webhook discarded');
-      else if (task.signal.aborted) log.warn({ reason: message }, 'webhook abandoned');
-      else log[attempt < attempts ? 'warn' : 'error']({ reason: message, code }, 'webhook failed');
-      throw error;
-    }
+    await logAttempt(this.#log, task, { what: 'webhook', done: 'delivered' }, async () => ({
+      status: await this.#attempt(payload, task),
+    }));
   }
 
   async #attempt(payload: unknown, { id, signal }: TaskContext): Promise<number> {

@@ -11,6 +11,7 @@ import type { BlockList } from 'node:net';
 import { isIP } from 'node:net';
 
 import { urlRefusal } from '@mortise/api/webhooks';
+import { waitFor } from '@mortise/redis';
 
 import { mayReach } from './networks.js';
 import { signedHeaders } from './signature.js';
@@ -69,7 +70,8 @@ export class WebhookSender {
   async #post({ id, url: text, body }: Webhook, deadline: AbortSignal): Promise<number> {
     const { secret } = this.#options;
     const url = this.#urlOf(text);
-    const address = await untilAborted(this.#addressOf(url), deadline);
+    // A look-up cannot be cancelled.
+    const address = await waitFor(this.#addressOf(url), { signal: deadline });
     const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise<number>((resolve, reject) => {
       const sent = request(url, {
@@ -114,16 +116,6 @@ export class WebhookSender {
       throw new WebhookRefusedError('the URL leads to a private network');
     return found[0]!;
   }
-}
-
-/** A look-up cannot be cancelled. */
-function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 async function readAway(response: IncomingMessage): Promise<void> {
