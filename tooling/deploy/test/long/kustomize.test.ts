@@ -63,7 +63,7 @@ describe.each(OVERLAYS)('the overlay of %s', (overlay) => {
   });
 });
 
-test('KEDA and its policy are in the namespace of the production overlay, and name what is there', () => {
+test('keda.yaml names the namespace, the service and the port of the production overlay', () => {
   const [scaled, policy] = objectsIn('keda.yaml');
   const objects = rendered('overlays/production');
   expect(problemsOf([...objects, policy!])).toEqual([]);

@@ -78,7 +78,7 @@ export const get: readonly Scenario[] = [
     name: 'cache.near',
     title: 'Cache: reads from the process',
     operation: 'one value read',
-    method: `${KEYS} keys, all in the process; one reader, who waits for one value before the next, where there is something to wait for: peek has none.`,
+    method: `${KEYS} keys, all in the process. One reader awaits each value before it reads the next; peek returns its value at once.`,
     competitors: [
       competitor(MORTISE_NEAR, { readers: 1, how: 'peek' }, PEEK),
       ...[

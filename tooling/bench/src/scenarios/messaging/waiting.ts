@@ -98,10 +98,10 @@ export const waiting: readonly Scenario[] = [
   {
     name: 'messaging.waiting',
     title: `Messaging: ${WAITERS} waiters`,
-    operation: 'one waiter who waits',
+    operation: 'one waiting member',
     method:
-      `${WAITERS} members in one process, each in one chat of ten members, or with a mailbox or a stream of his own, where nothing comes. The growth of used_memory of Redis ` +
-      `when they begin to wait, buffers of connections included; then what all send in ${SECONDS} s.`,
+      `${WAITERS} members in one process, each in one chat of ten members, or with a mailbox or a stream of their own. No message comes. The figure is the growth of used_memory of Redis ` +
+      `when they begin to wait, with the buffers of connections; then the commands that all send in ${SECONDS} s.`,
     competitors: [
       ...OURS.map((kind) => competitor(kind, MORTISE.version)),
       ...OTHERS.map((kind) => competitor(kind, '')),
