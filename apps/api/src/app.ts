@@ -6,6 +6,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 
 import { AppModule } from './app.module.js';
+import { Audit } from './callers/audit.js';
 import { Authentication } from './callers/authentication.js';
 import type { Config } from './config.js';
 import { createAdapter } from './http/fastify.js';
@@ -20,7 +21,9 @@ export async function createApp(config: Config, log: Logger): Promise<NestFastif
     createAdapter(config, log, methods),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );
-  app.get(Authentication).guard(app.getHttpAdapter().getInstance());
+  const server = app.getHttpAdapter().getInstance();
+  app.get(Authentication).guard(server);
+  app.get(Audit).watch(server);
   serveDocument(app);
   return app;
 }

@@ -53,6 +53,12 @@ const adminKey = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** Keys that came over a plain connection could be anybody's. */
+const jwksUrl = z
+  .string()
+  .refine(isKeySetUrl, 'must be a URL that begins with https://, or http:// of a loopback host')
+  .transform((text) => new URL(text));
+
 const environment = z
   .object({
     HOST: z.string().default('127.0.0.1'),
@@ -79,22 +85,42 @@ const environment = z
     BOOK_MAX_NAMES: count(10_000_000).default(1_000_000),
     AUTH: z.enum(['keys', 'off', 'off-everywhere']).default('keys'),
     ADMIN_KEY: adminKey.optional(),
+    JWT_JWKS_URL: jwksUrl.optional(),
+    JWT_ISSUER: z.string().optional(),
+    JWT_AUDIENCE: z.string().optional(),
+    SESSION_TTL_MS: wholeNumber(60_000, 30 * DAY_MS).default(DAY_MS / 2),
+    NODE_ENV: z.string().optional(),
   })
   .superRefine((env, context) => {
     const refuse = (path: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [path], message });
     refineRedis(env, context);
-    if (env.AUTH === 'off' && !isLoopback(env.HOST))
+    if (env.AUTH === 'off' && isForProduction(env))
       refuse(
         'AUTH',
-        'off is for a loopback HOST; off-everywhere lets everybody on the network do everything',
+        'off is for a loopback HOST outside of production; off-everywhere lets everybody on the network do everything',
       );
+    const issuer = ['JWT_JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'] as const;
+    const given = issuer.filter((name) => env[name] !== undefined);
+    if (given.length > 0 && given.length < issuer.length) refuse(issuer.join(', '), 'each needs the others');
+    if (isForProduction(env) && env.AUTH === 'keys' && !env.ADMIN_KEY && !env.JWT_JWKS_URL)
+      refuse('ADMIN_KEY', 'is missing: without it or JWT_JWKS_URL nobody can make the first API key');
     if (env.FILE_BUDGET_BYTES < env.FILE_WINDOW_BYTES)
       refuse('FILE_BUDGET_BYTES', 'must be at least FILE_WINDOW_BYTES');
   });
 
+/** Whether others can reach the API, or the environment says so. */
+export function isForProduction({ HOST, NODE_ENV }: Pick<Config, 'HOST' | 'NODE_ENV'>): boolean {
+  return NODE_ENV === 'production' || !isLoopback(HOST);
+}
+
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function isKeySetUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
 }
 
 function isOrigin(text: string): boolean {

@@ -8,6 +8,8 @@ import { readConfig } from './config.js';
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog('api', config.LOG_LEVEL);
+  // Of Redis that may evict keys, among others.
+  process.on('warning', ({ name, message }) => name === 'MortiseWarning' && log.warn(message));
   // The settings come first: the modules of the app take a second to load.
   const [{ createApp }, { shutDown }] = await Promise.all([import('./app.js'), import('./http/shutdown.js')]);
   const app = await createApp(config, log);

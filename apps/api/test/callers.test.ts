@@ -354,9 +354,9 @@ test('no line of the log and no answer has a secret', async () => {
   expect(requests().map(({ keyId }) => keyId)).toEqual([
     'admin',
     'canary',
+    'canary',
     undefined,
-    undefined,
-    undefined,
+    'canary',
     'admin',
   ]);
   const shown = JSON.stringify([program.lines, answers.map(({ text: body, headers }) => [body, headers])]);

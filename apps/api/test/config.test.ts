@@ -15,6 +15,12 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   return [];
 }
 
+const ISSUER = {
+  JWT_JWKS_URL: 'https://login.example.com/keys',
+  JWT_ISSUER: 'https://login.example.com',
+  JWT_AUDIENCE: 'mortise',
+};
+
 describe('readConfig', () => {
   test('has a default for everything; an empty variable is one that is not set', () => {
     const defaults = {
@@ -39,6 +45,7 @@ describe('readConfig', () => {
       CACHE_TABLES: [],
       BOOK_MAX_NAMES: 1_000_000,
       AUTH: 'keys',
+      SESSION_TTL_MS: 43_200_000,
     };
     expect(readConfig({})).toEqual(defaults);
     expect(readConfig({ PORT: '', REDIS_URL: '', HOME: '/root' })).toEqual(defaults);
@@ -57,6 +64,10 @@ describe('readConfig', () => {
     { AUTH: 'off', HOST: '::1' },
     { AUTH: 'off', HOST: '127.0.0.2' },
     { AUTH: 'off-everywhere', HOST: '0.0.0.0' },
+    { AUTH: 'off-everywhere', NODE_ENV: 'production' },
+    { NODE_ENV: 'production', ADMIN_KEY: 'mk_admin_0123456789012345678901' },
+    { HOST: '0.0.0.0', ...ISSUER },
+    { ...ISSUER, JWT_JWKS_URL: 'http://127.0.0.1:1/keys' },
   ])('takes %j', (env) => {
     expect(problemsOf(env)).toEqual([]);
   });
@@ -99,6 +110,11 @@ describe('readConfig', () => {
     [{ AUTH: 'on' }, 'AUTH'],
     [{ AUTH: 'off', HOST: '0.0.0.0' }, 'AUTH'],
     [{ AUTH: 'off', HOST: '127.0.0.1.example.com' }, 'AUTH'],
+    [{ AUTH: 'off', NODE_ENV: 'production' }, 'AUTH'],
+    [{ HOST: '0.0.0.0' }, 'ADMIN_KEY'],
+    [{ NODE_ENV: 'production' }, 'ADMIN_KEY'],
+    [{ JWT_ISSUER: 'a' }, 'JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE'],
+    [{ ...ISSUER, JWT_JWKS_URL: 'http://login.example.com/keys' }, 'JWT_JWKS_URL'],
     [{ ADMIN_KEY: 'secret' }, 'ADMIN_KEY'],
     [{ ADMIN_KEY: 'mk_ad.min_0123456789012345678901' }, 'ADMIN_KEY'],
     [{ ADMIN_KEY: 'mk_admin_012345678901234567890' }, 'ADMIN_KEY'],
@@ -119,6 +135,6 @@ describe('readConfig', () => {
       name === undefined ? Object.keys(REDIS_FIELDS) : name,
     ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(33);
+    expect(read.length).toBe(38);
   });
 });

@@ -290,7 +290,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(119);
+    expect(routes.length).toBe(127);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -399,7 +399,7 @@ describe('the OpenAPI document', () => {
       'ackFile ackMessages acquireLock acquirePermits addDevice boostName cancelTask claimTasks ' +
         'cleanQueue completeTask createChat drainQueue editMessage enqueueTask enqueueTasks failTask ' +
         'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage postWebhook purchase putKey putName ' +
-        'putNames putPlayer putQueue putSchedule releaseLock releasePermits renewLock renewPermits ' +
+        'putNames putPlayer putQueue putSchedule putTenant releaseLock releasePermits renewLock renewPermits ' +
         'resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole tellPresence tellProgress ' +
         'tellTyping touchContacts',
     );

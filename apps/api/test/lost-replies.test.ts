@@ -6,10 +6,10 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { startProxy } from '@mortise/redis-server';
 import { until } from '@mortise/test-kit';
 
-import type { Answer, Api, Sent } from './fixture/api.js';
+import type { Answer } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
 import { REDIS_URL } from './fixture/redis.js';
-import type { Write } from './fixture/writes.js';
+import { Run } from './fixture/run.js';
 import { WRITES } from './fixture/writes.js';
 
 const api = await startApi({ CACHE_TABLES: 'stock' });
@@ -26,78 +26,6 @@ interface Shown {
   readonly status?: number | undefined;
   readonly json?: Readonly<Record<string, unknown>> | undefined;
   readonly problem?: unknown;
-}
-
-let runs = 0;
-
-/** The entities of one run: the text `ID` in a request stands for a new id, `FILE` for the last created file. */
-class Run {
-  readonly #id = `run${(runs += 1)}`;
-  readonly #write: Write;
-  readonly #method: string;
-  readonly #before: Answer[] = [];
-
-  constructor(route: string) {
-    this.#write = WRITES[route]!;
-    this.#method = route.split(' ')[0]!;
-  }
-
-  async prepare(): Promise<void> {
-    for (const sent of this.#write.before ?? []) {
-      const answer = await api.send(this.#named(sent));
-      expect([sent.path, answer.status, answer.text]).toEqual([sent.path, expect.any(Number), answer.text]);
-      expect(answer.status).toBeLessThan(300);
-      this.#before.push(answer);
-    }
-  }
-
-  async act(by: Api): Promise<Answer> {
-    const { path, body, headers = {} } = this.#write;
-    return by.send(this.#named({ method: this.#method, path, headers, body: body as never }));
-  }
-
-  async state(): Promise<unknown[]> {
-    const found: unknown[] = [];
-    for (const path of this.#write.reads ?? []) {
-      const { status, json } = await api.send(this.#named({ path }));
-      found.push([path, status, this.comparable(json)]);
-    }
-    return found;
-  }
-
-  /** Without ids, instants and remaining times, which differ between runs. */
-  comparable(value: unknown): unknown {
-    const text = JSON.stringify(value, (name, inner: unknown) =>
-      /(?:At|Ms|Until|holder|lease|[tT]oken|^version|epoch|^taskId|^saleId|^chatId|^fileId|requestId|^key)$/.test(
-        name,
-      )
-        ? typeof inner
-        : inner,
-    );
-    return (
-      text &&
-      (JSON.parse(
-        text
-          .replaceAll(this.#id, 'ID')
-          .replaceAll(/(?<=ID:)[\w-]{12}(?=:)/g, 'FILE')
-          .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'UUID'),
-      ) as unknown)
-    );
-  }
-
-  #named({ path, headers = {}, body, ...sent }: Sent): Sent {
-    const given = typeof body === 'function' ? (body as (before: Answer[]) => object)(this.#before) : body;
-    const file = this.#before.findLast(({ json }) => json?.id)?.json.id as string;
-    const named = (text: string): string => text.replaceAll('ID', this.#id).replaceAll('FILE', file);
-    return {
-      ...sent,
-      path: `/v1${named(path)}`,
-      headers: JSON.parse(named(JSON.stringify(headers))) as Record<string, string>,
-      ...(given !== undefined && {
-        body: Buffer.isBuffer(given) ? given : (JSON.parse(named(JSON.stringify(given))) as object),
-      }),
-    };
-  }
 }
 
 test('the table has every write route, and the document describes repeated requests that are answered otherwise', async () => {
@@ -129,18 +57,18 @@ describe.each(Object.keys(WRITES))('%s', (route) => {
       : { problem: `https://mortise.dev/problems/${repeated.problem}` };
 
   test('answers a repeated request', async () => {
-    const [once, twice] = [new Run(route), new Run(route)];
+    const [once, twice] = [new Run(route, api), new Run(route, api)];
     await Promise.all([once.prepare(), twice.prepare()]);
     const expected = shown(once, await once.act(api));
     expect(expected.status).toBeLessThan(300);
-    const state = await once.state();
+    const state = await once.state(api);
     await twice.act(api);
     expect(shown(twice, await twice.act(api))).toEqual(shownAgain(expected));
-    expect(await twice.state()).toEqual(state);
+    expect(await twice.state(api)).toEqual(state);
 
     // One reply of Redis after the other is lost, until none is left.
     for (let nth = 1; nth < (leavesLease ? 1 : 12); nth += 1) {
-      const run = new Run(route);
+      const run = new Run(route, api);
       await run.prepare();
       let isLost = false;
       void proxy.loseReply(nth).then(() => (isLost = true));
@@ -149,7 +77,7 @@ describe.each(Object.keys(WRITES))('%s', (route) => {
       void proxy.loseReply(Infinity);
       await until('readiness', async () => (await disturbed.send({ path: '/health/ready' })).status === 200);
       expect([expected, shownAgain(expected)]).toContainEqual(shown(run, await run.act(disturbed)));
-      expect(await run.state()).toEqual(state);
+      expect(await run.state(api)).toEqual(state);
     }
   });
 });

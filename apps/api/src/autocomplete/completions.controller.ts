@@ -1,8 +1,6 @@
 /** Completion of names, and of whom a member of a guild means. */
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { RecentContacts } from '@mortise/autocomplete';
-import { InjectRecentContacts } from '@mortise/autocomplete/nestjs';
 import type { z } from 'zod';
 
 import { Answers } from '../http/answers.js';
@@ -11,13 +9,14 @@ import { Problems } from '../http/problems.decorator.js';
 import { completionsPage, completionsQuery, mentionsQuery, mentionsSchema } from './book-schemas.js';
 import { GuildBooks } from './guild-books.js';
 import { completeMentions } from './mentions.js';
+import { TenantContacts } from './tenant-autocomplete.js';
 
 @ApiTags('address-books')
 @Controller('v1/address-books/:guild')
 export class CompletionsController {
   constructor(
     private readonly books: GuildBooks,
-    @InjectRecentContacts() private readonly recent: RecentContacts,
+    private readonly recent: TenantContacts,
   ) {}
 
   @Get('completions')
@@ -63,7 +62,7 @@ export class CompletionsController {
     @Query({ schema: mentionsQuery }) { by, prefix, ...options }: z.infer<typeof mentionsQuery>,
   ): Promise<z.infer<typeof mentionsSchema>> {
     const { mentions, isComplete } = await this.books.read(guild, by, (book) =>
-      completeMentions(this.recent, book, by, prefix, options),
+      completeMentions(this.recent.current, book, by, prefix, options),
     );
     const items = mentions.map(({ key, display, isRecent, score, payload, matches }) => ({
       name: key,

@@ -1,19 +1,18 @@
 /** The recent contacts of a user. */
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { RecentContacts } from '@mortise/autocomplete';
-import { InjectRecentContacts } from '@mortise/autocomplete/nestjs';
 import type { z } from 'zod';
 
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { Name } from '../http/id.decorator.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { contactSchema, contactsQuery, contactsSchema, touchBody } from './contact-schemas.js';
+import { TenantContacts } from './tenant-autocomplete.js';
 
 @ApiTags('contacts')
 @Controller('v1/contacts/:user')
 export class ContactsController {
-  constructor(@InjectRecentContacts() private readonly recent: RecentContacts) {}
+  constructor(private readonly recent: TenantContacts) {}
 
   @Get()
   @ApiOperation({
@@ -27,7 +26,7 @@ export class ContactsController {
     @Name('user') user: string,
     @Query({ schema: contactsQuery }) { prefix, limit }: z.infer<typeof contactsQuery>,
   ): Promise<z.infer<typeof contactsSchema>> {
-    const contacts = await this.recent.complete(user, prefix, { limit });
+    const contacts = await this.recent.current.complete(user, prefix, { limit });
     return { items: contacts.map((contact) => ({ contact })) };
   }
 
@@ -42,7 +41,7 @@ export class ContactsController {
     @Name('user') user: string,
     @Body({ schema: touchBody }) { contacts }: z.infer<typeof touchBody>,
   ): Promise<void> {
-    await this.recent.touchMany(user, contacts);
+    await this.recent.current.touchMany(user, contacts);
   }
 
   @Put(':contact')
@@ -56,7 +55,7 @@ export class ContactsController {
     @Name('user') user: string,
     @Param('contact', { schema: contactSchema }) contact: string,
   ): Promise<void> {
-    await this.recent.touch(user, contact);
+    await this.recent.current.touch(user, contact);
   }
 
   @Delete(':contact')
@@ -67,6 +66,6 @@ export class ContactsController {
     @Name('user') user: string,
     @Param('contact', { schema: contactSchema }) contact: string,
   ): Promise<void> {
-    await this.recent.remove(user, contact);
+    await this.recent.current.remove(user, contact);
   }
 }

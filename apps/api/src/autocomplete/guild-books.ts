@@ -6,13 +6,14 @@
  */
 import { Inject, Injectable } from '@nestjs/common';
 import type { AddEntry, AddressBook } from '@mortise/autocomplete';
-import { AddressBooks, InjectAddressBooks } from '@mortise/autocomplete/nestjs';
 import { Mutex } from '@mortise/locks';
 import type { RedisClient } from '@mortise/redis';
 
 import type { Config } from '../config.js';
 import { Problem } from '../problems/problem.js';
+import { currentTenant, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, REDIS } from '../tokens.js';
+import { TenantBooks } from './tenant-autocomplete.js';
 
 /** The lease of the lock under which a guild is created. A process that dies meanwhile delays the next creator by it. */
 const LEASE_MS = 2_000;
@@ -31,14 +32,12 @@ export class GuildBooks {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #maxNames: number;
-  readonly #books: AddressBooks;
 
   constructor(
-    @InjectAddressBooks() books: AddressBooks,
+    private readonly books: TenantBooks,
     @Inject(REDIS) redis: RedisClient,
     @Inject(CONFIG) config: Config,
   ) {
-    this.#books = books;
     this.#redis = redis;
     this.#prefix = config.MORTISE_PREFIX;
     this.#maxNames = config.BOOK_MAX_NAMES;
@@ -49,14 +48,14 @@ export class GuildBooks {
    * of `act`: a member who is removed in between still succeeds.
    */
   async write<T>(guild: string, by: string, act: (book: AddressBook) => Promise<T>): Promise<T> {
-    const book = this.#books.book(guild);
+    const book = this.books.current.book(guild);
     await requireMember(book, guild, by);
     return act(book);
   }
 
   /** As `write`, for calls that change nothing: they run while the member is looked up. */
   async read<T>(guild: string, by: string, act: (book: AddressBook) => Promise<T>): Promise<T> {
-    const book = this.#books.book(guild);
+    const book = this.books.current.book(guild);
     const [isMember, outcome] = await Promise.allSettled([requireMember(book, guild, by), act(book)]);
     for (const each of [isMember, outcome]) if (each.status === 'rejected') throw each.reason;
     return (outcome as PromiseFulfilledResult<T>).value;
@@ -67,7 +66,7 @@ export class GuildBooks {
    * `lock-timeout`. Two round trips, one of them for the names; creating a guild takes five.
    */
   async add(guild: string, by: string, names: readonly AddEntry<unknown>[]): Promise<Added> {
-    const book = this.#books.book(guild);
+    const book = this.books.current.book(guild);
     const [member, size] = await Promise.all([book.get(by), book.size()]);
     const own = names.find(({ key }) => key === by);
     if (member === null && size === 0 && own !== undefined) return this.#found(guild, own, names);
@@ -78,9 +77,9 @@ export class GuildBooks {
 
   /** One creator at a time, added before all other names: if the process dies, no guild has names without a member. */
   async #found(guild: string, own: AddEntry<unknown>, names: readonly AddEntry<unknown>[]): Promise<Added> {
-    const book = this.#books.book(guild);
+    const book = this.books.current.book(guild);
     const mutex = new Mutex(this.#redis, `address-book:${guild}`, {
-      prefix: this.#prefix,
+      prefix: prefixOf(this.#prefix, currentTenant()),
       leaseMs: LEASE_MS,
       renew: false,
     });

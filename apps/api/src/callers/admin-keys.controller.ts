@@ -34,12 +34,17 @@ export class AdminKeysController {
 
   @Put(':id')
   @ApiOperation({
-    summary: 'Create an API key, or change its name and scopes',
+    summary: 'Create an API key, or change its name, subject and scopes',
     description:
-      'The answer to a creation has the key, which is stored nowhere. A repeated request changes nothing and has no key: rotate it if the answer was lost.',
+      'The answer to a creation has the key, which is stored nowhere. A repeated request changes nothing and has no key: rotate it if the answer was lost. ' +
+      'A key sees the data of its `tenant` alone. A key with a `subject` acts for that member, user or player alone.',
   })
-  @Creates(shownKeySchema, 'It is created.', 'It was there already: its name and scopes are these now.')
-  @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-keys')
+  @Creates(
+    shownKeySchema,
+    'It is created.',
+    'It was there already: its name, subject and scopes are these now.',
+  )
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-tenant', 'other-tenant', 'too-many-keys')
   async putKey(
     @Param('id', { schema: keyId }) id: string,
     @Body({ schema: putKeyBody }) body: z.infer<typeof putKeyBody>,

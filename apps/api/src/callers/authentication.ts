@@ -1,4 +1,4 @@
-/** Checks the credential and the scope of each request, before its body is read. */
+/** Checks the credential and the scope of each request, before its body is read, and then whom it acts for. */
 import type { IncomingHttpHeaders } from 'node:http';
 
 import { Inject, Injectable } from '@nestjs/common';
@@ -6,12 +6,16 @@ import type { FastifyInstance } from 'fastify';
 
 import type { Config } from '../config.js';
 import { Problem } from '../problems/problem.js';
+import { DEFAULT_TENANT, inTenant } from '../tenants/tenancy.js';
 import { CONFIG } from '../tokens.js';
+import { actorOf, requireActor } from './actors.js';
 import { KeyVerifier } from './key-verifier.js';
 import type { Principal } from './principal.js';
 import { ANYONE, requireScope } from './principal.js';
-import { accessOf } from './route-scopes.js';
+import { accessOf, isOfDeployment } from './route-scopes.js';
 import type { Scope } from './scopes.js';
+import { SessionVerifier } from './session-verifier.js';
+import { TokenVerifier } from './token-verifier.js';
 
 @Injectable()
 export class Authentication {
@@ -19,6 +23,8 @@ export class Authentication {
 
   constructor(
     private readonly keys: KeyVerifier,
+    private readonly tokens: TokenVerifier,
+    private readonly sessions: SessionVerifier,
     @Inject(CONFIG) { AUTH }: Config,
   ) {
     this.#isOff = AUTH !== 'keys';
@@ -28,31 +34,73 @@ export class Authentication {
   guard(server: FastifyInstance): void {
     server.decorateRequest('principal', null);
     server.addHook('onRoute', ({ method, url }) => {
-      for (const each of [method].flat()) accessOf(each, url);
+      for (const each of [method].flat()) {
+        accessOf(each, url);
+        actorOf(each, url);
+      }
     });
     server.addHook('onRequest', async (request) => {
       const { url } = request.routeOptions;
       // An unknown address, or one that does not take the method.
       if (request.is404 || url === undefined) return;
       const access = accessOf(request.method, url);
-      if (access !== 'public') request.principal = await this.require(request.headers, access);
+      if (access === 'public') return;
+      // Set before it may be refused, for the logs.
+      request.principal = await this.#identify(request.headers);
+      if (access !== 'credential') requireScope(request.principal, access);
+      if (isOfDeployment(url)) requireDeployment(request.principal);
+    });
+    // A callback: what a promise starts has the context from before it.
+    server.addHook('preValidation', (request, _reply, done) => {
+      const { principal } = request;
+      if (!principal) {
+        done();
+        return;
+      }
+      try {
+        requireActor(principal, request);
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
+      inTenant(principal.tenant, done);
     });
   }
 
-  /** The sender of a request. Throws the problems `unauthenticated` and `scope-missing`, and errors of Redis. */
-  async require({ authorization }: IncomingHttpHeaders, scope: Scope): Promise<Principal> {
-    const principal = this.#isOff ? ANYONE : await this.#principalOf(authorization);
+  /**
+   * The sender of a request outside of the router. Throws the problems `unauthenticated`, `scope-missing`, `foreign-origin` and
+   * `key-set-unavailable`, and errors of Redis.
+   */
+  async require(headers: IncomingHttpHeaders, scope: Scope): Promise<Principal> {
+    const principal = await this.#identify(headers);
     requireScope(principal, scope);
     return principal;
   }
 
-  async #principalOf(authorization: string | undefined): Promise<Principal> {
-    if (authorization === undefined)
+  async #identify(headers: IncomingHttpHeaders): Promise<Principal> {
+    if (this.#isOff) return ANYONE;
+    const { authorization, cookie } = headers;
+    const session = authorization === undefined ? SessionVerifier.tokenOf(cookie) : undefined;
+    if (authorization === undefined && session === undefined)
       throw new Problem('unauthenticated', 'the request has no header Authorization');
-    const [, credential] = /^Bearer +([^\s]+)$/i.exec(authorization) ?? [];
-    const principal = credential === undefined ? undefined : await this.keys.verify(credential);
+    const principal =
+      session === undefined
+        ? await this.#verify(authorization ?? '')
+        : await this.sessions.verify(session, headers);
     // The same words for every reason: an unknown id must not differ from a wrong secret.
     if (!principal) throw new Problem('unauthenticated', 'the credential is not valid');
     return principal;
   }
+
+  async #verify(authorization: string): Promise<Principal | undefined> {
+    const [, credential] = /^Bearer +([^\s]+)$/i.exec(authorization) ?? [];
+    if (credential === undefined) return undefined;
+    return credential.startsWith('mk_') ? this.keys.verify(credential) : this.tokens.verify(credential);
+  }
+}
+
+/** For other tenants these routes are not there. */
+function requireDeployment({ tenant }: Principal): void {
+  if (tenant !== DEFAULT_TENANT)
+    throw new Problem('unknown-route', 'the tenant of the credential has no such route');
 }

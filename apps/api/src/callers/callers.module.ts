@@ -1,14 +1,21 @@
 import { Global, Module } from '@nestjs/common';
 
 import { AdminKeysController } from './admin-keys.controller.js';
+import { AdminTenantsController } from './admin-tenants.controller.js';
+import { AuditController } from './audit.controller.js';
+import { Audit } from './audit.js';
 import { Authentication } from './authentication.js';
 import { KeyStore } from './key-store.js';
 import { KeyVerifier } from './key-verifier.js';
+import { SessionController } from './session.controller.js';
+import { SessionVerifier } from './session-verifier.js';
+import { TenantStore } from './tenant-store.js';
+import { TokenVerifier } from './token-verifier.js';
 
 @Global()
 @Module({
-  controllers: [AdminKeysController],
-  providers: [KeyStore, KeyVerifier, Authentication],
+  controllers: [AdminKeysController, AdminTenantsController, AuditController, SessionController],
+  providers: [KeyStore, KeyVerifier, TenantStore, TokenVerifier, SessionVerifier, Authentication, Audit],
   exports: [Authentication],
 })
 export class CallersModule {}

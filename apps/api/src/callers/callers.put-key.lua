@@ -1,34 +1,50 @@
 #!lua
--- Creates an API key, or changes the name and the scopes of one that exists; its secrets stay.
+-- Creates an API key, or changes the name, the subject and the scopes of one that exists; its secrets and its tenant stay.
 --
 -- KEYS
 --   record       HASH of the key; until it is revoked
 --   ids          ZSET, all scores 0, of key ids; for good
+--   tenant       HASH of its tenant; until that is removed
 -- ARGV
 --   id
+--   tenantId
 --   hash         of the secret of a created key, hexadecimal
 --   name
+--   subject      empty: none
 --   scopes       separated by spaces
 --   maxKeys
 -- RETURNS
---   'created', 'changed' or 'too-many-keys'
+--   'created', 'changed', 'other-tenant', 'unknown-tenant' or 'too-many-keys'
 local record = KEYS[1]
 local ids = KEYS[2]
+local tenant = KEYS[3]
 local id = ARGV[1]
-local hash = ARGV[2]
-local name = ARGV[3]
-local scopes = ARGV[4]
-local maxKeys = tonumber(ARGV[5])
+local tenantId = ARGV[2]
+local hash = ARGV[3]
+local name = ARGV[4]
+local subject = ARGV[5]
+local scopes = ARGV[6]
+local maxKeys = tonumber(ARGV[7])
 
-if redis.call('EXISTS', record) == 1 then
-  redis.call('HSET', record, 'name', name, 'scopes', scopes)
+local its = redis.call('HGET', record, 'tenant')
+if its then
+  if its ~= tenantId then
+    return 'other-tenant'
+  end
+  redis.call('HSET', record, 'name', name, 'subject', subject, 'scopes', scopes)
   return 'changed'
+end
+-- That of the deployment is always there.
+if tenantId ~= 'default' and redis.call('EXISTS', tenant) == 0 then
+  return 'unknown-tenant'
 end
 if redis.call('ZCARD', ids) >= maxKeys then
   return 'too-many-keys'
 end
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-redis.call('HSET', record, 'name', name, 'scopes', scopes, 'createdAt', now, 'secret:' .. hash, '')
+local fields = { 'tenant', tenantId, 'name', name, 'subject', subject, 'scopes', scopes, 'createdAt', now }
+redis.call('HSET', record, 'secret:' .. hash, '', unpack(fields))
 redis.call('ZADD', ids, 0, id)
+redis.call('HINCRBY', tenant, 'keys', 1)
 return 'created'

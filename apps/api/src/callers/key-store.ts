@@ -22,10 +22,17 @@ const MAX_KEYS = 10_000;
 /** The new one, and those of an overlap. */
 const MAX_SECRETS = 4;
 
-export interface KeyRecord {
-  readonly id: string;
+/** The fields of a key that a caller chooses. */
+export interface KeyTerms {
+  readonly tenant: string;
   readonly name: string;
+  /** Null: it acts for anybody. */
+  readonly subject: string | null;
   readonly scopes: readonly Scope[];
+}
+
+export interface KeyRecord extends KeyTerms {
+  readonly id: string;
   readonly createdAt: number;
   readonly rotatedAt: number | null;
   /** Up to a minute late. */
@@ -44,19 +51,30 @@ export class KeyStore {
     this.#keys = callerKeys(prefix);
   }
 
-  /** Creates a key with this secret, or changes one that exists and leaves its secrets. Throws `too-many-keys`. */
+  /**
+   * Creates a key with this secret, or changes one that exists and leaves its secrets. Throws `unknown-tenant`, `other-tenant` for a
+   * key of another one, and `too-many-keys`.
+   */
   async put(
     id: string,
-    { name, scopes }: { name: string; scopes: readonly Scope[] },
+    { tenant, name, subject, scopes }: KeyTerms,
     hash: Buffer,
   ): Promise<'created' | 'changed'> {
     const status = (await callersPutKey.run(
       this.#redis,
-      { record: this.#keys.recordOf(id), ids: this.#keys.ids },
-      { id, hash: hash.toString('hex'), name, scopes: scopes.join(' '), maxKeys: MAX_KEYS },
-    )) as 'created' | 'changed' | 'too-many-keys';
-    if (status === 'too-many-keys') throw new Problem('too-many-keys', undefined, { limit: MAX_KEYS });
-    return status;
+      { record: this.#keys.recordOf(id), ids: this.#keys.ids, tenant: this.#keys.tenantOf(tenant) },
+      {
+        id,
+        tenantId: tenant,
+        hash: hash.toString('hex'),
+        name,
+        subject: subject ?? '',
+        scopes: scopes.join(' '),
+        maxKeys: MAX_KEYS,
+      },
+    )) as 'created' | 'changed' | 'other-tenant' | 'unknown-tenant' | 'too-many-keys';
+    if (status === 'created' || status === 'changed') return status;
+    throw new Problem(status, undefined, status === 'too-many-keys' ? { limit: MAX_KEYS } : { tenant });
   }
 
   /** Adds a secret; the others end after `overlapMs`. Throws `unknown-key` and `too-many-secrets`. */
@@ -73,7 +91,10 @@ export class KeyStore {
 
   /** Whether there was such a key. */
   async revoke(id: string): Promise<boolean> {
-    const keys = { record: this.#keys.recordOf(id), ids: this.#keys.ids };
+    const record = await this.read(id);
+    if (!record) return false;
+    const tenant = this.#keys.tenantOf(record.tenant);
+    const keys = { record: this.#keys.recordOf(id), ids: this.#keys.ids, tenant };
     return (await callersRevokeKey.run(this.#redis, keys, { id })) === 1;
   }
 
@@ -118,7 +139,9 @@ function recordOf(id: string, now: number, fields: readonly string[]): KeyRecord
   };
   return {
     id,
+    tenant: values.get('tenant') ?? '',
     name: values.get('name') ?? '',
+    subject: values.get('subject') || null,
     scopes: (values.get('scopes') ?? '').split(' ').filter(isScope),
     createdAt: instant('createdAt') ?? 0,
     rotatedAt: instant('rotatedAt'),

@@ -8,6 +8,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { matchesAny, parseApiKey } from '../api-key.js';
 import type { ParsedKey } from '../api-key.js';
 import type { Config } from '../config.js';
+import { DEFAULT_TENANT } from '../tenants/tenancy.js';
 import { CONFIG } from '../tokens.js';
 import { KeyStore } from './key-store.js';
 import type { KeyRecord } from './key-store.js';
@@ -19,16 +20,19 @@ const MAX_KEPT = 10_000;
 /** How often a process writes that a key is used. */
 const USE_MS = 60_000;
 
+/** The rights of a key, the same for each of its secrets. */
+type Rights = Omit<Principal, 'recheck' | 'proof'>;
+
 interface Kept {
-  readonly record: KeyRecord;
-  readonly principal: Principal;
+  readonly hashes: KeyRecord['hashes'];
+  readonly rights: Rights;
   /** When the read began. */
   readonly readAt: number;
 }
 
 @Injectable()
 export class KeyVerifier {
-  readonly #admin: (ParsedKey & { readonly principal: Principal }) | undefined;
+  readonly #admin: (ParsedKey & { readonly rights: Rights }) | undefined;
   readonly #kept = new Map<string, Kept>();
   readonly #notedAt = new Map<string, number>();
 
@@ -36,19 +40,24 @@ export class KeyVerifier {
     private readonly store: KeyStore,
     @Inject(CONFIG) { ADMIN_KEY: admin }: Config,
   ) {
-    this.#admin = admin && { ...admin, principal: { keyId: admin.id, scopes: new Set(SCOPES) } };
+    const rights = { tenant: DEFAULT_TENANT, scopes: new Set(SCOPES) };
+    this.#admin = admin && { ...admin, rights: { keyId: admin.id, ...rights } };
   }
 
   /** Undefined when the key isn't valid. Throws errors of Redis. */
   async verify(text: string): Promise<Principal | undefined> {
     const given = parseApiKey(text);
-    if (!given) return undefined;
+    return given && this.verifyHash(given);
+  }
+
+  /** The same, of a key whose hash was kept. */
+  async verifyHash(given: ParsedKey): Promise<Principal | undefined> {
     const { id, hash } = given;
     if (this.#admin && this.isAdmin(id))
-      return matchesAny(hash, [this.#admin.hash]) ? this.#admin.principal : undefined;
+      return matchesAny(hash, [this.#admin.hash]) ? this.#principalOf(given, this.#admin.rights) : undefined;
     const kept = this.#kept.get(id);
     const isFresh = kept !== undefined && performance.now() - kept.readAt < KEPT_MS;
-    if (isFresh && matchesAny(hash, kept.record.hashes)) return kept.principal;
+    if (isFresh && matchesAny(hash, kept.hashes)) return this.#principalOf(given, kept.rights);
     // A kept record doesn't have the secret of a rotation a moment ago.
     const readAt = performance.now();
     const record = await this.store.read(id);
@@ -56,10 +65,16 @@ export class KeyVerifier {
       if (!record) this.#kept.delete(id);
       return undefined;
     }
-    const principal = { keyId: id, scopes: new Set(record.scopes) };
-    remember(this.#kept, id, { record, principal, readAt });
+    const { tenant, subject, hashes } = record;
+    const rights = {
+      keyId: id,
+      tenant,
+      ...(subject !== null && { subject }),
+      scopes: new Set(record.scopes),
+    };
+    remember(this.#kept, id, { hashes, rights, readAt });
     this.#noteUse(id);
-    return principal;
+    return this.#principalOf(given, rights);
   }
 
   /** Whether it is the id of `ADMIN_KEY`. */
@@ -70,6 +85,12 @@ export class KeyVerifier {
   /** Forgets what this process has read of a key that it changed. */
   forget(id: string): void {
     this.#kept.delete(id);
+  }
+
+  /** Each secret of a key may end before the others. */
+  #principalOf(given: ParsedKey, rights: Rights): Principal {
+    const proof = { keyId: given.id, hash: given.hash.toString('hex') };
+    return { ...rights, proof, recheck: () => this.verifyHash(given) };
   }
 
   #noteUse(id: string): void {

@@ -1,12 +1,12 @@
 /**
- * The scope that each route needs. The first segment of an address names the package, the method whether it reads or writes;
+ * The scope that each route needs, and which of them are the deployment's. The first segment of an address names the package, the method whether it reads or writes;
  * exceptions come first. The server refuses to start with a route that has no scope here.
  */
 import type { Scope } from './scopes.js';
 import { isScope } from './scopes.js';
 
-/** `public`: the route needs no credential. */
-export type Access = Scope | 'public';
+/** `public`: the route needs no credential. `credential`: it needs a valid one, of any scopes. */
+export type Access = Scope | 'public' | 'credential';
 
 const PUBLIC = /^\/(?:v1)?$|^\/(?:health|docs)(?:\/|$)|^\/openapi\.json$/;
 
@@ -57,8 +57,28 @@ const SEGMENTS: Readonly<Record<string, string>> = {
   tasks: 'market',
 };
 
-/** Every route below it needs the scope. */
-const WHOLE: Readonly<Record<string, Scope>> = { admin: 'tenants:admin', aggregates: 'ops:read' };
+/** Every route below it needs this. */
+const WHOLE: Readonly<Record<string, Access>> = {
+  admin: 'tenants:admin',
+  aggregates: 'ops:read',
+  session: 'credential',
+};
+
+/** The areas of the deployment itself: they use its database, its SMTP server, the secret of its webhooks. */
+const OF_DEPLOYMENT: ReadonlySet<string> = new Set([
+  'admin',
+  'aggregates',
+  'cache',
+  'market',
+  'tasks',
+  'webhooks',
+]);
+
+/** Whether the route is there for the tenant of the deployment alone. */
+export function isOfDeployment(pattern: string): boolean {
+  const [, , segment = ''] = pattern.split('/');
+  return OF_DEPLOYMENT.has(segment);
+}
 
 /**
  * The scope of a route.
@@ -71,8 +91,8 @@ export function accessOf(method: string, pattern: string): Access {
   const exception = EXCEPTIONS[`${verb} ${pattern}`];
   if (exception) return exception;
   const [, version, segment = ''] = pattern.split('/');
-  const scope = WHOLE[segment] ?? `${SEGMENTS[segment]}:${verb === 'GET' ? 'read' : 'write'}`;
-  if (version !== 'v1' || !isScope(scope))
+  const access = WHOLE[segment] ?? `${SEGMENTS[segment]}:${verb === 'GET' ? 'read' : 'write'}`;
+  if (version !== 'v1' || !(access === 'credential' || access === 'public' || isScope(access)))
     throw new Error(`${method} ${pattern} has no scope in route-scopes.ts`);
-  return scope;
+  return access;
 }

@@ -1,22 +1,34 @@
-/** Requests and responses of the routes of API keys. */
+/** Requests and responses of the routes of API keys, tenants, sessions and the audit log. */
 import { z } from 'zod';
 
 import { KEY_ID } from '../api-key.js';
+import { nameSchema } from '../http/id-schema.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
+import { DEFAULT_TENANT, TENANT_ID } from '../tenants/tenancy.js';
 import { SCOPES } from './scopes.js';
 
 const DAY_MS = 86_400_000;
 
 export const keyId = z.string().regex(KEY_ID, 'must be 1 to 32 of the characters A-Z a-z 0-9 -');
 
+export const tenantId = z.string().regex(TENANT_ID, 'must be 1 to 32 of the characters a-z 0-9 -');
+
 const name = z.string().max(128).meta({ description: 'for people' });
+const subject = nameSchema
+  .nullable()
+  .meta({ description: 'the member, user or player whom it acts for alone; null: it acts for anybody' });
 const scopes = z.array(z.enum(SCOPES)).min(1).max(SCOPES.length);
 const instant = z.int().meta({ description: 'ms since the epoch' });
 const secretText = z.string().meta({ description: 'the key, which is shown only now' });
 
 export const putKeyBody = z
-  .strictObject({ name: name.default(''), scopes })
-  .meta({ id: 'PutKeyBody', examples: [{ name: 'billing', scopes: ['queues:write'] }] });
+  .strictObject({
+    name: name.default(''),
+    tenant: tenantId.default(DEFAULT_TENANT).meta({ description: 'whose data it sees; fixed once created' }),
+    subject: subject.default(null),
+    scopes,
+  })
+  .meta({ id: 'PutKeyBody', examples: [{ name: 'billing', tenant: 'acme', scopes: ['queues:write'] }] });
 
 export const rotateKeyBody = z
   .strictObject({
@@ -31,7 +43,9 @@ export const rotateKeyBody = z
 
 const fields = {
   id: z.string().meta({ examples: ['billing'] }),
+  tenant: z.string().meta({ examples: ['acme'] }),
   name,
+  subject,
   scopes,
   createdAt: instant,
   rotatedAt: instant.nullable(),
@@ -50,3 +64,49 @@ export const rotatedKeySchema = z.object({ ...fields, key: secretText }).meta({ 
 export const keysQuery = z.strictObject({ cursor, limit });
 
 export const keysPage = z.object({ items: z.array(apiKeySchema), nextCursor }).meta({ id: 'ApiKeysPage' });
+
+export const putTenantBody = z
+  .strictObject({ name: name.default('') })
+  .meta({ id: 'PutTenantBody', examples: [{ name: 'Acme Ltd.' }] });
+
+export const tenantSchema = z
+  .object({
+    id: z.string().meta({ examples: ['acme'] }),
+    name,
+    createdAt: instant,
+    keys: z.int().min(0).meta({ description: 'how many API keys it has' }),
+  })
+  .meta({ id: 'Tenant' });
+
+export const tenantsQuery = z.strictObject({ cursor, limit });
+
+export const tenantsPage = z.object({ items: z.array(tenantSchema), nextCursor }).meta({ id: 'TenantsPage' });
+
+export const sessionSchema = z
+  .object({
+    keyId: z.string().nullable().meta({ description: 'null: it is a token, or AUTH=off' }),
+    tenant: z.string(),
+    subject,
+    scopes: z.array(z.enum(SCOPES)),
+  })
+  .meta({ id: 'Session', description: 'What the credential of the request may do.' });
+
+export const auditQuery = z.strictObject({ cursor, limit });
+
+export const auditPage = z
+  .object({
+    items: z.array(
+      z.object({
+        at: instant,
+        keyId: z.string().nullable().meta({ description: 'null: a token, or AUTH=off' }),
+        tenant: z.string(),
+        subject: z.string().nullable(),
+        method: z.string(),
+        path: z.string().meta({ description: 'without the query', examples: ['/v1/queues/mail/pause'] }),
+        status: z.int(),
+        requestId: z.string(),
+      }),
+    ),
+    nextCursor,
+  })
+  .meta({ id: 'AuditPage' });

@@ -1,10 +1,11 @@
-import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 
 import type { Config } from '../config.js';
+import { currentTenant } from '../tenants/tenancy.js';
 import { CONFIG, LOG } from '../tokens.js';
 import { CHANNEL_OPTIONS } from './channel-options.js';
+import { TenantFiles } from './tenant-files.js';
 
 /** The most channels whose last look is remembered. */
 const MAX_KNOWN = 10_000;
@@ -22,7 +23,7 @@ export class AbandonedFiles {
   readonly pauseMs: number;
 
   constructor(
-    @InjectFiles() private readonly files: Files,
+    private readonly files: TenantFiles,
     @Inject(CONFIG) { FILE_RESUME_MS }: Config,
     @Inject(LOG) private readonly log: Logger,
   ) {
@@ -33,11 +34,12 @@ export class AbandonedFiles {
   /** Two round trips, once in `pauseMs` for each channel. Errors are left to the next look. */
   async look(channel: string): Promise<void> {
     const now = performance.now();
-    if (now - (this.#lookedAt.get(channel) ?? -Infinity) < this.pauseMs) return;
+    const key = `${currentTenant()} ${channel}`;
+    if (now - (this.#lookedAt.get(key) ?? -Infinity) < this.pauseMs) return;
     if (this.#lookedAt.size >= MAX_KNOWN) this.#lookedAt.clear();
-    this.#lookedAt.set(channel, now);
+    this.#lookedAt.set(key, now);
     try {
-      const files = this.files.channel(channel, CHANNEL_OPTIONS);
+      const files = this.files.current.channel(channel, CHANNEL_OPTIONS);
       const given = await files.discardAbandoned(this.#resumeMs, 'The upload was lost');
       if (given > 0) this.log.warn({ channel, files: given }, 'uploads were lost');
     } catch (err) {

@@ -1,7 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 
 import type { FileChannel, FileSegment, ListedFile } from '@mortise/messaging/files';
-import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -17,6 +16,7 @@ import { formatDigest } from './content-digest.js';
 import { StallError, writeContent } from './content.js';
 import type { FileId } from './file-id.js';
 import { refOf } from './file-id.js';
+import { TenantFiles } from './tenant-files.js';
 import { Transfers } from './transfers.js';
 
 /** The most bytes on their way to a client, in the buffers of two kernels: automatic acks are this many bytes later. */
@@ -41,7 +41,7 @@ export class Downloads {
   readonly #ackBehindBytes: number;
 
   constructor(
-    @InjectFiles() private readonly files: Files,
+    private readonly files: TenantFiles,
     private readonly transfers: Transfers,
     private readonly abandoned: AbandonedFiles,
     @Inject(CONFIG) private readonly config: Config,
@@ -57,7 +57,7 @@ export class Downloads {
   async begin(download: Download, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { channel } = download;
     await this.abandoned.look(channel);
-    const files = this.files.channel(channel, CHANNEL_OPTIONS);
+    const files = this.files.current.channel(channel, CHANNEL_OPTIONS);
     const file = await files.file(refOf(download));
     if (file.state === 'aborted') {
       const reason = file.reason ?? '';

@@ -15,7 +15,6 @@ import {
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiBody, ApiConsumes, ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FileChannel } from '@mortise/messaging/files';
-import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
@@ -42,6 +41,7 @@ import {
   uploadQuery,
 } from './schemas.js';
 import { shown } from './shown.js';
+import { TenantFiles } from './tenant-files.js';
 import { NO_DEADLINE_MS } from './transfers.js';
 import { Uploads } from './uploads.js';
 
@@ -51,7 +51,7 @@ const STREAM: BodyConfig = { takesStream: true };
 @Controller('v1/file-channels/:channel')
 export class FileChannelsController {
   constructor(
-    @InjectFiles() private readonly files: Files,
+    private readonly files: TenantFiles,
     private readonly uploads: Uploads,
     private readonly waits: OpenWaits,
     private readonly abandoned: AbandonedFiles,
@@ -194,6 +194,6 @@ export class FileChannelsController {
   }
 
   #of(channel: string): FileChannel {
-    return this.files.channel(channel, { ...CHANNEL_OPTIONS, keepMs: this.config.FILE_TTL_MS });
+    return this.files.current.channel(channel, { ...CHANNEL_OPTIONS, keepMs: this.config.FILE_TTL_MS });
   }
 }

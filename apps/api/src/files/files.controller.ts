@@ -2,7 +2,6 @@
 import { Body, Controller, Delete, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FileChannel } from '@mortise/messaging/files';
-import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
@@ -20,6 +19,7 @@ import type { FileId } from './file-id.js';
 import { fileIdSchema, refOf } from './file-id.js';
 import { ackBody, contentQuery, fileQuery, fileSchema } from './schemas.js';
 import { shown } from './shown.js';
+import { TenantFiles } from './tenant-files.js';
 
 const BINARY = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 
@@ -27,7 +27,7 @@ const BINARY = { 'application/octet-stream': { schema: { type: 'string', format:
 @Controller('v1/files/:id')
 export class FilesController {
   constructor(
-    @InjectFiles() private readonly files: Files,
+    private readonly files: TenantFiles,
     private readonly downloads: Downloads,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -123,7 +123,7 @@ export class FilesController {
   }
 
   #channelOf({ channel }: FileId): FileChannel {
-    return this.files.channel(channel, { ...CHANNEL_OPTIONS, keepMs: this.config.FILE_TTL_MS });
+    return this.files.current.channel(channel, { ...CHANNEL_OPTIONS, keepMs: this.config.FILE_TTL_MS });
   }
 }
 

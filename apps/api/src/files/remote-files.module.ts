@@ -4,12 +4,13 @@ import { AbandonedFiles } from './abandoned-files.js';
 import { Downloads } from './downloads.js';
 import { FileChannelsController } from './file-channels.controller.js';
 import { FilesController } from './files.controller.js';
+import { TenantFiles } from './tenant-files.js';
 import { Transfers } from './transfers.js';
 import { Uploads } from './uploads.js';
 
 /** Files for programs that talk HTTP. */
 @Module({
   controllers: [FileChannelsController, FilesController],
-  providers: [Transfers, AbandonedFiles, Uploads, Downloads],
+  providers: [TenantFiles, Transfers, AbandonedFiles, Uploads, Downloads],
 })
 export class RemoteFilesModule {}

@@ -1,6 +1,5 @@
 import { FileAbortedError, ReceiversDifferError } from '@mortise/messaging/files';
 import type { FileChannel, FileRef, SentFile } from '@mortise/messaging/files';
-import { Files, InjectFiles } from '@mortise/messaging/nestjs';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -10,6 +9,7 @@ import { Problem } from '../problems/problem.js';
 import { CONFIG, LOG } from '../tokens.js';
 import { AbandonedFiles } from './abandoned-files.js';
 import { CHANNEL_OPTIONS, UPLOAD_LEASE_MS } from './channel-options.js';
+import { TenantFiles } from './tenant-files.js';
 import { Transfers } from './transfers.js';
 import { BrokenOff, UploadBody } from './upload-body.js';
 
@@ -30,7 +30,7 @@ export interface Upload {
 @Injectable()
 export class Uploads {
   constructor(
-    @InjectFiles() private readonly files: Files,
+    private readonly files: TenantFiles,
     private readonly transfers: Transfers,
     private readonly abandoned: AbandonedFiles,
     @Inject(CONFIG) private readonly config: Config,
@@ -49,7 +49,7 @@ export class Uploads {
     if (sizeBytes !== undefined && sizeBytes > maxBytes)
       throw new Problem('body-too-large', undefined, { maxBytes });
     await this.abandoned.look(upload.channel);
-    const files = this.files.channel(upload.channel, CHANNEL_OPTIONS);
+    const files = this.files.current.channel(upload.channel, CHANNEL_OPTIONS);
     await requireSame(files, upload);
     const transfer = this.transfers.open();
     const limits = { maxBytes, stallMs, timeoutMs, sha256: upload.sha256 };
@@ -84,7 +84,7 @@ export class Uploads {
       const receivers = (await files.receivers()).map(({ receiver }) => receiver);
       if (receivers.length === 0) throw new Problem('no-receivers', undefined, { channel });
       try {
-        const sender = this.files.sender(channel, { receivers, leaseMs: UPLOAD_LEASE_MS });
+        const sender = this.files.current.sender(channel, { receivers, leaseMs: UPLOAD_LEASE_MS });
         return await sender.send(body, {
           name,
           ...(key !== undefined && { id: key }),

@@ -5,6 +5,7 @@ import type { RedisClient } from '@mortise/redis';
 import type { z } from 'zod';
 
 import type { Config } from '../config.js';
+import { PerTenant } from '../tenants/per-tenant.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import { literally, scanKeys } from './key-scan.js';
 import { RemoteLocks } from './remote-locks.js';
@@ -23,7 +24,7 @@ const LEASE_OR_QUEUE = '[lq][eu][ae][su]e';
 @Injectable()
 export class OperatorLists {
   readonly #redis: RedisClient;
-  readonly #stem: string;
+  readonly #stem: PerTenant<string>;
 
   constructor(
     @Inject(REDIS) redis: RedisClient,
@@ -32,7 +33,7 @@ export class OperatorLists {
     private readonly remoteSemaphores: RemoteSemaphores,
   ) {
     this.#redis = redis;
-    this.#stem = new KeySpace('locks', prefix).entity(NAME).key('').slice(0, -`${NAME}}:`.length);
+    this.#stem = new PerTenant(prefix, stemOf);
   }
 
   /** A page from the keys `lease` and `queue`, not `token`: those stay for a week, and are many. */
@@ -70,13 +71,14 @@ export class OperatorLists {
     },
     look: (name: string, isQueue: boolean) => Promise<Entry | undefined>,
   ): Promise<{ items: Entry[]; nextCursor: string | null }> {
+    const stem = this.#stem.current;
     const { keys, nextCursor } = await scanKeys(this.#redis, {
       ...scan,
-      pattern: `${literally(this.#stem)}*}:${scan.part}`,
+      pattern: `${literally(stem)}*}:${scan.part}`,
     });
     const found = await Promise.all(
       keys.map(async (key) => {
-        const encoded = key.slice(this.#stem.length, key.lastIndexOf('}:'));
+        const encoded = key.slice(stem.length, key.lastIndexOf('}:'));
         const name = decodeName(encoded);
         const isOurs =
           name !== '' && Buffer.byteLength(name) <= MAX_NAME_BYTES && encodeName(name) === encoded;
@@ -85,4 +87,9 @@ export class OperatorLists {
     );
     return { items: found.filter((entry) => entry !== undefined), nextCursor };
   }
+}
+
+/** The part of a lock's keys before its name. */
+function stemOf(prefix: string): string {
+  return new KeySpace('locks', prefix).entity(NAME).key('').slice(0, -`${NAME}}:`.length);
 }

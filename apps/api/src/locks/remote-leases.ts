@@ -17,6 +17,7 @@ import { RequestReusedError } from '../market/index.js';
 import type { ProblemFields } from '../problems/problem.js';
 import { Problem } from '../problems/problem.js';
 import { isRedisUnavailable } from '../redis/is-redis-unavailable.js';
+import { PerTenant } from '../tenants/per-tenant.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import type { renewBody } from './schemas.js';
 
@@ -60,11 +61,11 @@ const MIN_LEASE_MS = 10;
 @Injectable()
 export class RemoteLeases {
   readonly #redis: RedisClient;
-  readonly #keys: KeySpace;
+  readonly #keys: PerTenant<KeySpace>;
 
   constructor(@Inject(REDIS) redis: RedisClient, @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config) {
     this.#redis = redis;
-    this.#keys = new KeySpace('api', prefix);
+    this.#keys = new PerTenant(prefix, (its) => new KeySpace('api', its));
   }
 
   /**
@@ -107,7 +108,7 @@ export class RemoteLeases {
    * trips.
    */
   async release(lendable: Lendable, holder: string): Promise<void> {
-    const mark = this.#keys.entity(`${lendable.kind}:${lendable.name}`).key('released', holder);
+    const mark = this.#keys.current.entity(`${lendable.kind}:${lendable.name}`).key('released', holder);
     const [isHeld, wasReleased] = await Promise.all([
       lendable.renewFor(holder, MIN_LEASE_MS, 0).catch(refuseHolder),
       this.#redis.call('exists', [mark]),
@@ -144,7 +145,7 @@ export class RemoteLeases {
 
   /** `<prefix>:api:{<kind>:<name>}:request:<key>`: STRING `holder fencingToken leaseMs terms`, for `leaseMs`. */
   #keyOf({ kind, name }: Lendable, requestKey: string): string {
-    return this.#keys.entity(`${kind}:${name}`).key('request', requestKey);
+    return this.#keys.current.entity(`${kind}:${name}`).key('request', requestKey);
   }
 }
 

@@ -1,21 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import { InjectLocks, Locks } from '@mortise/locks/nestjs';
 
 import type { Lendable } from './remote-leases.js';
 import type { SeenLock } from './seen-state.js';
 import { seenLock, unlessUnreadable } from './seen-state.js';
+import { TenantLocks } from './tenant-locks.js';
 
-/** The locks of @mortise/locks under the prefix of the API: programs that use the package share them. */
+/** The locks of @mortise/locks under the prefix of the tenant: programs that use the package share them. */
 @Injectable()
 export class RemoteLocks {
-  readonly #locks: Locks;
-
-  constructor(@InjectLocks() locks: Locks) {
-    this.#locks = locks;
-  }
+  constructor(private readonly locks: TenantLocks) {}
 
   lendable(name: string, leaseMs?: number): Lendable {
-    const mutex = this.#locks.mutex(name, { leaseMs });
+    const mutex = this.locks.current.mutex(name, { leaseMs });
     return {
       kind: 'lock',
       name,
@@ -29,12 +25,12 @@ export class RemoteLocks {
 
   /** Releases the lock whoever holds it. Returns whether it had a holder. One round trip. */
   forceRelease(name: string): Promise<boolean> {
-    return this.#locks.mutex(name).forceRelease();
+    return this.locks.current.mutex(name).forceRelease();
   }
 
   /** The state of the lock; null if it cannot be read. One round trip. */
   async inspect(name: string): Promise<SeenLock | null> {
-    const state = await unlessUnreadable(() => this.#locks.mutex(name).inspect());
+    const state = await unlessUnreadable(() => this.locks.current.mutex(name).inspect());
     return state && seenLock(state);
   }
 }

@@ -1,22 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { Semaphore } from '@mortise/locks';
-import { InjectLocks, Locks } from '@mortise/locks/nestjs';
 
 import type { Lendable } from './remote-leases.js';
 import type { SeenSemaphore } from './seen-state.js';
 import { seenSemaphore, unlessUnreadable } from './seen-state.js';
+import { TenantLocks } from './tenant-locks.js';
 
 /** A limit for inspecting, renewing and releasing, which never create a semaphore: higher than a client may choose. */
 const NO_LIMIT = 1_000_000;
 
-/** The semaphores of @mortise/locks under the prefix of the API: programs that use the package share them. */
+/** The semaphores of @mortise/locks under the prefix of the tenant: programs that use the package share them. */
 @Injectable()
 export class RemoteSemaphores {
-  readonly #locks: Locks;
-
-  constructor(@InjectLocks() locks: Locks) {
-    this.#locks = locks;
-  }
+  constructor(private readonly locks: TenantLocks) {}
 
   /** @param wish `take` of the `permits` of the semaphore. */
   lendable(
@@ -28,7 +24,7 @@ export class RemoteSemaphores {
     },
   ): Lendable {
     const { permits, take, leaseMs } = wish;
-    const semaphore = this.#locks.semaphore(name, { permits, leaseMs });
+    const semaphore = this.locks.current.semaphore(name, { permits, leaseMs });
     return {
       kind: 'semaphore',
       name,
@@ -59,6 +55,6 @@ export class RemoteSemaphores {
   }
 
   #semaphore(name: string): Semaphore {
-    return this.#locks.semaphore(name, { permits: NO_LIMIT });
+    return this.locks.current.semaphore(name, { permits: NO_LIMIT });
   }
 }

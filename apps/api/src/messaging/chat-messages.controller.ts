@@ -2,9 +2,7 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Chats } from '@mortise/messaging';
 import type { ChatMessage, HistoryOptions, PostResult } from '@mortise/messaging';
-import { InjectChats } from '@mortise/messaging/nestjs';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -17,6 +15,7 @@ import { chatMessagesSchema, deleteQuery, editBody, historyQuery, postBody } fro
 import { LARGE_MESSAGE } from './message-limit.js';
 import { requireSameRequest } from './same-request.js';
 import { messageIdSchema, sentSchema } from './schemas.js';
+import { TenantChats } from './tenant-messaging.js';
 
 const POST_PROBLEMS = [
   'invalid-id',
@@ -31,7 +30,7 @@ const POST_PROBLEMS = [
 @ApiTags('chats')
 @Controller('v1/chats/:id/messages')
 export class ChatMessagesController {
-  constructor(@InjectChats() private readonly chats: Chats) {}
+  constructor(private readonly chats: TenantChats) {}
 
   @Post()
   @RouteConfig(LARGE_MESSAGE)
@@ -50,9 +49,16 @@ export class ChatMessagesController {
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PostResult> {
-    const result = await this.chats.post(chatId, sender, body, senderIdOf(id, key));
+    const result = await this.chats.current.post(chatId, sender, body, senderIdOf(id, key));
     if (result.isDuplicate && key !== undefined) {
-      await requireSameRequest(this.chats, { key, chatId, id: result.id, kind: 'message', sender, body });
+      await requireSameRequest(this.chats.current, {
+        key,
+        chatId,
+        id: result.id,
+        kind: 'message',
+        sender,
+        body,
+      });
     }
     reply.status(result.isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
     return result;
@@ -71,7 +77,7 @@ export class ChatMessagesController {
     @Query({ schema: historyQuery }) query: z.infer<typeof historyQuery>,
   ): Promise<{ items: ChatMessage[] }> {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
-    return { items: await this.chats.history(chatId, Object.fromEntries(given) as HistoryOptions) };
+    return { items: await this.chats.current.history(chatId, Object.fromEntries(given) as HistoryOptions) };
   }
 
   @Patch(':messageId')
@@ -91,9 +97,16 @@ export class ChatMessagesController {
     @Body({ schema: editBody }) { sender, body, id }: z.infer<typeof editBody>,
     @IdempotencyKey() key: string | undefined,
   ): Promise<PostResult> {
-    const result = await this.chats.edit(chatId, sender, messageId, body, senderIdOf(id, key));
+    const result = await this.chats.current.edit(chatId, sender, messageId, body, senderIdOf(id, key));
     if (result.isDuplicate && key !== undefined) {
-      await requireSameRequest(this.chats, { key, chatId, id: result.id, kind: 'edit', sender, body });
+      await requireSameRequest(this.chats.current, {
+        key,
+        chatId,
+        id: result.id,
+        kind: 'edit',
+        sender,
+        body,
+      });
     }
     return result;
   }
@@ -120,6 +133,6 @@ export class ChatMessagesController {
     @Param('messageId', { schema: messageIdSchema }) messageId: number,
     @Query({ schema: deleteQuery }) { sender }: z.infer<typeof deleteQuery>,
   ): Promise<PostResult> {
-    return this.chats.delete(chatId, sender, messageId);
+    return this.chats.current.delete(chatId, sender, messageId);
   }
 }

@@ -4,9 +4,7 @@ import { createHash } from 'node:crypto';
 import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Chats } from '@mortise/messaging';
 import type { CreateResult, JoinResult } from '@mortise/messaging';
-import { InjectChats } from '@mortise/messaging/nestjs';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -30,11 +28,12 @@ import {
 } from './chat-schemas.js';
 import { LARGE_MESSAGE } from './message-limit.js';
 import { requireSameRequest } from './same-request.js';
+import { TenantChats } from './tenant-messaging.js';
 
 @ApiTags('chats')
 @Controller('v1/chats')
 export class ChatsController {
-  constructor(@InjectChats() private readonly chats: Chats) {}
+  constructor(private readonly chats: TenantChats) {}
 
   @Post()
   @RouteConfig(LARGE_MESSAGE)
@@ -58,7 +57,7 @@ export class ChatsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CreateResult> {
     const { id: chatId } = senderIdOf(wanted, key, '/chatId');
-    const created = await this.chats.create({
+    const created = await this.chats.current.create({
       sender,
       members,
       body,
@@ -67,7 +66,7 @@ export class ChatsController {
     });
     if (!created.isNew && key !== undefined && body !== undefined) {
       const repeated = { key, chatId: created.chatId, id: created.id ?? 1, sender, body };
-      await requireSameRequest(this.chats, { ...repeated, kind: 'message' });
+      await requireSameRequest(this.chats.current, { ...repeated, kind: 'message' });
     }
     reply.status(created.isNew ? HttpStatus.CREATED : HttpStatus.OK);
     reply.header('location', `/v1/chats/${encodeURIComponent(created.chatId)}/members`);
@@ -86,7 +85,7 @@ export class ChatsController {
     @Query({ schema: membersQuery }) { cursor, limit }: z.infer<typeof membersQuery>,
   ): Promise<z.infer<typeof chatMembersSchema>> {
     const options = { limit, ...(cursor !== undefined && { cursor }) };
-    const page = await this.chats.members(id, options).catch(refuseMisuse);
+    const page = await this.chats.current.members(id, options).catch(refuseMisuse);
     return { items: page.members, nextCursor: page.cursor };
   }
 
@@ -103,7 +102,7 @@ export class ChatsController {
     @Body({ schema: joinBody }) body: z.infer<typeof joinBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JoinResult> {
-    const joined = await this.chats.join(id, member, body);
+    const joined = await this.chats.current.join(id, member, body);
     reply.status(joined.isNew ? HttpStatus.CREATED : HttpStatus.OK);
     return joined;
   }
@@ -113,7 +112,7 @@ export class ChatsController {
   @AnswersNothing('They are not in it any more.')
   @Problems('invalid-id')
   async leaveChat(@Name('id') id: string, @Name('member') member: string): Promise<void> {
-    await this.chats.leave(id, member);
+    await this.chats.current.leave(id, member);
   }
 
   @Put(':id/members/:member/role')
@@ -125,7 +124,7 @@ export class ChatsController {
     @Name('member') member: string,
     @Body({ schema: roleBody }) { role, by }: z.infer<typeof roleBody>,
   ): Promise<void> {
-    await this.chats.setRole(id, member, role, by === undefined ? {} : { by });
+    await this.chats.current.setRole(id, member, role, by === undefined ? {} : { by });
   }
 
   @Put(':id/members/:member/cursor')
@@ -142,7 +141,7 @@ export class ChatsController {
     @Body({ schema: cursorBody }) { upToId, epoch }: z.infer<typeof cursorBody>,
   ): Promise<z.infer<typeof cursorSchema>> {
     const options = epoch === undefined ? {} : { epoch };
-    return { ackedId: await this.chats.ack(id, member, upToId, options) };
+    return { ackedId: await this.chats.current.ack(id, member, upToId, options) };
   }
 
   @Post(':id/typing')
@@ -156,7 +155,7 @@ export class ChatsController {
     @Name('id') id: string,
     @Body({ schema: typingBody }) { member }: z.infer<typeof typingBody>,
   ): Promise<void> {
-    await this.chats.typing(id, member);
+    await this.chats.current.typing(id, member);
   }
 }
 

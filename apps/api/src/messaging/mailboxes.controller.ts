@@ -1,9 +1,7 @@
 import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Mailboxes } from '@mortise/messaging';
 import type { MailboxStatus, Message, SendResult } from '@mortise/messaging';
-import { InjectMailboxes } from '@mortise/messaging/nestjs';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -30,12 +28,13 @@ import {
 } from './mailbox-schemas.js';
 import { LARGE_MESSAGE } from './message-limit.js';
 import { sentSchema } from './schemas.js';
+import { TenantMailboxes } from './tenant-messaging.js';
 
 @ApiTags('mailboxes')
 @Controller('v1/mailboxes/:recipient')
 export class MailboxesController {
   constructor(
-    @InjectMailboxes() private readonly mailboxes: Mailboxes,
+    private readonly mailboxes: TenantMailboxes,
     private readonly waits: OpenWaits,
   ) {}
 
@@ -57,7 +56,7 @@ export class MailboxesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SendResult> {
     const options = { from, ...senderIdOf(id, key), ...(ttlMs !== undefined && { ttlMs }) };
-    const result = await this.mailboxes.send(recipient, body, options);
+    const result = await this.mailboxes.current.send(recipient, body, options);
     reply.status(result.isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
     return result;
   }
@@ -76,7 +75,7 @@ export class MailboxesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ items: Message[] }> {
     const items = await this.waits.run(reply, query.waitMs, async (signal) =>
-      this.mailboxes.receive(recipient, { ...query, signal }),
+      this.mailboxes.current.receive(recipient, { ...query, signal }),
     );
     return { items };
   }
@@ -92,7 +91,7 @@ export class MailboxesController {
     @Name('recipient') recipient: string,
     @Query({ schema: deviceQuery }) query: z.infer<typeof deviceQuery>,
   ): Promise<z.infer<typeof ackedSchema>> {
-    return { acked: await this.mailboxes.clear(recipient, query) };
+    return { acked: await this.mailboxes.current.clear(recipient, query) };
   }
 
   @Post('ack')
@@ -107,7 +106,7 @@ export class MailboxesController {
     @Name('recipient') recipient: string,
     @Body({ schema: mailboxAckBody }) { upToId, device }: z.infer<typeof mailboxAckBody>,
   ): Promise<z.infer<typeof ackedSchema>> {
-    return { acked: await this.mailboxes.ack(recipient, upToId, { device }) };
+    return { acked: await this.mailboxes.current.ack(recipient, upToId, { device }) };
   }
 
   @Get()
@@ -118,7 +117,7 @@ export class MailboxesController {
   @Answers(mailboxSchema, 'The statistics of the mailbox.')
   @Problems('invalid-id')
   async mailbox(@Name('recipient') recipient: string): Promise<MailboxStatus> {
-    return this.mailboxes.status(recipient);
+    return this.mailboxes.current.status(recipient);
   }
 
   @Get('devices')
@@ -126,7 +125,7 @@ export class MailboxesController {
   @Answers(devicesSchema, 'The devices.')
   @Problems('invalid-id')
   async devices(@Name('recipient') recipient: string): Promise<{ items: MailboxStatus['devices'] }> {
-    return { items: await this.mailboxes.devices(recipient) };
+    return { items: await this.mailboxes.current.devices(recipient) };
   }
 
   @Put('devices/:device')
@@ -147,7 +146,7 @@ export class MailboxesController {
     @Body({ schema: addDeviceBody }) body: z.infer<typeof addDeviceBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof addedDeviceSchema>> {
-    const { isNew, ackedId } = await this.mailboxes.addDevice(recipient, device, body);
+    const { isNew, ackedId } = await this.mailboxes.current.addDevice(recipient, device, body);
     reply.status(isNew ? HttpStatus.CREATED : HttpStatus.OK);
     return { device, isNew, ackedId };
   }
@@ -160,7 +159,7 @@ export class MailboxesController {
   @AnswersNothing('It is removed.')
   @Problems('invalid-id')
   async removeDevice(@Name('recipient') recipient: string, @Name('device') device: string): Promise<void> {
-    await this.mailboxes.removeDevice(recipient, device);
+    await this.mailboxes.current.removeDevice(recipient, device);
   }
 
   @Get('blocked-senders')
@@ -168,7 +167,7 @@ export class MailboxesController {
   @Answers(blockedSchema, 'The senders, sorted.')
   @Problems('invalid-id')
   async blockedSenders(@Name('recipient') recipient: string): Promise<z.infer<typeof blockedSchema>> {
-    const senders = await this.mailboxes.blocked(recipient);
+    const senders = await this.mailboxes.current.blocked(recipient);
     return { items: senders.map((sender) => ({ sender })) };
   }
 
@@ -177,7 +176,7 @@ export class MailboxesController {
   @AnswersNothing('They are blocked.')
   @Problems('invalid-id', 'too-many-blocked')
   async blockSender(@Name('recipient') recipient: string, @Name('sender') sender: string): Promise<void> {
-    await this.mailboxes.block(recipient, sender);
+    await this.mailboxes.current.block(recipient, sender);
   }
 
   @Delete('blocked-senders/:sender')
@@ -185,6 +184,6 @@ export class MailboxesController {
   @AnswersNothing('They are not blocked any more.')
   @Problems('invalid-id')
   async unblockSender(@Name('recipient') recipient: string, @Name('sender') sender: string): Promise<void> {
-    await this.mailboxes.unblock(recipient, sender);
+    await this.mailboxes.current.unblock(recipient, sender);
   }
 }

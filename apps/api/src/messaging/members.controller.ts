@@ -1,9 +1,7 @@
 /** The state of a member across all chats. */
 import { Body, Controller, Delete, Get, Put, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Chats } from '@mortise/messaging';
 import type { ChatOverview, Pulled } from '@mortise/messaging';
-import { InjectChats } from '@mortise/messaging/nestjs';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -21,6 +19,7 @@ import {
   pendingSchema,
   presenceBody,
 } from './chat-schemas.js';
+import { TenantChats } from './tenant-messaging.js';
 
 /** Of messages in one answer. */
 const MAX_PENDING_BYTES = 16 * 1_048_576;
@@ -29,7 +28,7 @@ const MAX_PENDING_BYTES = 16 * 1_048_576;
 @Controller('v1/members/:member')
 export class MembersController {
   constructor(
-    @InjectChats() private readonly chats: Chats,
+    private readonly chats: TenantChats,
     private readonly waits: OpenWaits,
   ) {}
 
@@ -48,7 +47,7 @@ export class MembersController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ items: Pulled[] }> {
     const items = await this.waits.run(reply, query.waitMs, async (signal) =>
-      this.chats.pull(member, { ...query, maxReplyBytes: MAX_PENDING_BYTES, signal }),
+      this.chats.current.pull(member, { ...query, maxReplyBytes: MAX_PENDING_BYTES, signal }),
     );
     return { items };
   }
@@ -61,7 +60,7 @@ export class MembersController {
     @Name('member') member: string,
     @Query({ schema: chatsQuery }) query: z.infer<typeof chatsQuery>,
   ): Promise<{ items: ChatOverview[] }> {
-    return { items: await this.chats.chatsOf(member, query) };
+    return { items: await this.chats.current.chatsOf(member, query) };
   }
 
   @Put('mutes/:chatId')
@@ -76,7 +75,7 @@ export class MembersController {
     @Name('chatId') chatId: string,
     @Body({ schema: muteBody }) { untilMs }: z.infer<typeof muteBody>,
   ): Promise<void> {
-    await this.chats.mute(chatId, member, untilMs === undefined ? {} : { untilMs });
+    await this.chats.current.mute(chatId, member, untilMs === undefined ? {} : { untilMs });
   }
 
   @Delete('mutes/:chatId')
@@ -84,7 +83,7 @@ export class MembersController {
   @AnswersNothing('It is not muted any more.')
   @Problems('invalid-id')
   async unmuteChat(@Name('member') member: string, @Name('chatId') chatId: string): Promise<void> {
-    await this.chats.unmute(chatId, member);
+    await this.chats.current.unmute(chatId, member);
   }
 
   @Put('presence')
@@ -98,6 +97,6 @@ export class MembersController {
     @Name('member') member: string,
     @Body({ schema: presenceBody }) { status }: z.infer<typeof presenceBody>,
   ): Promise<void> {
-    await this.chats.presence(member, status);
+    await this.chats.current.presence(member, status);
   }
 }

@@ -33,9 +33,15 @@ export const CATALOGUE = {
   // The caller.
   unauthenticated: { status: 401, title: 'The request has no valid credential' },
   'scope-missing': { status: 403, title: 'The credential lacks the scope of the route' },
+  'subject-mismatch': { status: 403, title: 'The credential acts for somebody else' },
+  'key-set-unavailable': { status: 503, title: 'The keys of the issuer of tokens cannot be fetched' },
   'unknown-key': { status: 404, title: 'There is no such API key' },
   'too-many-keys': { status: 409, title: 'There are as many API keys as there may be' },
   'too-many-secrets': { status: 409, title: 'The API key has as many secrets as it may have' },
+  'other-tenant': { status: 409, title: 'The API key belongs to another tenant' },
+  'unknown-tenant': { status: 404, title: 'There is no such tenant' },
+  'too-many-tenants': { status: 409, title: 'There are as many tenants as there may be' },
+  'tenant-in-use': { status: 409, title: 'The tenant has API keys' },
 
   // The market.
   'unknown-player': { status: 404, title: 'There is no such player' },

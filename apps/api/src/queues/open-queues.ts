@@ -1,6 +1,6 @@
 /**
- * The queues that requests name. The settings of a queue and its number of shards are kept between requests, as
- * are the claims that wait for its tasks; for the last thousand of each, since names come from clients.
+ * The queues that requests name, each of the tenant of the request. The settings of a queue and its number of shards are kept
+ * between requests, as are the claims that wait for its tasks; for the last thousand of each, since names come from clients.
  */
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -12,12 +12,14 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { MAIL_PRIORITIES, MAIL_QUEUE, MARKET_QUEUE } from '../market/index.js';
 import { Problem } from '../problems/problem.js';
+import { currentTenant, DEFAULT_TENANT, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, LOG, REDIS } from '../tokens.js';
 
 const MAX_KEPT = 1_000;
 
-/** Queues of the application itself: they are there before their first task. */
+/** Queues of the application itself: they are there before their first task. No other tenant has them. */
 const OWN: readonly string[] = [MAIL_QUEUE, MARKET_QUEUE];
+const ownQueues = (): readonly string[] => (currentTenant() === DEFAULT_TENANT ? OWN : []);
 /** The default priorities. The producers of mails require them. */
 const OWN_PRIORITIES: readonly string[] = MAIL_PRIORITIES;
 
@@ -26,6 +28,7 @@ export class OpenQueues implements BeforeApplicationShutdown {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #log: Logger;
+  /** By tenant and name. */
   readonly #queues = new Map<string, Queue>();
   readonly #claims = new Map<string, Claims>();
 
@@ -41,13 +44,13 @@ export class OpenQueues implements BeforeApplicationShutdown {
 
   /** In the order of their characters. One round trip for each thousand. */
   async names(): Promise<string[]> {
-    const names = await Queue.names(this.#redis, { prefix: this.#prefix });
-    return [...new Set([...names, ...OWN])].toSorted();
+    const names = await Queue.names(this.#redis, { prefix: this.#tenantPrefix });
+    return [...new Set([...names, ...ownQueues()])].toSorted();
   }
 
   /** One round trip, but for the queues of the application. */
   async isThere(name: string): Promise<boolean> {
-    return OWN.includes(name) || Queue.exists(this.#redis, name, { prefix: this.#prefix });
+    return ownQueues().includes(name) || Queue.exists(this.#redis, name, { prefix: this.#tenantPrefix });
   }
 
   /** Does something with a queue that is there. Throws the problem `unknown-queue`. One round trip the first time. */
@@ -72,31 +75,32 @@ export class OpenQueues implements BeforeApplicationShutdown {
     options: { readonly priorities?: readonly string[]; readonly shards?: number },
   ): Queue {
     const { priorities = OWN_PRIORITIES, shards = 1 } = options;
-    if (OWN.includes(name)) {
+    if (ownQueues().includes(name)) {
       const isOwn = priorities.join() === OWN_PRIORITIES.join();
       if (!isOwn) throw new SettingsMismatchError(name, 'priorities', priorities, OWN_PRIORITIES);
       if (shards !== 1) throw new SettingsMismatchError(name, 'shards', shards, 1);
     }
-    this.#queues.delete(name);
-    return new Queue(this.#redis, name, { ...options, prefix: this.#prefix });
+    this.#queues.delete(keyOf(name));
+    return new Queue(this.#redis, name, { ...options, prefix: this.#tenantPrefix });
   }
 
   /** Removes a queue that is there, and forgets its settings. Throws the problem `unknown-queue`. */
   async obliterate(name: string, options: ObliterateOptions): Promise<void> {
     await this.use(name, (queue) => queue.obliterate(options));
-    this.#queues.delete(name);
+    this.#queues.delete(keyOf(name));
   }
 
   /** The claims that wait for tasks of this queue, even if it does not exist. */
   claims(name: string): Claims {
-    const kept = this.#claims.get(name);
+    const [key, tenant] = [keyOf(name), currentTenant()];
+    const kept = this.#claims.get(key);
     const claims =
       kept ??
       new Claims(this.#redis, name, {
-        prefix: this.#prefix,
-        onError: (err) => this.#log.warn({ err, queue: name }, 'claims of a queue'),
+        prefix: this.#tenantPrefix,
+        onError: (err) => this.#log.warn({ err, tenant, queue: name }, 'claims of a queue'),
       });
-    keep(this.#claims, name, claims);
+    keep(this.#claims, key, claims);
     const idle = this.#claims.size > MAX_KEPT && [...this.#claims].find(([, { waiting }]) => waiting === 0);
     if (idle) {
       this.#claims.delete(idle[0]);
@@ -115,6 +119,10 @@ export class OpenQueues implements BeforeApplicationShutdown {
     await Promise.all([...this.#claims.values()].map((claims) => claims.stop()));
   }
 
+  get #tenantPrefix(): string {
+    return prefixOf(this.#prefix, currentTenant());
+  }
+
   async #attempt<T>(name: string, act: (queue: Queue, isThere: boolean) => Promise<T>): Promise<T> {
     const [queue, isThere] = await this.#open(name);
     try {
@@ -123,29 +131,35 @@ export class OpenQueues implements BeforeApplicationShutdown {
       const isResharded = error instanceof SettingsMismatchError && error.code === 'ERR_SHARDS_MISMATCH';
       if (!isResharded) throw error;
       // Another process created the queue with shards after the look at it.
-      this.#queues.delete(name);
+      this.#queues.delete(keyOf(name));
       return act(...(await this.#open(name)));
     }
   }
 
   /** One that isn't there yet may come to have other settings than it seems to, so it is not kept. */
   async #open(name: string): Promise<[Queue, boolean]> {
-    const kept = this.#queues.get(name);
+    const [key, prefix] = [keyOf(name), this.#tenantPrefix];
+    const kept = this.#queues.get(key);
     if (kept) {
-      keep(this.#queues, name, kept);
+      keep(this.#queues, key, kept);
       return [kept, true];
     }
-    const isStored = await Queue.exists(this.#redis, name, { prefix: this.#prefix });
-    const queue = new Queue(this.#redis, name, { prefix: this.#prefix });
-    if (!isStored) return [queue, OWN.includes(name)];
-    keep(this.#queues, name, queue);
+    const isStored = await Queue.exists(this.#redis, name, { prefix });
+    const queue = new Queue(this.#redis, name, { prefix });
+    if (!isStored) return [queue, ownQueues().includes(name)];
+    keep(this.#queues, key, queue);
     if (this.#queues.size > MAX_KEPT) this.#queues.delete(this.#queues.keys().next().value!);
     return [queue, true];
   }
 }
 
+/** A tenant has no space in its id. */
+function keyOf(name: string): string {
+  return `${currentTenant()} ${name}`;
+}
+
 /** As the one that was used last. */
-function keep<T>(kept: Map<string, T>, name: string, value: T): void {
-  kept.delete(name);
-  kept.set(name, value);
+function keep<T>(kept: Map<string, T>, key: string, value: T): void {
+  kept.delete(key);
+  kept.set(key, value);
 }

@@ -12,6 +12,7 @@ import { RemoteLeases } from '../../src/locks/remote-leases.js';
 import { RemoteLocks } from '../../src/locks/remote-locks.js';
 import type { Answer } from '../fixture/api.js';
 import { startApi } from '../fixture/api.js';
+import { inTenant } from '../../src/tenants/tenancy.js';
 import { api, elsewhere, Leases, prefix, problem, redis } from './leases.js';
 
 const locks = new Leases('lock');
@@ -238,9 +239,9 @@ describe('waiters', () => {
     const name = locks.freshName();
     const gone = AbortSignal.abort(new Error('gone'));
     const request = { leaseMs: 60_000, waitMs: 0, terms: '', requestKey: undefined, signal: gone };
-    await expect(leases.acquire(api.app.get(RemoteLocks).lendable(name, 60_000), request)).rejects.toThrow(
-      'gone',
-    );
+    await expect(
+      inTenant('default', () => leases.acquire(api.app.get(RemoteLocks).lendable(name, 60_000), request)),
+    ).rejects.toThrow('gone');
     expect(await locks.look(name)).toMatchObject({ holder: null, fencingToken: expect.any(Number) });
   });
 

@@ -144,7 +144,8 @@ test('the list has each semaphore that is held or waited for once', async () => 
 });
 
 test('all keys that the tests of locks and semaphores leave expire', async () => {
-  const keys = await keysOf(redis, prefix);
+  // The stream of the audit log has a length instead.
+  const keys = (await keysOf(redis, prefix)).filter((key) => !key.includes('{audit}'));
   const expiries = await Promise.all(keys.map((key) => redis.pttl(key)));
   expect(keys.length).toBeGreaterThan(20);
   expect(keys.filter((_, index) => expiries[index] === -1)).toEqual([]);

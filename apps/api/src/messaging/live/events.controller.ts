@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 
+import type { ChatEvents } from '@mortise/messaging';
 import { Controller, Get, Headers, HttpCode, HttpStatus, Inject, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -12,16 +13,17 @@ import { Name } from '../../http/id.decorator.js';
 import { Problems } from '../../http/problems.decorator.js';
 import { CONFIG, LOG } from '../../tokens.js';
 import { EventStream } from './event-stream.js';
-import { Follows } from './follows.js';
 import { forwardEvents } from './forward-events.js';
 import { LiveStreams } from './live-streams.js';
+import { openEvents } from './open-events.js';
+import { TenantChats } from '../tenant-messaging.js';
 import { Origins } from '../../http/origins.js';
 
 @ApiTags('members')
 @Controller('v1/members/:member/events')
 export class EventsController {
   constructor(
-    private readonly follows: Follows,
+    private readonly chats: TenantChats,
     private readonly streams: LiveStreams,
     private readonly origins: Origins,
     @Inject(CONFIG) private readonly config: Config,
@@ -72,7 +74,7 @@ export class EventsController {
     reply.raw.once('close', () => controller.abort());
     const token = lastEventId || after;
     const options = { includeMuted, includeUnread, signal, ...(token !== undefined && { after: token }) };
-    const events = await this.follows.begin(member, options);
+    const events = await openEvents(this.chats.current, member, options);
     // The deadline has answered, or the client has gone.
     const { socket } = request.raw;
     if (reply.sent || signal.aborted || socket.readableEnded) return;
@@ -88,7 +90,7 @@ export class EventsController {
       reply.raw.end();
       return;
     }
-    this.streams.add(stream);
+    this.streams.add(stream, request.principal!);
     // A client that closes its side during a stream has gone; no other signal shows it.
     const leave = (): void => void reply.raw.destroy();
     socket.once('end', leave);
@@ -100,12 +102,7 @@ export class EventsController {
     void this.#serve(stream, events, signal, request.id);
   }
 
-  async #serve(
-    stream: EventStream,
-    events: Awaited<ReturnType<Follows['begin']>>,
-    signal: AbortSignal,
-    reqId: string,
-  ): Promise<void> {
+  async #serve(stream: EventStream, events: ChatEvents, signal: AbortSignal, reqId: string): Promise<void> {
     const reason = await forwardEvents(events, stream, signal, (err) =>
       this.log.error({ err, reqId }, 'events'),
     );

@@ -8,9 +8,11 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Config } from '../../config.js';
 import { Problem } from '../../problems/problem.js';
 import { CONFIG } from '../../tokens.js';
+import type { Scope } from '../../callers/scopes.js';
+import type { Principal } from '../../callers/principal.js';
 
 /** Why the server ends a stream that its client still reads. */
-export type EndReason = 'too-slow' | 'redis-unavailable' | 'internal-error' | 'shutting-down';
+export type EndReason = 'too-slow' | 'redis-unavailable' | 'internal-error' | 'revoked' | 'shutting-down';
 
 export interface LiveStream {
   /** It was ended, or its client has gone. */
@@ -21,12 +23,18 @@ export interface LiveStream {
   end(reason: EndReason): void;
 }
 
+/** A stream ends within 5 s of the end of its credential; a process keeps a key for half a second. */
+const RECHECK_MS = 2_000;
+/** Those by which a stream was opened. */
+const STREAM_SCOPES: ReadonlySet<Scope> = new Set<Scope>(['messaging:read', 'messaging:write']);
+
 @Injectable()
 export class LiveStreams implements OnModuleDestroy {
   readonly #most: number;
   readonly #beatMs: number;
-  readonly #open = new Set<LiveStream>();
+  readonly #open = new Map<LiveStream, Principal>();
   #timer: NodeJS.Timeout | undefined;
+  #rechecks: NodeJS.Timeout | undefined;
   #isEnding = false;
 
   constructor(@Inject(CONFIG) { MAX_STREAMS, STREAM_HEARTBEAT_MS }: Config) {
@@ -41,7 +49,7 @@ export class LiveStreams implements OnModuleDestroy {
 
   /** Ended streams that their clients have not closed yet. */
   get ending(): number {
-    return [...this.#open].filter(({ isOver }) => isOver).length;
+    return [...this.#open.keys()].filter(({ isOver }) => isOver).length;
   }
 
   /** Throws the problems `shutting-down` and `too-many-streams`. */
@@ -52,24 +60,39 @@ export class LiveStreams implements OnModuleDestroy {
   }
 
   /** Throws as `requireRoom`. The caller removes the stream when its connection closes. */
-  add(stream: LiveStream): void {
+  add(stream: LiveStream, principal: Principal): void {
     this.requireRoom();
-    this.#open.add(stream);
+    this.#open.set(stream, principal);
     this.#timer ??= setInterval(() => {
-      for (const one of this.#open) one.beat();
+      for (const one of this.#open.keys()) one.beat();
     }, this.#beatMs);
+    this.#rechecks ??= setInterval(() => void this.#recheck(), RECHECK_MS);
   }
 
   remove(stream: LiveStream): void {
     this.#open.delete(stream);
     if (this.#open.size > 0) return;
     clearInterval(this.#timer);
-    this.#timer = undefined;
+    clearInterval(this.#rechecks);
+    this.#timer = this.#rechecks = undefined;
   }
 
   /** Runs before the server stops answering, because it waits for open connections. */
   onModuleDestroy(): void {
     this.#isEnding = true;
-    for (const stream of this.#open) stream.end('shutting-down');
+    for (const stream of this.#open.keys()) stream.end('shutting-down');
+  }
+
+  /** A process reads each API key once, whatever its number of streams. */
+  async #recheck(): Promise<void> {
+    await Promise.all(
+      Array.from(this.#open, async ([stream, { recheck, scopes }]) => {
+        // Without Redis nobody knows.
+        const now = await recheck().catch(() => ({ scopes }));
+        const isValid =
+          now && [...scopes].every((scope) => !STREAM_SCOPES.has(scope) || now.scopes.has(scope));
+        if (!isValid) stream.end('revoked');
+      }),
+    );
   }
 }

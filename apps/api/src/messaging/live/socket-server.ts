@@ -5,13 +5,12 @@ import type { Duplex } from 'node:stream';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { Chats } from '@mortise/messaging';
-import { InjectChats } from '@mortise/messaging/nestjs';
 import type { Logger } from 'pino';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 
 import { Authentication } from '../../callers/authentication.js';
+import type { Principal } from '../../callers/principal.js';
 import { SOCKET_SCOPE } from '../../callers/route-scopes.js';
 import type { Config } from '../../config.js';
 import { challengeOf } from '../../http/challenge.js';
@@ -21,10 +20,10 @@ import { requestId } from '../../http/request-id.js';
 import { problemOf } from '../../problems/problem-of.js';
 import { Problem } from '../../problems/problem.js';
 import { CONFIG, LOG } from '../../tokens.js';
-import { Follows } from './follows.js';
 import { MAX_FRAME_BYTES } from './frames.js';
 import { LiveStreams } from './live-streams.js';
 import { Origins } from '../../http/origins.js';
+import { TenantChats } from '../tenant-messaging.js';
 import { SocketSession } from './socket-session.js';
 
 /** Accepts the requests that become WebSockets: those that `ApiRequest` lets pass. */
@@ -40,10 +39,9 @@ export class SocketServer implements OnApplicationBootstrap {
   constructor(
     private readonly adapterHost: HttpAdapterHost,
     private readonly streams: LiveStreams,
-    private readonly follows: Follows,
     private readonly origins: Origins,
     private readonly authentication: Authentication,
-    @InjectChats() private readonly chats: Chats,
+    private readonly chats: TenantChats,
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOG) private readonly log: Logger,
   ) {
@@ -65,11 +63,11 @@ export class SocketServer implements OnApplicationBootstrap {
     // Node has released the connection: without a listener, a reset would end the process.
     const leave = (): void => void socket.destroy();
     socket.on('error', leave);
-    let keyId: string | undefined;
+    let principal: Principal;
     try {
       requireSoundHead(request);
       this.origins.requireOwn('POST', request.headers);
-      ({ keyId } = await this.authentication.require(request.headers, SOCKET_SCOPE));
+      principal = await this.authentication.require(request.headers, SOCKET_SCOPE);
       this.streams.requireRoom();
     } catch (error) {
       this.#refuse(socket, problemOf(error), reqId);
@@ -77,16 +75,18 @@ export class SocketServer implements OnApplicationBootstrap {
     }
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       socket.off('error', leave);
-      this.#open(webSocket, request.socket, reqId, keyId);
+      this.#open(webSocket, request.socket, reqId, principal);
     });
   }
 
-  #open(webSocket: WebSocket, connection: Socket, reqId: string, keyId: string | undefined): void {
-    const { chats, follows, log, streams } = this;
+  #open(webSocket: WebSocket, connection: Socket, reqId: string, principal: Principal): void {
+    const { log, streams } = this;
+    const { keyId, tenant } = principal;
+    const chats = this.chats.of(tenant);
     const startedAt = performance.now();
     const timeoutMs = this.config.STREAM_TIMEOUT_MS;
-    const session = new SocketSession(webSocket, { connection, chats, follows, log, timeoutMs, reqId });
-    streams.add(session);
+    const session = new SocketSession(webSocket, { connection, chats, principal, log, timeoutMs, reqId });
+    streams.add(session, principal);
     webSocket.once('close', (code) => {
       streams.remove(session);
       const ms = Math.round((performance.now() - startedAt) * 10) / 10;

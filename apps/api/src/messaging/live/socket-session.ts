@@ -4,13 +4,15 @@ import type { ChatEvent, Chats } from '@mortise/messaging';
 import type { Logger } from 'pino';
 import type { RawData, WebSocket } from 'ws';
 
+import type { Principal } from '../../callers/principal.js';
+import { requireSubject } from '../../callers/principal.js';
 import { problemOf } from '../../problems/problem-of.js';
 import { Problem } from '../../problems/problem.js';
 import { closeTimeoutMs } from './close-timeout.js';
-import type { Follows } from './follows.js';
 import type { Frame, Ref, ServerFrame } from './frames.js';
 import { checkFrame, parseFrame, refOf } from './frames.js';
 import type { EndReason, LiveStream } from './live-streams.js';
+import { openEvents } from './open-events.js';
 import { ClientTimeout, STEP_BYTES } from './client-timeout.js';
 import type { Outlet } from './forward-events.js';
 import { forwardEvents, HIGH_WATER_BYTES } from './forward-events.js';
@@ -19,7 +21,8 @@ export interface SessionContext {
   /** The connection of the frames. */
   readonly connection: Pick<Socket, 'bytesRead'>;
   readonly chats: Chats;
-  readonly follows: Follows;
+  /** Whose session it is. */
+  readonly principal: Principal;
   readonly log: Logger;
   /** How long a client may take to subscribe, or to read what was sent, ms. */
   readonly timeoutMs: number;
@@ -46,6 +49,7 @@ const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string
   'too-slow': [1_013, 'too slow: resume with your last token'],
   'redis-unavailable': [1_013, 'redis is unavailable: resume with your last token'],
   'internal-error': [1_011, 'the server failed: resume with your last token'],
+  revoked: [POLICY, 'the credential is no longer valid'],
   'shutting-down': [1_001, 'shutting down'],
 };
 
@@ -188,13 +192,14 @@ export class SocketSession implements LiveStream, Outlet {
     ref: Ref | undefined,
   ): Promise<void> {
     if (this.#member !== undefined) throw new Problem('invalid-frame', 'it is subscribed already');
+    requireSubject(this.#context.principal, member);
     // At once: the frames right after this one belong to the member.
     this.#member = member;
     clearTimeout(this.#idle);
     const { signal } = this.#closed;
     try {
       const options = { signal, after, includeMuted, includeUnread };
-      const events = await this.#context.follows.begin(member, options);
+      const events = await openEvents(this.#context.chats, member, options);
       this.#answer({ subscribed: member }, ref);
       void this.#serve(events);
     } catch (error) {

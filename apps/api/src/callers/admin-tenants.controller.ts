@@ -1,0 +1,84 @@
+import { Body, Controller, Delete, Get, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { Answers, AnswersNothing, Creates } from '../http/answers.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { pageOf, readCursor } from '../market/cursor.js';
+import { Problem } from '../problems/problem.js';
+import { DEFAULT_TENANT } from '../tenants/tenancy.js';
+import { putTenantBody, tenantId, tenantSchema, tenantsPage, tenantsQuery } from './schemas.js';
+import type { TenantRecord } from './tenant-store.js';
+import { TenantStore } from './tenant-store.js';
+
+const LIST = 'tenants';
+
+@ApiTags('admin')
+@Controller('v1/admin/tenants')
+export class AdminTenantsController {
+  constructor(private readonly store: TenantStore) {}
+
+  @Put(':id')
+  @ApiOperation({
+    summary: 'Create a tenant, or change its name',
+    description: 'Up to 1,000. Their data are apart: an id of another tenant names nothing.',
+  })
+  @Creates(tenantSchema, 'It is created.', 'It was there already: its name is this now.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-tenants')
+  async putTenant(
+    @Param('id', { schema: tenantId }) id: string,
+    @Body({ schema: putTenantBody }) { name }: z.infer<typeof putTenantBody>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<TenantRecord> {
+    requireOther(id);
+    const isNew = (await this.store.put(id, name)) === 'created';
+    reply.status(isNew ? HttpStatus.CREATED : HttpStatus.OK);
+    return this.#shown(id);
+  }
+
+  @Delete(':id')
+  @ApiOperation({
+    summary: 'Remove a tenant',
+    description:
+      'One without API keys: revoke them first. Its tokens are refused within a second. Its data stay, and a tenant that is created with the same id has them.',
+  })
+  @AnswersNothing('There is no such tenant.')
+  @Problems('invalid-id', 'tenant-in-use')
+  async removeTenant(@Param('id', { schema: tenantId }) id: string): Promise<void> {
+    requireOther(id);
+    await this.store.remove(id);
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'List the tenants', description: 'Without `default`, by their ids.' })
+  @Answers(tenantsPage, 'A page of tenants.')
+  @Problems('invalid-query', 'invalid-cursor')
+  async listTenants(
+    @Query({ schema: tenantsQuery }) { cursor, limit }: z.infer<typeof tenantsQuery>,
+  ): Promise<z.infer<typeof tenantsPage>> {
+    const { ids, records } = await this.store.list(limit, readCursor(LIST, cursor));
+    const { items, nextCursor } = pageOf(LIST, ids, records, limit);
+    // One may be removed meanwhile.
+    return { items: items.filter((record) => record !== undefined), nextCursor };
+  }
+
+  @Get(':id')
+  @ApiOperation({ summary: 'Look at a tenant' })
+  @Answers(tenantSchema, 'The tenant.')
+  @Problems('invalid-id', 'unknown-tenant')
+  async tenant(@Param('id', { schema: tenantId }) id: string): Promise<TenantRecord> {
+    return this.#shown(id);
+  }
+
+  async #shown(id: string): Promise<TenantRecord> {
+    const record = await this.store.read(id);
+    if (!record) throw new Problem('unknown-tenant', undefined, { tenant: id });
+    return record;
+  }
+}
+
+function requireOther(id: string): void {
+  if (id === DEFAULT_TENANT)
+    throw new Problem('invalid-id', 'is the tenant of the deployment', { parameter: 'id' });
+}

@@ -1,0 +1,28 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+
+import { Answers } from '../http/answers.js';
+import { Problems } from '../http/problems.decorator.js';
+import { Audit } from './audit.js';
+import { auditPage, auditQuery } from './schemas.js';
+
+@ApiTags('admin')
+@Controller('v1/admin/audit')
+export class AuditController {
+  constructor(private readonly audit: Audit) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'List what operators changed',
+    description:
+      'The newest first, of about the last 10,000: requests that change something by a scope `…:admin`, refused or not, and sessions.',
+  })
+  @Answers(auditPage, 'A page of entries.')
+  @Problems('invalid-query', 'invalid-cursor')
+  async listAudit(
+    @Query({ schema: auditQuery }) { cursor, limit }: z.infer<typeof auditQuery>,
+  ): Promise<z.infer<typeof auditPage>> {
+    return this.audit.page(limit, cursor);
+  }
+}

@@ -1,0 +1,30 @@
+#!lua
+-- Creates a tenant, or changes its name.
+--
+-- KEYS
+--   tenant       HASH of the tenant; until it is removed
+--   tenants      ZSET, all scores 0, of tenant ids; for good
+-- ARGV
+--   id
+--   name
+--   maxTenants
+-- RETURNS
+--   'created', 'changed' or 'too-many-tenants'
+local tenant = KEYS[1]
+local tenants = KEYS[2]
+local id = ARGV[1]
+local name = ARGV[2]
+local maxTenants = tonumber(ARGV[3])
+
+if redis.call('EXISTS', tenant) == 1 then
+  redis.call('HSET', tenant, 'name', name)
+  return 'changed'
+end
+if redis.call('ZCARD', tenants) >= maxTenants then
+  return 'too-many-tenants'
+end
+local time = redis.call('TIME')
+local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('HSET', tenant, 'name', name, 'createdAt', now, 'keys', 0)
+redis.call('ZADD', tenants, 0, id)
+return 'created'

@@ -1,0 +1,82 @@
+import { Controller, Delete, Get, Headers, Inject, Post, Req, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+
+import type { Config } from '../config.js';
+import { isForProduction } from '../config.js';
+import { Answers, AnswersNothing } from '../http/answers.js';
+import { Problems } from '../http/problems.decorator.js';
+import { CONFIG } from '../tokens.js';
+import type { Principal } from './principal.js';
+import { sessionSchema } from './schemas.js';
+import { SessionVerifier } from './session-verifier.js';
+
+@ApiTags('session')
+@Controller('v1/session')
+export class SessionController {
+  readonly #attributes: string;
+
+  constructor(
+    private readonly sessions: SessionVerifier,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    this.#attributes = `; Path=/; HttpOnly; SameSite=Strict${isForProduction(config) ? '; Secure' : ''}`;
+  }
+
+  @Post()
+  @ApiOperation({
+    summary: 'Open a session of a browser',
+    description:
+      'Sets the cookie `mortise_session`, which stands for the credential of this request and ends with it, or after `SESSION_TTL_MS`. ' +
+      'It counts only for requests of pages of this server. A repeated request opens one more.',
+  })
+  @Answers(sessionSchema, 'What the session may do.')
+  @Problems('foreign-origin')
+  async openSession(
+    @Req() { principal }: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof sessionSchema>> {
+    reply.header('cache-control', 'no-store');
+    const { proof } = principal!;
+    // Without authentication there is nothing to stand for.
+    if (proof) {
+      const token = await this.sessions.open(proof);
+      const maxAge = Math.floor(this.config.SESSION_TTL_MS / 1_000);
+      reply.header('set-cookie', `mortise_session=${token}; Max-Age=${maxAge}${this.#attributes}`);
+    }
+    return shown(principal!);
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'Look at the rights of the credential' })
+  @Answers(sessionSchema, 'What it may do.')
+  @Problems('foreign-origin')
+  session(
+    @Req() { principal }: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): z.infer<typeof sessionSchema> {
+    reply.header('cache-control', 'no-store');
+    return shown(principal!);
+  }
+
+  @Delete()
+  @ApiOperation({
+    summary: 'End the session of a browser',
+    description: 'That of the cookie; every process refuses it at once. A repeated request gets 401.',
+  })
+  @AnswersNothing('It has ended.')
+  @Problems('foreign-origin')
+  async endSession(
+    @Headers('cookie') cookie: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<void> {
+    const token = SessionVerifier.tokenOf(cookie);
+    if (token !== undefined) await this.sessions.end(token);
+    reply.header('set-cookie', `mortise_session=; Max-Age=0${this.#attributes}`);
+  }
+}
+
+function shown({ keyId, tenant, subject, scopes }: Principal): z.infer<typeof sessionSchema> {
+  return { keyId: keyId ?? null, tenant, subject: subject ?? null, scopes: [...scopes] };
+}

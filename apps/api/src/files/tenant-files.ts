@@ -1,0 +1,20 @@
+import { Files } from '@mortise/messaging/nestjs';
+import type { RedisClient } from '@mortise/redis';
+import { Inject, Injectable } from '@nestjs/common';
+
+import type { Config } from '../config.js';
+import { PerTenant } from '../tenants/per-tenant.js';
+import { CONFIG, REDIS } from '../tokens.js';
+
+/** The channels of files of each tenant. */
+@Injectable()
+export class TenantFiles extends PerTenant<Files> {
+  constructor(@Inject(REDIS) redis: RedisClient, @Inject(CONFIG) config: Config) {
+    const options = {
+      windowBytes: config.FILE_WINDOW_BYTES,
+      budgetBytes: config.FILE_BUDGET_BYTES,
+      keepMs: config.FILE_TTL_MS,
+    };
+    super(config.MORTISE_PREFIX, (prefix) => new Files(redis, prefix, options));
+  }
+}
