@@ -17,6 +17,7 @@ import { ProblemFilter } from './http/problem.filter.js';
 import { RouteMethods } from './http/route-methods.js';
 import { SchemaPipe } from './http/schema.pipe.js';
 import { ShutdownState } from './http/shutdown.js';
+import { LimitsModule } from './limits/limits.module.js';
 import { RemoteLocksModule } from './locks/remote-locks.module.js';
 import { MarketModule } from './market/market.module.js';
 import { RemoteMessagingModule } from './messaging/remote-messaging.module.js';
@@ -35,6 +36,7 @@ export class AppModule {
       imports: [
         RedisModule,
         CallersModule,
+        LimitsModule,
         RemoteQueuesModule,
         MarketModule,
         WebhooksModule,

@@ -11,6 +11,7 @@ import { Authentication } from './callers/authentication.js';
 import type { Config } from './config.js';
 import { createAdapter } from './http/fastify.js';
 import { RouteMethods } from './http/route-methods.js';
+import { RequestLimits } from './limits/request-limits.js';
 import { serveDocument } from './openapi.js';
 
 /** The API, ready to listen. The caller closes it. */
@@ -23,6 +24,7 @@ export async function createApp(config: Config, log: Logger): Promise<NestFastif
   );
   const server = app.getHttpAdapter().getInstance();
   app.get(Authentication).guard(server);
+  app.get(RequestLimits).watch(server);
   app.get(Audit).watch(server);
   serveDocument(app);
   return app;

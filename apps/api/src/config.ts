@@ -12,6 +12,7 @@ import { DEFAULT_PREFIX } from '@mortise/redis';
 import { z } from 'zod';
 
 import { parseApiKey } from './api-key.js';
+import { requireRate } from './limits/rate.js';
 import { parseCachedTables } from './cached-tables.js';
 
 const DAY_MS = 86_400_000;
@@ -53,6 +54,8 @@ const adminKey = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const rate = read(requireRate);
+
 /** Keys that came over a plain connection could be anybody's. */
 const jwksUrl = z
   .string()
@@ -88,6 +91,8 @@ const environment = z
     JWT_JWKS_URL: jwksUrl.optional(),
     JWT_ISSUER: z.string().optional(),
     JWT_AUDIENCE: z.string().optional(),
+    KEY_LIMIT: rate.optional(),
+    TENANT_LIMIT: rate.optional(),
     SESSION_TTL_MS: wholeNumber(60_000, 30 * DAY_MS).default(DAY_MS / 2),
     NODE_ENV: z.string().optional(),
   })

@@ -4,12 +4,16 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { z } from 'zod';
 
-import { accessOf } from './callers/route-scopes.js';
+import { actorOf } from './callers/actors.js';
+import { accessOf, isOfDeployment } from './callers/route-scopes.js';
 import type { ProblemResponse } from './http/problems.decorator.js';
 import { problemResponses } from './http/problems.decorator.js';
-import { isProblemSlug, PROBLEM_BASE } from './problems/catalogue.js';
+import { CATALOGUE, isProblemSlug, PROBLEM_BASE } from './problems/catalogue.js';
+import type { ProblemSlug } from './problems/catalogue.js';
 
 type SchemaObject = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>[string];
+
+type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
 /** The name of the security scheme. */
 const SCHEME = 'apiKey';
@@ -40,7 +44,10 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
     )
     .setVersion('1')
     .setLicense('MIT', 'https://opensource.org/license/mit')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: mk_<id>_<secret>' }, SCHEME)
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', description: 'An API key, mk_<id>_<secret>, or a JSON Web Token' },
+      SCHEME,
+    )
     .build();
   const document = SwaggerModule.createDocument(app, config, {
     operationIdFactory: (_controller, method) => method,
@@ -54,22 +61,38 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
   return document;
 }
 
-/** Adds the scope that each operation needs, and the refusals for its lack. */
+/** Adds the scope that each operation needs, and the refusals of callers. */
 function secure({ paths }: OpenAPIObject): void {
   for (const [path, item] of Object.entries(paths)) {
     for (const method of METHODS) {
       const operation = item[method];
       if (!operation) continue;
-      const scope = accessOf(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'));
-      operation.security = scope === 'public' ? [] : [{ [SCHEME]: [scope] }];
-      if (scope === 'public') continue;
-      // Some routes have other problems of the same status.
-      const forbidden = operation.responses['403'] as Partial<ProblemResponse> | undefined;
-      const others = Object.keys(forbidden?.content?.['application/problem+json']?.examples ?? {});
-      const slugs = ['unauthenticated', 'scope-missing', ...others].filter(isProblemSlug);
-      operation.responses = { ...operation.responses, ...problemResponses(slugs) };
+      const route = [method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1')] as const;
+      const access = accessOf(...route);
+      operation.security = access === 'public' ? [] : [{ [SCHEME]: access === 'credential' ? [] : [access] }];
+      if (access === 'public') continue;
+      const refusals: ProblemSlug[] = [
+        'unauthenticated',
+        ...(access === 'credential' ? [] : (['scope-missing'] as const)),
+        ...(actorOf(...route) === 'anybody' ? [] : (['subject-mismatch'] as const)),
+        ...(isOfDeployment(route[1]) ? (['unknown-route'] as const) : []),
+        'foreign-origin',
+        'rate-limited',
+        'key-set-unavailable',
+      ];
+      const others = refusals.flatMap((slug) => slugsOf(operation, CATALOGUE[slug].status));
+      operation.responses = {
+        ...operation.responses,
+        ...problemResponses([...new Set([...refusals, ...others])]),
+      };
     }
   }
+}
+
+/** The problems that an operation has of a status. */
+function slugsOf({ responses }: Operation, status: number): ProblemSlug[] {
+  const response = responses[status] as Partial<ProblemResponse> | undefined;
+  return Object.keys(response?.content?.['application/problem+json']?.examples ?? {}).filter(isProblemSlug);
 }
 
 /** zod's own conversion; Nest asks for the dialect of OpenAPI 3.0, which 3.1 dropped. */

@@ -115,6 +115,8 @@ describe('readConfig', () => {
     [{ NODE_ENV: 'production' }, 'ADMIN_KEY'],
     [{ JWT_ISSUER: 'a' }, 'JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE'],
     [{ ...ISSUER, JWT_JWKS_URL: 'http://login.example.com/keys' }, 'JWT_JWKS_URL'],
+    [{ KEY_LIMIT: '600' }, 'KEY_LIMIT'],
+    [{ TENANT_LIMIT: '0/60' }, 'TENANT_LIMIT'],
     [{ ADMIN_KEY: 'secret' }, 'ADMIN_KEY'],
     [{ ADMIN_KEY: 'mk_ad.min_0123456789012345678901' }, 'ADMIN_KEY'],
     [{ ADMIN_KEY: 'mk_admin_012345678901234567890' }, 'ADMIN_KEY'],
@@ -135,6 +137,6 @@ describe('readConfig', () => {
       name === undefined ? Object.keys(REDIS_FIELDS) : name,
     ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(38);
+    expect(read.length).toBe(40);
   });
 });

@@ -10,6 +10,8 @@ import { z } from 'zod';
 
 import { MAX_DEPTH, parseJsonBody } from '../src/http/json-body.js';
 import { MAX_WAITS, OpenWaits } from '../src/http/open-waits.js';
+import type { Quotas } from '../src/limits/quotas.js';
+import { inTenant } from '../src/tenants/tenancy.js';
 import { RouteMethods } from '../src/http/route-methods.js';
 import { openShop, startApi } from './fixture/api.js';
 
@@ -202,7 +204,13 @@ describe('parseJsonBody', () => {
   });
 });
 
+/** Of the tenant of the deployment. */
+const NO_QUOTAS = { require: async () => undefined } as unknown as Quotas;
+
 describe('OpenWaits', () => {
+  const run = <T>(waits: OpenWaits, ...args: Parameters<typeof waits.run<T>>): Promise<T> =>
+    inTenant('default', () => waits.run(...args));
+
   /** The parts of a reply that a wait reads. */
   function connection(): { reply: FastifyReply; socket: PassThrough; raw: EventEmitter } {
     const socket = new PassThrough();
@@ -216,22 +224,22 @@ describe('OpenWaits', () => {
   };
 
   test('there are so many waits at most, until one ends; who does not wait is let in', async () => {
-    const waits = new OpenWaits();
+    const waits = new OpenWaits(NO_QUOTAS);
     const open = Array.from({ length: MAX_WAITS }, connection);
     const ended = open.map(({ reply }) =>
-      waits.run(reply, 1, untilAborted).catch(({ slug }) => slug as string),
+      run(waits, reply, 1, untilAborted).catch(({ slug }) => slug as string),
     );
     const { reply } = connection();
     const full = { slug: 'too-many-waits', fields: { limit: MAX_WAITS } };
-    await expect(waits.run(reply, 1, async () => 'done')).rejects.toMatchObject(full);
-    expect(await waits.run(reply, 0, async () => 'done')).toBe('done');
+    await expect(run(waits, reply, 1, async () => 'done')).rejects.toMatchObject(full);
+    expect(await run(waits, reply, 0, async () => 'done')).toBe('done');
     open[0]!.raw.emit('close');
     expect(await ended[0]).toBe('lock-timeout');
-    expect(await waits.run(reply, 1, async () => 'done')).toBe('done');
+    expect(await run(waits, reply, 1, async () => 'done')).toBe('done');
 
     waits.onModuleDestroy();
     expect(new Set(await Promise.all(ended.slice(1)))).toEqual(new Set(['shutting-down']));
-    await expect(waits.run(reply, 0, async () => 'done')).rejects.toMatchObject({ slug: 'shutting-down' });
+    await expect(run(waits, reply, 0, async () => 'done')).rejects.toMatchObject({ slug: 'shutting-down' });
   });
 
   test('a client that was gone before is not waited for', async () => {
@@ -239,14 +247,16 @@ describe('OpenWaits', () => {
     socket.end();
     socket.resume();
     await once(socket, 'end');
-    await expect(new OpenWaits().run(reply, 1, untilAborted)).rejects.toMatchObject({ slug: 'lock-timeout' });
+    await expect(run(new OpenWaits(NO_QUOTAS), reply, 1, untilAborted)).rejects.toMatchObject({
+      slug: 'lock-timeout',
+    });
   });
 
   test('a wait leaves no listener behind', async () => {
     const { reply, socket, raw } = connection();
     const listeners = (): number => socket.listenerCount('end') + raw.listenerCount('close');
     const before = listeners();
-    await new OpenWaits().run(reply, 1, async () => {
+    await run(new OpenWaits(NO_QUOTAS), reply, 1, async () => {
       expect(listeners()).toBe(before + 2);
     });
     expect(listeners()).toBe(before);
@@ -319,7 +329,7 @@ describe('the OpenAPI document', () => {
         }),
       ),
       requestBody: z.strictObject({ required: z.literal(true), content }).optional(),
-      security: z.array(z.strictObject({ apiKey: z.tuple([z.string()]) })).max(1),
+      security: z.array(z.strictObject({ apiKey: z.array(z.string()).max(1) })).max(1),
       responses: z.record(
         z.string().regex(/^(?:101|[2-5]\d\d)$/),
         z.strictObject({

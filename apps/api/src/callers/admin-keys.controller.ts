@@ -34,7 +34,7 @@ export class AdminKeysController {
 
   @Put(':id')
   @ApiOperation({
-    summary: 'Create an API key, or change its name, subject and scopes',
+    summary: 'Create an API key, or change its name, subject, scopes and limit',
     description:
       'The answer to a creation has the key, which is stored nowhere. A repeated request changes nothing and has no key: rotate it if the answer was lost. ' +
       'A key sees the data of its `tenant` alone. A key with a `subject` acts for that member, user or player alone.',
@@ -42,7 +42,7 @@ export class AdminKeysController {
   @Creates(
     shownKeySchema,
     'It is created.',
-    'It was there already: its name, subject and scopes are these now.',
+    'It was there already: its name, subject, scopes and limit are these now.',
   )
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-tenant', 'other-tenant', 'too-many-keys')
   async putKey(

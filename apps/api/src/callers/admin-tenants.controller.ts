@@ -9,7 +9,7 @@ import { pageOf, readCursor } from '../market/cursor.js';
 import { Problem } from '../problems/problem.js';
 import { DEFAULT_TENANT } from '../tenants/tenancy.js';
 import { putTenantBody, tenantId, tenantSchema, tenantsPage, tenantsQuery } from './schemas.js';
-import type { TenantRecord } from './tenant-store.js';
+import type { QuotaValues, TenantRecord, TenantTerms } from './tenant-store.js';
 import { TenantStore } from './tenant-store.js';
 
 const LIST = 'tenants';
@@ -21,18 +21,18 @@ export class AdminTenantsController {
 
   @Put(':id')
   @ApiOperation({
-    summary: 'Create a tenant, or change its name',
+    summary: 'Create a tenant, or change its name, limit and quotas',
     description: 'Up to 1,000. Their data are apart: an id of another tenant names nothing.',
   })
-  @Creates(tenantSchema, 'It is created.', 'It was there already: its name is this now.')
+  @Creates(tenantSchema, 'It is created.', 'It was there already: its name, limit and quotas are these now.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-tenants')
   async putTenant(
     @Param('id', { schema: tenantId }) id: string,
-    @Body({ schema: putTenantBody }) { name }: z.infer<typeof putTenantBody>,
+    @Body({ schema: putTenantBody }) body: z.infer<typeof putTenantBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TenantRecord> {
     requireOther(id);
-    const isNew = (await this.store.put(id, name)) === 'created';
+    const isNew = (await this.store.put(id, termsOf(body))) === 'created';
     reply.status(isNew ? HttpStatus.CREATED : HttpStatus.OK);
     return this.#shown(id);
   }
@@ -76,6 +76,11 @@ export class AdminTenantsController {
     if (!record) throw new Problem('unknown-tenant', undefined, { tenant: id });
     return record;
   }
+}
+
+/** Without the quotas that are undefined. */
+function termsOf({ quotas, ...terms }: z.infer<typeof putTenantBody>): TenantTerms {
+  return { ...terms, quotas: JSON.parse(JSON.stringify(quotas)) as QuotaValues };
 }
 
 function requireOther(id: string): void {

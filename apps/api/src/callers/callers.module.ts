@@ -16,6 +16,6 @@ import { TokenVerifier } from './token-verifier.js';
 @Module({
   controllers: [AdminKeysController, AdminTenantsController, AuditController, SessionController],
   providers: [KeyStore, KeyVerifier, TenantStore, TokenVerifier, SessionVerifier, Authentication, Audit],
-  exports: [Authentication],
+  exports: [Authentication, TenantStore],
 })
 export class CallersModule {}

@@ -1,5 +1,5 @@
 #!lua
--- Creates an API key, or changes the name, the subject and the scopes of one that exists; its secrets and its tenant stay.
+-- Creates an API key, or changes the name, the subject, the scopes and the limit of one that exists; its secrets and its tenant stay.
 --
 -- KEYS
 --   record       HASH of the key; until it is revoked
@@ -12,6 +12,7 @@
 --   name
 --   subject      empty: none
 --   scopes       separated by spaces
+--   limit        of its requests, such as 600/60; empty: the default
 --   maxKeys
 -- RETURNS
 --   'created', 'changed', 'other-tenant', 'unknown-tenant' or 'too-many-keys'
@@ -24,14 +25,15 @@ local hash = ARGV[3]
 local name = ARGV[4]
 local subject = ARGV[5]
 local scopes = ARGV[6]
-local maxKeys = tonumber(ARGV[7])
+local limit = ARGV[7]
+local maxKeys = tonumber(ARGV[8])
 
 local its = redis.call('HGET', record, 'tenant')
 if its then
   if its ~= tenantId then
     return 'other-tenant'
   end
-  redis.call('HSET', record, 'name', name, 'subject', subject, 'scopes', scopes)
+  redis.call('HSET', record, 'name', name, 'subject', subject, 'scopes', scopes, 'limit', limit)
   return 'changed'
 end
 -- That of the deployment is always there.
@@ -43,7 +45,7 @@ if redis.call('ZCARD', ids) >= maxKeys then
 end
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-local fields = { 'tenant', tenantId, 'name', name, 'subject', subject, 'scopes', scopes, 'createdAt', now }
+local fields = { 'tenant', tenantId, 'name', name, 'subject', subject, 'scopes', scopes, 'limit', limit, 'createdAt', now }
 redis.call('HSET', record, 'secret:' .. hash, '', unpack(fields))
 redis.call('ZADD', ids, 0, id)
 redis.call('HINCRBY', tenant, 'keys', 1)

@@ -1,5 +1,5 @@
 #!lua
--- Creates a tenant, or changes its name.
+-- Creates a tenant, or changes its terms.
 --
 -- KEYS
 --   tenant       HASH of the tenant; until it is removed
@@ -7,6 +7,8 @@
 -- ARGV
 --   id
 --   name
+--   limit        of its requests, such as 600/60; empty: the default
+--   quotas       JSON
 --   maxTenants
 -- RETURNS
 --   'created', 'changed' or 'too-many-tenants'
@@ -14,10 +16,12 @@ local tenant = KEYS[1]
 local tenants = KEYS[2]
 local id = ARGV[1]
 local name = ARGV[2]
-local maxTenants = tonumber(ARGV[3])
+local limit = ARGV[3]
+local quotas = ARGV[4]
+local maxTenants = tonumber(ARGV[5])
 
 if redis.call('EXISTS', tenant) == 1 then
-  redis.call('HSET', tenant, 'name', name)
+  redis.call('HSET', tenant, 'name', name, 'limit', limit, 'quotas', quotas)
   return 'changed'
 end
 if redis.call('ZCARD', tenants) >= maxTenants then
@@ -25,6 +29,6 @@ if redis.call('ZCARD', tenants) >= maxTenants then
 end
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-redis.call('HSET', tenant, 'name', name, 'createdAt', now, 'keys', 0)
+redis.call('HSET', tenant, 'name', name, 'limit', limit, 'quotas', quotas, 'createdAt', now, 'keys', 0)
 redis.call('ZADD', tenants, 0, id)
 return 'created'

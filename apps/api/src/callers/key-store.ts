@@ -4,6 +4,8 @@ import { callRedis } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 
 import type { Config } from '../config.js';
+import { formatRate, parseRate } from '../limits/rate.js';
+import type { Rate } from '../limits/rate.js';
 import { Problem } from '../problems/problem.js';
 import {
   callersPutKey,
@@ -29,6 +31,8 @@ export interface KeyTerms {
   /** Null: it acts for anybody. */
   readonly subject: string | null;
   readonly scopes: readonly Scope[];
+  /** Of its requests; null: KEY_LIMIT. */
+  readonly limit: Rate | null;
 }
 
 export interface KeyRecord extends KeyTerms {
@@ -57,7 +61,7 @@ export class KeyStore {
    */
   async put(
     id: string,
-    { tenant, name, subject, scopes }: KeyTerms,
+    { tenant, name, subject, scopes, limit }: KeyTerms,
     hash: Buffer,
   ): Promise<'created' | 'changed'> {
     const status = (await callersPutKey.run(
@@ -70,6 +74,7 @@ export class KeyStore {
         name,
         subject: subject ?? '',
         scopes: scopes.join(' '),
+        limit: limit ? formatRate(limit) : '',
         maxKeys: MAX_KEYS,
       },
     )) as 'created' | 'changed' | 'other-tenant' | 'unknown-tenant' | 'too-many-keys';
@@ -142,6 +147,7 @@ function recordOf(id: string, now: number, fields: readonly string[]): KeyRecord
     tenant: values.get('tenant') ?? '',
     name: values.get('name') ?? '',
     subject: values.get('subject') || null,
+    limit: parseRate(values.get('limit') ?? '') ?? null,
     scopes: (values.get('scopes') ?? '').split(' ').filter(isScope),
     createdAt: instant('createdAt') ?? 0,
     rotatedAt: instant('rotatedAt'),

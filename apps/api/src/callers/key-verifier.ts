@@ -65,11 +65,12 @@ export class KeyVerifier {
       if (!record) this.#kept.delete(id);
       return undefined;
     }
-    const { tenant, subject, hashes } = record;
+    const { tenant, subject, limit, hashes } = record;
     const rights = {
       keyId: id,
       tenant,
       ...(subject !== null && { subject }),
+      ...(limit !== null && { limit }),
       scopes: new Set(record.scopes),
     };
     remember(this.#kept, id, { hashes, rights, readAt });

@@ -5,9 +5,9 @@
  *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
- * | `{keys}:record:<id>` | HASH `tenant`, `name`, `subject`, `scopes`, `createdAt`, `rotatedAt`, `lastUsedAt`, and `secret:<SHA-256>` → last valid instant, or empty | put, rotate, uses | when the key is revoked |
+ * | `{keys}:record:<id>` | HASH `tenant`, `name`, `subject`, `scopes`, `limit`, `createdAt`, `rotatedAt`, `lastUsedAt`, and `secret:<SHA-256>` → last valid instant, or empty | put, rotate, uses | when the key is revoked |
  * | `{keys}:ids` | ZSET, all scores 0, of the ids of keys | put | member: when the key is revoked |
- * | `{keys}:tenant:<id>` | HASH `name`, `createdAt`, `keys`: how many there are | put, puts and revocations of keys | when the tenant is removed |
+ * | `{keys}:tenant:<id>` | HASH `name`, `limit`, `quotas`, `createdAt`, `keys`: how many there are | put, puts and revocations of keys | when the tenant is removed |
  * | `{keys}:tenants` | ZSET, all scores 0, of the ids of tenants | put | member: when the tenant is removed |
  * | `{session:<SHA-256>}:record` | STRING, JSON of what it was opened with | `POST /v1/session` | at its end, `SESSION_TTL_MS` later, or by `DELETE` |
  * | `{audit}:entries` | STREAM of the actions of operators | their requests | about 10,000 are kept |

@@ -1,5 +1,6 @@
 import type { JWTPayload } from 'jose';
 
+import type { Rate } from '../limits/rate.js';
 import { Problem } from '../problems/problem.js';
 import { DEFAULT_TENANT } from '../tenants/tenancy.js';
 import type { Scope } from './scopes.js';
@@ -18,6 +19,8 @@ export interface Principal {
   /** Whom it may act for; undefined: for anybody. */
   readonly subject?: string;
   readonly scopes: ReadonlySet<Scope>;
+  /** Of its requests; undefined: KEY_LIMIT. */
+  readonly limit?: Rate;
   /** Checks the credential again; undefined when it is no longer valid. Throws errors of Redis. */
   readonly recheck: () => Promise<Principal | undefined>;
 }

@@ -4,9 +4,13 @@ import { z } from 'zod';
 import { KEY_ID } from '../api-key.js';
 import { nameSchema } from '../http/id-schema.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
+import { MAX_REQUESTS, MAX_SECONDS } from '../limits/rate.js';
 import { DEFAULT_TENANT, TENANT_ID } from '../tenants/tenancy.js';
+import { QUOTAS } from './tenant-store.js';
+import type { QuotaName } from './tenant-store.js';
 import { SCOPES } from './scopes.js';
 
+const MAX_QUOTA = 1_000_000_000;
 const DAY_MS = 86_400_000;
 
 export const keyId = z.string().regex(KEY_ID, 'must be 1 to 32 of the characters A-Z a-z 0-9 -');
@@ -21,12 +25,26 @@ const scopes = z.array(z.enum(SCOPES)).min(1).max(SCOPES.length);
 const instant = z.int().meta({ description: 'ms since the epoch' });
 const secretText = z.string().meta({ description: 'the key, which is shown only now' });
 
+const rate = z
+  .strictObject({ requests: z.int().min(1).max(MAX_REQUESTS), seconds: z.int().min(1).max(MAX_SECONDS) })
+  .nullable();
+
+const quotas = z
+  .strictObject(
+    Object.fromEntries(QUOTAS.map((quota) => [quota, z.int().min(0).max(MAX_QUOTA).optional()])) as Record<
+      QuotaName,
+      z.ZodOptional<z.ZodInt>
+    >,
+  )
+  .meta({ description: 'how much it may have; `streams` and `waits` count for each process' });
+
 export const putKeyBody = z
   .strictObject({
     name: name.default(''),
     tenant: tenantId.default(DEFAULT_TENANT).meta({ description: 'whose data it sees; fixed once created' }),
     subject: subject.default(null),
     scopes,
+    limit: rate.default(null).meta({ description: 'of its requests; null: `KEY_LIMIT`' }),
   })
   .meta({ id: 'PutKeyBody', examples: [{ name: 'billing', tenant: 'acme', scopes: ['queues:write'] }] });
 
@@ -47,6 +65,7 @@ const fields = {
   name,
   subject,
   scopes,
+  limit: rate,
   createdAt: instant,
   rotatedAt: instant.nullable(),
   lastUsedAt: instant.nullable().meta({ description: 'up to a minute late; null: never' }),
@@ -66,13 +85,22 @@ export const keysQuery = z.strictObject({ cursor, limit });
 export const keysPage = z.object({ items: z.array(apiKeySchema), nextCursor }).meta({ id: 'ApiKeysPage' });
 
 export const putTenantBody = z
-  .strictObject({ name: name.default('') })
-  .meta({ id: 'PutTenantBody', examples: [{ name: 'Acme Ltd.' }] });
+  .strictObject({
+    name: name.default(''),
+    limit: rate.default(null).meta({ description: 'of all its requests; null: `TENANT_LIMIT`' }),
+    quotas: quotas.default({}),
+  })
+  .meta({
+    id: 'PutTenantBody',
+    examples: [{ name: 'Acme Ltd.', limit: { requests: 6_000, seconds: 60 }, quotas: { tasks: 100_000 } }],
+  });
 
 export const tenantSchema = z
   .object({
     id: z.string().meta({ examples: ['acme'] }),
     name,
+    limit: rate,
+    quotas,
     createdAt: instant,
     keys: z.int().min(0).meta({ description: 'how many API keys it has' }),
   })

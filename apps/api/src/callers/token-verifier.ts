@@ -81,7 +81,8 @@ export class TokenVerifier {
       typeof scope === 'string' &&
       typeof tenant === 'string' &&
       TENANT_ID.test(tenant);
-    if (!isSound || !(await this.tenants.isKnown(tenant))) return undefined;
+    if (!isSound) return undefined;
+    if (tenant !== DEFAULT_TENANT && !(await this.tenants.kept(tenant))) return undefined;
     return {
       tenant,
       subject: sub,

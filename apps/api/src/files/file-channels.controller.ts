@@ -131,6 +131,7 @@ export class FileChannelsController {
     'unknown-receiver',
     'receiver-busy',
     'too-many-waits',
+    'quota-exceeded',
     'shutting-down',
   )
   async listFiles(

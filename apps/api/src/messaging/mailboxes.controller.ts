@@ -68,7 +68,14 @@ export class MailboxesController {
     description: 'Moves no cursor: messages come again until they are acked.',
   })
   @Answers(mailboxMessagesSchema, 'The messages; none when none came in time.')
-  @Problems('invalid-id', 'invalid-query', 'unknown-device', 'too-many-waits', 'shutting-down')
+  @Problems(
+    'invalid-id',
+    'invalid-query',
+    'unknown-device',
+    'too-many-waits',
+    'quota-exceeded',
+    'shutting-down',
+  )
   async receiveMessages(
     @Name('recipient') recipient: string,
     @Query({ schema: receiveQuery }) query: z.infer<typeof receiveQuery>,

@@ -40,7 +40,7 @@ export class MembersController {
       'Moves no cursor: messages come again until they are acked. Beyond 16 MiB the remainder comes with the next request.',
   })
   @Answers(pendingSchema, 'The chats with unread messages; none when none came in time.')
-  @Problems('invalid-id', 'invalid-query', 'too-many-waits', 'shutting-down')
+  @Problems('invalid-id', 'invalid-query', 'too-many-waits', 'quota-exceeded', 'shutting-down')
   async pending(
     @Name('member') member: string,
     @Query({ schema: pendingQuery }) query: z.infer<typeof pendingQuery>,

@@ -83,6 +83,7 @@ export const CATALOGUE = {
   'shards-mismatch': { status: 409, title: 'The queue has another number of shards' },
   'queue-in-use': { status: 409, title: 'The queue has active tasks, or workers that wait for tasks' },
   'too-many-schedules': { status: 409, title: 'The queue has as many schedules as it may have' },
+  'quota-exceeded': { status: 429, title: 'The tenant has as much as it may have' },
   'queue-full': { status: 429, title: 'The queue holds as many tasks as it may' },
 
   // Webhooks.

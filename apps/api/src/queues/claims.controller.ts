@@ -59,7 +59,7 @@ export class ClaimsController {
       'leases end; a repeated request gets other tasks.',
   })
   @Answers(claimsSchema, 'The tasks; none when none came in time.')
-  @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-waits', 'shutting-down')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-waits', 'quota-exceeded', 'shutting-down')
   async claimTasks(
     @Name('queue') queueName: string,
     @Body({ schema: claimBody }) body: z.infer<typeof claimBody>,

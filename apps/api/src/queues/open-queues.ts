@@ -11,6 +11,7 @@ import type { Logger } from 'pino';
 
 import type { Config } from '../config.js';
 import { MAIL_PRIORITIES, MAIL_QUEUE, MARKET_QUEUE } from '../market/index.js';
+import { Quotas } from '../limits/quotas.js';
 import { Problem } from '../problems/problem.js';
 import { currentTenant, DEFAULT_TENANT, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, LOG, REDIS } from '../tokens.js';
@@ -36,6 +37,7 @@ export class OpenQueues implements BeforeApplicationShutdown {
     @Inject(REDIS) redis: RedisClient,
     @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
     @Inject(LOG) log: Logger,
+    private readonly quotas: Quotas,
   ) {
     this.#redis = redis;
     this.#prefix = prefix;
@@ -61,25 +63,29 @@ export class OpenQueues implements BeforeApplicationShutdown {
     });
   }
 
-  /** Does something that may be the first that happens to a queue. */
+  /** Does something that may be the first that happens to a queue. Throws the problem `quota-exceeded`. */
   async found<T>(name: string, act: (queue: Queue) => Promise<T>): Promise<T> {
-    return this.#attempt(name, act);
+    return this.#attempt(name, async (queue, isThere) => {
+      if (!isThere) await this.quotas.requireQueue(() => Promise.resolve(false));
+      return act(queue);
+    });
   }
 
   /**
    * A queue with priorities and shards of the caller's choice. Throws ERR_PRIORITIES_MISMATCH and ERR_SHARDS_MISMATCH where the
-   * application has made the choice; the queue refuses others than it has by the same.
+   * application has made the choice; the queue refuses others than it has by the same. Throws the problem `quota-exceeded`.
    */
-  insist(
+  async insist(
     name: string,
     options: { readonly priorities?: readonly string[]; readonly shards?: number },
-  ): Queue {
+  ): Promise<Queue> {
     const { priorities = OWN_PRIORITIES, shards = 1 } = options;
     if (ownQueues().includes(name)) {
       const isOwn = priorities.join() === OWN_PRIORITIES.join();
       if (!isOwn) throw new SettingsMismatchError(name, 'priorities', priorities, OWN_PRIORITIES);
       if (shards !== 1) throw new SettingsMismatchError(name, 'shards', shards, 1);
     }
+    await this.quotas.requireQueue(() => this.isThere(name));
     this.#queues.delete(keyOf(name));
     return new Queue(this.#redis, name, { ...options, prefix: this.#tenantPrefix });
   }

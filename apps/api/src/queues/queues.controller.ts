@@ -101,7 +101,7 @@ export class QueuesController {
     const { priorities, shards, isPaused } = body;
     // A missing queue matches no ETag.
     if (ifMatch !== undefined && !(await this.queues.isThere(name))) throw new Problem('settings-changed');
-    const queue = this.queues.insist(name, {
+    const queue = await this.queues.insist(name, {
       ...(priorities && { priorities }),
       ...(shards !== undefined && { shards }),
     });

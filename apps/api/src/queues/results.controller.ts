@@ -40,6 +40,7 @@ export class ResultsController {
     'task-cancelled',
     'result-timeout',
     'too-many-waits',
+    'quota-exceeded',
     'shutting-down',
   )
   async readResult(

@@ -12,6 +12,7 @@ import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js'
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { senderIdOf } from '../http/sender-id.js';
 import { problemOf } from '../problems/problem-of.js';
+import { Quotas } from '../limits/quotas.js';
 import { Problem } from '../problems/problem.js';
 import { refuseMisuse } from './misuse.js';
 import { OpenQueues } from './open-queues.js';
@@ -33,7 +34,10 @@ type NewTask = z.infer<typeof taskBody>;
 @ApiTags('tasks')
 @Controller('v1/queues/:queue')
 export class TasksController {
-  constructor(private readonly queues: OpenQueues) {}
+  constructor(
+    private readonly queues: OpenQueues,
+    private readonly quotas: Quotas,
+  ) {}
 
   @Post('tasks')
   @RouteConfig(LARGE_BODY)
@@ -48,6 +52,7 @@ export class TasksController {
     ...BODY_PROBLEMS,
     'invalid-idempotency-key',
     'invalid-payload',
+    'quota-exceeded',
     'run-at-past',
     'task-conflict',
     'payload-too-large',
@@ -60,6 +65,7 @@ export class TasksController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Enqueued> {
     const task = { ...body, ...senderIdOf(body.id, key) };
+    await this.quotas.requireTasks(1);
     const { id, isDuplicate } = await this.queues.found(queueName, (queue) => enqueue(queue, task));
     reply.status(isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
     reply.header('location', `/v1/queues/${encodeURIComponent(queueName)}/tasks/${encodeURIComponent(id)}`);
@@ -74,12 +80,13 @@ export class TasksController {
       'In order, each on its own: the answer has an outcome for each. Give ids to make the batch repeatable.',
   })
   @Answers(batchSchema, 'The outcome of each task.')
-  @Problems('invalid-id', ...BODY_PROBLEMS)
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'quota-exceeded')
   async enqueueTasks(
     @Name('queue') queueName: string,
     @Body({ schema: batchBody }) { tasks }: z.infer<typeof batchBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof batchSchema>> {
+    await this.quotas.requireTasks(tasks.length);
     const outcomes = await this.queues.found(queueName, (queue) =>
       Promise.allSettled(tasks.map((task) => enqueue(queue, task))),
     );

@@ -58,6 +58,7 @@ export class EventsController {
     'invalid-token',
     'foreign-origin',
     'too-many-streams',
+    'quota-exceeded',
     'shutting-down',
   )
   async followMember(
@@ -68,7 +69,7 @@ export class EventsController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const origin = this.origins.require(request.headers);
-    this.streams.requireRoom();
+    await this.streams.requireRoomFor(request.principal!.tenant);
     const controller = new AbortController();
     const { signal } = controller;
     reply.raw.once('close', () => controller.abort());

@@ -6,6 +6,7 @@ import type { OnModuleDestroy } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 
 import type { Config } from '../../config.js';
+import { Quotas } from '../../limits/quotas.js';
 import { Problem } from '../../problems/problem.js';
 import { CONFIG } from '../../tokens.js';
 import type { Scope } from '../../callers/scopes.js';
@@ -37,7 +38,10 @@ export class LiveStreams implements OnModuleDestroy {
   #rechecks: NodeJS.Timeout | undefined;
   #isEnding = false;
 
-  constructor(@Inject(CONFIG) { MAX_STREAMS, STREAM_HEARTBEAT_MS }: Config) {
+  constructor(
+    @Inject(CONFIG) { MAX_STREAMS, STREAM_HEARTBEAT_MS }: Config,
+    private readonly quotas: Quotas,
+  ) {
     this.#most = MAX_STREAMS;
     this.#beatMs = STREAM_HEARTBEAT_MS;
   }
@@ -60,6 +64,13 @@ export class LiveStreams implements OnModuleDestroy {
   }
 
   /** Throws as `requireRoom`. The caller removes the stream when its connection closes. */
+  /** Throws as `requireRoom`, and the problem `quota-exceeded`. For a request of the tenant. */
+  async requireRoomFor(tenant: string): Promise<void> {
+    this.requireRoom();
+    const its = (): number => [...this.#open.values()].filter((each) => each.tenant === tenant).length;
+    await this.quotas.require('streams', its);
+  }
+
   add(stream: LiveStream, principal: Principal): void {
     this.requireRoom();
     this.#open.set(stream, principal);

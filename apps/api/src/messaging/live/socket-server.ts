@@ -17,8 +17,10 @@ import { challengeOf } from '../../http/challenge.js';
 import { messageOf } from '../../http/client-error.js';
 import { requireSoundHead } from '../../http/request-head.js';
 import { requestId } from '../../http/request-id.js';
+import { RequestLimits } from '../../limits/request-limits.js';
 import { problemOf } from '../../problems/problem-of.js';
 import { Problem } from '../../problems/problem.js';
+import { inTenant } from '../../tenants/tenancy.js';
 import { CONFIG, LOG } from '../../tokens.js';
 import { MAX_FRAME_BYTES } from './frames.js';
 import { LiveStreams } from './live-streams.js';
@@ -42,6 +44,7 @@ export class SocketServer implements OnApplicationBootstrap {
     private readonly origins: Origins,
     private readonly authentication: Authentication,
     private readonly chats: TenantChats,
+    private readonly limits: RequestLimits,
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOG) private readonly log: Logger,
   ) {
@@ -68,7 +71,8 @@ export class SocketServer implements OnApplicationBootstrap {
       requireSoundHead(request);
       this.origins.requireOwn('POST', request.headers);
       principal = await this.authentication.require(request.headers, SOCKET_SCOPE);
-      this.streams.requireRoom();
+      const { tenant } = principal;
+      await inTenant(tenant, () => this.streams.requireRoomFor(tenant));
     } catch (error) {
       this.#refuse(socket, problemOf(error), reqId);
       return;
@@ -80,12 +84,20 @@ export class SocketServer implements OnApplicationBootstrap {
   }
 
   #open(webSocket: WebSocket, connection: Socket, reqId: string, principal: Principal): void {
-    const { log, streams } = this;
+    const { limits, log, streams } = this;
     const { keyId, tenant } = principal;
     const chats = this.chats.of(tenant);
     const startedAt = performance.now();
     const timeoutMs = this.config.STREAM_TIMEOUT_MS;
-    const session = new SocketSession(webSocket, { connection, chats, principal, log, timeoutMs, reqId });
+    const session = new SocketSession(webSocket, {
+      connection,
+      chats,
+      principal,
+      limits,
+      log,
+      timeoutMs,
+      reqId,
+    });
     streams.add(session, principal);
     webSocket.once('close', (code) => {
       streams.remove(session);

@@ -6,6 +6,7 @@ import type { RawData, WebSocket } from 'ws';
 
 import type { Principal } from '../../callers/principal.js';
 import { requireSubject } from '../../callers/principal.js';
+import type { RequestLimits } from '../../limits/request-limits.js';
 import { problemOf } from '../../problems/problem-of.js';
 import { Problem } from '../../problems/problem.js';
 import { closeTimeoutMs } from './close-timeout.js';
@@ -23,6 +24,7 @@ export interface SessionContext {
   readonly chats: Chats;
   /** Whose session it is. */
   readonly principal: Principal;
+  readonly limits: Pick<RequestLimits, 'take'>;
   readonly log: Logger;
   /** How long a client may take to subscribe, or to read what was sent, ms. */
   readonly timeoutMs: number;
@@ -157,7 +159,10 @@ export class SocketSession implements LiveStream, Outlet {
     try {
       const value = parseFrame(data, isBinary);
       ref = refOf(value);
-      await this.#obey(checkFrame(value));
+      const frame = checkFrame(value);
+      const { refusal } = await this.#context.limits.take(this.#context.principal);
+      if (refusal) throw refusal;
+      await this.#obey(frame);
       this.#invalid = 0;
     } catch (error) {
       this.#refuse(problemOf(error), ref);

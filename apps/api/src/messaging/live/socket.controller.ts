@@ -19,7 +19,14 @@ export class SocketController {
       '`{"event": {"type", "chatId", …, "token"}}`.',
   })
   @ApiResponse({ status: 101, description: 'It is a WebSocket.' })
-  @Problems('malformed-request', 'foreign-origin', 'upgrade-required', 'too-many-streams', 'shutting-down')
+  @Problems(
+    'malformed-request',
+    'foreign-origin',
+    'upgrade-required',
+    'too-many-streams',
+    'quota-exceeded',
+    'shutting-down',
+  )
   openSocket(@Res({ passthrough: true }) reply: FastifyReply): never {
     reply.header('upgrade', 'websocket');
     throw new Problem('upgrade-required');
