@@ -13,6 +13,7 @@ import { store } from './results.js';
 import { run } from './run.js';
 import type { Scenario } from './scenario.js';
 import { aggregation } from './scenarios/aggregation/index.js';
+import { api } from './scenarios/api/index.js';
 import { autocomplete } from './scenarios/autocomplete/index.js';
 import { cache } from './scenarios/cache/index.js';
 import { files } from './scenarios/files/index.js';
@@ -20,7 +21,16 @@ import { locks } from './scenarios/locks/index.js';
 import { messaging } from './scenarios/messaging/index.js';
 import { queues } from './scenarios/queues/index.js';
 
-const scenarios = [...locks, ...queues, ...messaging, ...files, ...autocomplete, ...cache, ...aggregation];
+const scenarios = [
+  ...locks,
+  ...queues,
+  ...messaging,
+  ...files,
+  ...autocomplete,
+  ...cache,
+  ...aggregation,
+  ...api,
+];
 const results = fileURLToPath(new URL('../results/', import.meta.url));
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url));
 

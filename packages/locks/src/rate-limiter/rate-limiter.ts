@@ -56,8 +56,8 @@ export class RateLimiter {
   /**
    * Takes `cost` permits at once, or none. Never waits. In any time t it gives at most `burst` + `limit` · t /
    * `periodMs` permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with
-   * RangeError unless the cost is a whole number from 0 to `burst`. One round trip, O(1); takes of one tick from
-   * limiters of one slot share it, in the order of the calls. A command that the client resends takes the permits
+   * RangeError unless the cost is a whole number from 0 to `burst`. One round trip, O(1); takes of one tick
+   * share it, in the order of the calls; on Cluster, those from limiters of one slot do. A command that the client resends takes the permits
    * once, unless another call took some in between: of another process, or of another tick of this client. Then they
    * are taken twice. Errors of ioredis pass through: the permits may have been taken then, and a repeated call takes
    * more, never too many.

@@ -1,8 +1,12 @@
-/** The script calls of the rate limiters of one client. Takes of one tick from limiters of one slot share a call. */
+/**
+ * The script calls of the rate limiters of one client. Takes of one tick share a call; on Cluster, those from limiters of one slot
+ * do.
+ */
 import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '@mortise/redis';
 import { Coalescer, perClient } from '@mortise/redis';
 import { MAX_BATCH } from '../acquire/gate.js';
+import { SlotGroups } from '../acquire/slot-groups.js';
 import type { RateLimiterKeys } from '../keys.js';
 import { rateLimiterTake } from '../scripts.gen.js';
 
@@ -27,6 +31,8 @@ interface TakeRequest {
   readonly terms: RateLimiterTerms;
   /** The script's operand: 0 takes nothing, -1 restores the whole burst. */
   readonly cost: number;
+  /** The limiter, for the grouping of calls. */
+  readonly lock: { readonly id: string; readonly slot: number };
 }
 
 /** All takes on one client. */
@@ -37,16 +43,20 @@ export class Takes {
   /** Unique among clients. */
   readonly #id = randomBytes(6).toString('base64url');
   #calls = 0;
-  readonly #takes = new Coalescer<number, TakeRequest, TakeReply>((_, requests) => this.#send(requests), {
-    maxBatch: MAX_BATCH,
-  });
+  readonly #groups: SlotGroups;
+  readonly #takes = new Coalescer<number, TakeRequest, TakeReply>(
+    (_, requests) => this.#groups.send(requests, (group) => this.#send(group)),
+    { maxBatch: MAX_BATCH },
+  );
 
   private constructor(redis: RedisClient) {
     this.#redis = redis;
+    this.#groups = SlotGroups.of(redis);
   }
 
   submit(terms: RateLimiterTerms, cost: number): Promise<TakeReply> {
-    return this.#takes.submit(terms.keys.slot, { terms, cost });
+    const { rate: id, slot } = terms.keys;
+    return this.#takes.submit(this.#groups.groupOf(slot), { terms, cost, lock: { id, slot } });
   }
 
   async #send(requests: readonly TakeRequest[]): Promise<TakeReply[]> {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { RateLimiter } from '@mortise/locks';
 import type { RateLimiterOptions, TakeResult } from '@mortise/locks';
-import { connect, disconnect, freshPrefix, until } from '@mortise/test-kit';
+import { startSingle } from '@mortise/redis-server';
+import { connect, disconnect, freshPrefix, transcript, until } from '@mortise/test-kit';
 
 const redis = connect();
 const other = connect();
@@ -88,6 +89,24 @@ describe('take', () => {
     const elsewhere = new RateLimiter(other, 'calls', { ...SLOW, prefix });
     expect(await elsewhere.take()).toMatchObject({ isAllowed: false });
     expect(await new RateLimiter(redis, 'mails', { ...SLOW, prefix }).take()).toMatchObject({ remaining: 9 });
+  });
+
+  test('takes of different limiters in one tick share a call; a key of another type fails its own alone', async () => {
+    // The other one is a Cluster of one server.
+    const server = await startSingle();
+    const alone = connect(server.url);
+    const prefix = freshPrefix();
+    const named = (name: string): RateLimiter => new RateLimiter(alone, name, { ...SLOW, prefix });
+    const lines = await transcript(alone, { prefix }, async () => {
+      await Promise.all([named('a').take(2), named('b').take(3), named('a').take()]);
+    });
+    expect(lines.filter((line) => line.startsWith('evalsha'))).toHaveLength(1);
+    await alone.rpush(`${prefix}:locks:{c}:rate`, 'no rate');
+    const [a, c, b] = await Promise.allSettled([named('a').take(), named('c').take(), named('b').take()]);
+    expect(c.status).toBe('rejected');
+    expect([a, b]).toMatchObject([{ value: { remaining: 6 } }, { value: { remaining: 6 } }]);
+    disconnect(alone);
+    await server.stop();
   });
 
   test('is allowed after retryAfterMs, and the burst is whole after resetAfterMs', async () => {
