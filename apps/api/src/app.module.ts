@@ -10,7 +10,6 @@ import type { Config } from './config.js';
 import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
 import { DeadlineInterceptor } from './http/deadline.interceptor.js';
-import { OpenWaits } from './http/open-waits.js';
 import { Origins } from './http/origins.js';
 import { QueryKeys } from './http/query-keys.js';
 import { ProblemFilter } from './http/problem.filter.js';
@@ -53,14 +52,13 @@ export class AppModule {
         { provide: LOG, useValue: log },
         { provide: RouteMethods, useValue: methods },
         ShutdownState,
-        OpenWaits,
         Origins,
         { provide: APP_GUARD, useClass: QueryKeys },
         { provide: APP_PIPE, useClass: SchemaPipe },
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_INTERCEPTOR, useClass: DeadlineInterceptor },
       ],
-      exports: [CONFIG, LOG, OpenWaits, Origins],
+      exports: [CONFIG, LOG, Origins],
     };
   }
 }

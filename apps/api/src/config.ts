@@ -12,7 +12,7 @@ import { DEFAULT_PREFIX } from '@mortise/redis';
 import { z } from 'zod';
 
 import { parseApiKey } from './api-key.js';
-import { requireRate } from './limits/rate.js';
+import { requireRate } from './rate.js';
 import { parseCachedTables } from './cached-tables.js';
 
 const DAY_MS = 86_400_000;

@@ -9,7 +9,7 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 
 import { MAX_DEPTH, parseJsonBody } from '../src/http/json-body.js';
-import { MAX_WAITS, OpenWaits } from '../src/http/open-waits.js';
+import { MAX_WAITS, OpenWaits } from '../src/limits/open-waits.js';
 import type { Quotas } from '../src/limits/quotas.js';
 import { inTenant } from '../src/tenants/tenancy.js';
 import { RouteMethods } from '../src/http/route-methods.js';

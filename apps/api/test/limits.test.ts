@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
 
-import { parseRate } from '../src/limits/rate.js';
+import { parseRate } from '../src/rate.js';
 import type { Answer, Api, Sent } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
 import { keysOf } from './fixture/redis.js';

@@ -4,8 +4,8 @@ import { callRedis } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 
 import type { Config } from '../config.js';
-import { formatRate, parseRate } from '../limits/rate.js';
-import type { Rate } from '../limits/rate.js';
+import { formatRate, parseRate } from '../rate.js';
+import type { Rate } from '../rate.js';
 import { Problem } from '../problems/problem.js';
 import {
   callersPutKey,

@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose';
 
-import type { Rate } from '../limits/rate.js';
+import type { Rate } from '../rate.js';
 import { Problem } from '../problems/problem.js';
 import { DEFAULT_TENANT } from '../tenants/tenancy.js';
 import type { Scope } from './scopes.js';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { KEY_ID } from '../api-key.js';
 import { nameSchema } from '../http/id-schema.js';
 import { cursor, limit, nextCursor } from '../http/page.js';
-import { MAX_REQUESTS, MAX_SECONDS } from '../limits/rate.js';
+import { MAX_REQUESTS, MAX_SECONDS } from '../rate.js';
 import { DEFAULT_TENANT, TENANT_ID } from '../tenants/tenancy.js';
 import { QUOTAS } from './tenant-store.js';
 import type { QuotaName } from './tenant-store.js';

@@ -24,7 +24,7 @@ import type { BodyConfig } from '../http/body-config.js';
 import { Waits } from '../http/deadline.interceptor.js';
 import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { OpenWaits } from '../http/open-waits.js';
+import { OpenWaits } from '../limits/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import { CONFIG } from '../tokens.js';

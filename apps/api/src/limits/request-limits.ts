@@ -13,8 +13,8 @@ import { TenantStore } from '../callers/tenant-store.js';
 import type { Config } from '../config.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG, REDIS } from '../tokens.js';
-import { formatRate } from './rate.js';
-import type { Rate } from './rate.js';
+import { formatRate } from '../rate.js';
+import type { Rate } from '../rate.js';
 
 /** Limiters that are kept between requests. */
 const MAX_KEPT = 10_000;

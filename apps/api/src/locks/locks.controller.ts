@@ -5,7 +5,7 @@ import type { z } from 'zod';
 
 import { Answers } from '../http/answers.js';
 import { IdempotencyKey } from '../http/idempotency-key.js';
-import { OpenWaits } from '../http/open-waits.js';
+import { OpenWaits } from '../limits/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
 import { AcquireRoute, ReleaseRoute, RenewRoute } from './lease-routes.js';
 import { OperatorLists } from './operator-lists.js';

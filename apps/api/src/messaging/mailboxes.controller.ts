@@ -9,7 +9,7 @@ import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
 import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
-import { OpenWaits } from '../http/open-waits.js';
+import { OpenWaits } from '../limits/open-waits.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { senderIdOf } from '../http/sender-id.js';
 import { waitOfQuery } from '../http/wait-of.js';

@@ -9,7 +9,7 @@ import { Answers, AnswersNothing } from '../http/answers.js';
 import type { BodyConfig } from '../http/body-config.js';
 import { Waits } from '../http/deadline.interceptor.js';
 import { Name } from '../http/id.decorator.js';
-import { OpenWaits } from '../http/open-waits.js';
+import { OpenWaits } from '../limits/open-waits.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { waitOf } from '../http/wait-of.js';
 import {

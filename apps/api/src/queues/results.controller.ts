@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { Answers } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
 import { Name } from '../http/id.decorator.js';
-import { OpenWaits } from '../http/open-waits.js';
+import { OpenWaits } from '../limits/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';

@@ -11,7 +11,7 @@ const CONNECTIONS = 50;
 /** Linux counts the CPU time of a process in hundredths of a second. */
 const TICK_MICROS = 10_000;
 
-export interface ApiRequest {
+interface ApiRequest {
   readonly method: string;
   readonly path: string;
   readonly body?: object;

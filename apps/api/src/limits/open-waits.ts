@@ -6,7 +6,7 @@ import type { OnModuleDestroy } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 
-import { Quotas } from '../limits/quotas.js';
+import { Quotas } from './quotas.js';
 import { Problem } from '../problems/problem.js';
 import { currentTenant } from '../tenants/tenancy.js';
 
