@@ -9,6 +9,7 @@ import { CallersModule } from './callers/callers.module.js';
 import type { Config } from './config.js';
 import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
+import { Connections } from './http/connections.js';
 import { DeadlineInterceptor } from './http/deadline.interceptor.js';
 import { Origins } from './http/origins.js';
 import { QueryKeys } from './http/query-keys.js';
@@ -29,7 +30,7 @@ import { WebhooksModule } from './webhooks/webhooks.module.js';
 @Global()
 @Module({})
 export class AppModule {
-  static with(config: Config, log: Logger, methods: RouteMethods): DynamicModule {
+  static with(config: Config, log: Logger, methods: RouteMethods, connections: Connections): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -51,6 +52,7 @@ export class AppModule {
         { provide: CONFIG, useValue: config },
         { provide: LOG, useValue: log },
         { provide: RouteMethods, useValue: methods },
+        { provide: Connections, useValue: connections },
         ShutdownState,
         Origins,
         { provide: APP_GUARD, useClass: QueryKeys },
@@ -58,7 +60,7 @@ export class AppModule {
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_INTERCEPTOR, useClass: DeadlineInterceptor },
       ],
-      exports: [CONFIG, LOG, Origins],
+      exports: [CONFIG, LOG, Origins, Connections],
     };
   }
 }

@@ -9,6 +9,7 @@ import { AppModule } from './app.module.js';
 import { Audit } from './callers/audit.js';
 import { Authentication } from './callers/authentication.js';
 import type { Config } from './config.js';
+import { Connections } from './http/connections.js';
 import { createAdapter } from './http/fastify.js';
 import { RouteMethods } from './http/route-methods.js';
 import { RequestLimits } from './limits/request-limits.js';
@@ -17,15 +18,16 @@ import { serveDocument } from './openapi.js';
 /** The API, ready to listen. The caller closes it. */
 export async function createApp(config: Config, log: Logger): Promise<NestFastifyApplication> {
   const methods = new RouteMethods();
+  const connections = new Connections(config);
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.with(config, log, methods),
-    createAdapter(config, log, methods),
+    AppModule.with(config, log, methods, connections),
+    createAdapter(config, log, methods, connections),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );
   const server = app.getHttpAdapter().getInstance();
   app.get(Authentication).guard(server);
   app.get(RequestLimits).watch(server);
   app.get(Audit).watch(server);
-  serveDocument(app);
+  if (config.DOCS !== 'off') serveDocument(app);
   return app;
 }

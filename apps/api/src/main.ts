@@ -22,7 +22,8 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, (name) => void stop(name));
   await app.listen(config.PORT, config.HOST);
   const url = await app.getUrl();
-  log.info({ url, docs: `${url}/docs`, openapi: `${url}/openapi.json` }, 'listening');
+  const pages = config.DOCS === 'off' ? {} : { docs: `${url}/docs`, openapi: `${url}/openapi.json` };
+  log.info({ url, ...pages }, 'listening');
 }
 
 try {

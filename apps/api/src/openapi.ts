@@ -40,7 +40,7 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
     .setOpenAPIVersion('3.1.0')
     .setTitle('Mortise API')
     .setDescription(
-      'A marketplace on Redis: players, items, listings, purchases, and the mails that sales cause.',
+      'Locks, queues, messages, files, completion and cached rows on Redis, and a marketplace that uses them.',
     )
     .setVersion('1')
     .setLicense('MIT', 'https://opensource.org/license/mit')
@@ -113,6 +113,8 @@ export function serveDocument(app: NestFastifyApplication): void {
   SwaggerModule.setup('docs', app, () => createDocument(app), {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
+    // Else the page asks a foreign server about the document.
+    swaggerOptions: { validatorUrl: null },
   });
   const server = app.getHttpAdapter().getInstance();
   for (const path of ['/', '/v1']) server.get(path, async (_request, reply) => reply.redirect('/docs'));

@@ -44,6 +44,9 @@ describe('readConfig', () => {
       FILE_TTL_MS: 86_400_000,
       CACHE_TABLES: [],
       BOOK_MAX_NAMES: 1_000_000,
+      DOCS: 'on',
+      HSTS_MAX_AGE_S: 0,
+      MAX_CONNECTIONS: 10_000,
       AUTH: 'keys',
       SESSION_TTL_MS: 43_200_000,
     };
@@ -137,6 +140,6 @@ describe('readConfig', () => {
       name === undefined ? Object.keys(REDIS_FIELDS) : name,
     ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(40);
+    expect(read.length).toBe(43);
   });
 });

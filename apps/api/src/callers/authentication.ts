@@ -12,7 +12,8 @@ import { actorOf, requireActor } from './actors.js';
 import { KeyVerifier } from './key-verifier.js';
 import type { Principal } from './principal.js';
 import { ANYONE, requireScope } from './principal.js';
-import { accessOf, isOfDeployment } from './route-scopes.js';
+import type { Access } from './route-scopes.js';
+import { accessOf, DOCUMENT, isOfDeployment } from './route-scopes.js';
 import type { Scope } from './scopes.js';
 import { SessionVerifier } from './session-verifier.js';
 import { TokenVerifier } from './token-verifier.js';
@@ -20,14 +21,16 @@ import { TokenVerifier } from './token-verifier.js';
 @Injectable()
 export class Authentication {
   readonly #isOff: boolean;
+  readonly #areDocsScoped: boolean;
 
   constructor(
     private readonly keys: KeyVerifier,
     private readonly tokens: TokenVerifier,
     private readonly sessions: SessionVerifier,
-    @Inject(CONFIG) { AUTH }: Config,
+    @Inject(CONFIG) { AUTH, DOCS }: Config,
   ) {
     this.#isOff = AUTH !== 'keys';
+    this.#areDocsScoped = DOCS === 'scoped';
   }
 
   /** Guards the routes that the server gets from now on. A route without a scope ends the boot. */
@@ -43,10 +46,10 @@ export class Authentication {
       const { url } = request.routeOptions;
       // An unknown address, or one that does not take the method.
       if (request.is404 || url === undefined) return;
-      const access = accessOf(request.method, url);
+      const access = this.#accessOf(request.method, url);
       if (access === 'public') return;
       // Set before it may be refused, for the logs.
-      request.principal = await this.#identify(request.headers);
+      request.principal = await this.#identify(request.method, request.headers);
       if (access !== 'credential') requireScope(request.principal, access);
       if (isOfDeployment(url)) requireDeployment(request.principal);
     });
@@ -72,12 +75,16 @@ export class Authentication {
    * `key-set-unavailable`, and errors of Redis.
    */
   async require(headers: IncomingHttpHeaders, scope: Scope): Promise<Principal> {
-    const principal = await this.#identify(headers);
+    const principal = await this.#identify('POST', headers);
     requireScope(principal, scope);
     return principal;
   }
 
-  async #identify(headers: IncomingHttpHeaders): Promise<Principal> {
+  #accessOf(method: string, url: string): Access {
+    return this.#areDocsScoped && DOCUMENT.test(url) ? 'ops:read' : accessOf(method, url);
+  }
+
+  async #identify(method: string, headers: IncomingHttpHeaders): Promise<Principal> {
     if (this.#isOff) return ANYONE;
     const { authorization, cookie } = headers;
     const session = authorization === undefined ? SessionVerifier.tokenOf(cookie) : undefined;
@@ -86,7 +93,7 @@ export class Authentication {
     const principal =
       session === undefined
         ? await this.#verify(authorization ?? '')
-        : await this.sessions.verify(session, headers);
+        : await this.sessions.verify(session, method, headers);
     // The same words for every reason: an unknown id must not differ from a wrong secret.
     if (!principal) throw new Problem('unauthenticated', 'the credential is not valid');
     return principal;

@@ -10,6 +10,9 @@ export type Access = Scope | 'public' | 'credential';
 
 const PUBLIC = /^\/(?:v1)?$|^\/(?:health|docs)(?:\/|$)|^\/openapi\.json$/;
 
+/** The OpenAPI document, and the page that shows it. */
+export const DOCUMENT = /^\/docs(?:\/|$)|^\/openapi\.json$/;
+
 /** A WebSocket posts and acks as well. */
 export const SOCKET_SCOPE = 'messaging:write';
 

@@ -59,8 +59,8 @@ export class SessionVerifier {
    * Undefined when the session has ended, or its credential. Throws `foreign-origin` for a request that is not an own page's, and
    * errors of Redis. One round trip more than for the credential.
    */
-  async verify(token: string, headers: IncomingHttpHeaders): Promise<Principal | undefined> {
-    requireOwnPage(headers);
+  async verify(token: string, method: string, headers: IncomingHttpHeaders): Promise<Principal | undefined> {
+    requireOwnPage(method, headers);
     return this.#principalOf(token);
   }
 
@@ -81,8 +81,12 @@ export class SessionVerifier {
   }
 }
 
-/** A browser without `Sec-Fetch-Site` names the origin of what changes something, and a foreign one is refused before. */
-function requireOwnPage({ 'sec-fetch-site': site, origin }: IncomingHttpHeaders): void {
-  const isOwn = site === undefined ? origin !== undefined : site === 'same-origin';
+/**
+ * A browser without `Sec-Fetch-Site` names the origin of what changes something, and a foreign one is refused before. `none`: the user
+ * typed the address, or opened a bookmark.
+ */
+function requireOwnPage(method: string, { 'sec-fetch-site': site, origin }: IncomingHttpHeaders): void {
+  const isTyped = site === 'none' && (method === 'GET' || method === 'HEAD');
+  const isOwn = site === undefined ? origin !== undefined : site === 'same-origin' || isTyped;
   if (!isOwn) throw new Problem('foreign-origin', 'a session is for pages of this server');
 }

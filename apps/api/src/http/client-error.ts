@@ -21,6 +21,12 @@ export class ClientErrors {
   /** The responses of each connection that aren't finished; with pipelining there are several. */
   readonly #open = new WeakMap<Socket, Set<ServerResponse>>();
   readonly #ending = new WeakSet<Socket>();
+  readonly #headers: readonly string[];
+
+  /** @param headers Of every answer. */
+  constructor(headers: Readonly<Record<string, string>>) {
+    this.#headers = linesOf(headers);
+  }
 
   /** Called once, before the server listens. */
   watch(server: Server): void {
@@ -56,9 +62,15 @@ export class ClientErrors {
     const answered = open.filter(({ req, headersSent }) => req.complete || headersSent);
     await Promise.all(answered.map((response) => new Promise((resolve) => response.once('close', resolve))));
     const hasAnswer = open.some(({ req, headersSent }) => !req.complete && headersSent);
-    if (socket.writable && !hasAnswer) socket.write(messageOf(problem, instance, headers));
+    if (socket.writable && !hasAnswer)
+      socket.write(messageOf(problem, instance, [...this.#headers, ...headers]));
     socket.destroySoon();
   }
+}
+
+/** The lines of a head. */
+export function linesOf(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
 }
 
 /** A whole answer, for a socket that no server reads. */
@@ -67,6 +79,7 @@ export function messageOf(problem: Problem, instance: string, headers: readonly 
   const head = [
     `HTTP/1.1 ${problem.status} Problem`,
     'content-type: application/problem+json',
+    `x-request-id: ${instance}`,
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
     ...headers,

@@ -9,15 +9,21 @@ import { ApiRequest } from './api-request.js';
 import type { BodyConfig } from './body-config.js';
 import { limitBodyTime } from './body-time.js';
 import { ClientErrors } from './client-error.js';
+import type { Connections } from './connections.js';
+import { allowOrigins } from './cross-origin.js';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
 import { Origins } from './origins.js';
 import { requirePlainBody, requireSoundHead } from './request-head.js';
 import { requestId } from './request-id.js';
 import type { RouteMethods } from './route-methods.js';
+import { securityHeadersOf } from './security-headers.js';
 import { headersOf, sendProblem } from './send-problem.js';
 
 /** A client that sends slowly is cut off. */
 const HEADERS_TIMEOUT_MS = 5_000;
+
+/** They are answered whatever the number of connections. */
+const PROBES = /^\/health\//;
 
 /** Longer than any address that fits into the head of a request, so the schema of a route checks its ids. */
 const MAX_PARAM_LENGTH = 16_384;
@@ -26,9 +32,15 @@ const MAX_PARAM_LENGTH = 16_384;
  * Fastify with the settings of the API: JSON only, except for uploads; each refusal is a problem; each request logs one
  * line.
  */
-export function createAdapter(config: Config, log: Logger, methods: RouteMethods): FastifyAdapter {
+export function createAdapter(
+  config: Config,
+  log: Logger,
+  methods: RouteMethods,
+  connections: Connections,
+): FastifyAdapter {
+  const securityHeaders = securityHeadersOf(config);
   const origins = new Origins(config);
-  const clientErrors = new ClientErrors();
+  const clientErrors = new ClientErrors(securityHeaders(''));
   const adapter = new FastifyAdapter({
     loggerInstance: log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level }),
     genReqId: requestId,
@@ -49,7 +61,11 @@ export function createAdapter(config: Config, log: Logger, methods: RouteMethods
     },
   });
   const server = adapter.getInstance();
+  server.decorate('securityHeaders', securityHeaders);
   clientErrors.watch(server.server);
+  connections.watch(server.server);
+  // 16 KiB bound them, and requireSoundHead counts them. Node would leave out those beyond.
+  server.server.maxHeadersCount = 0;
   server.addHook('onRoute', (route) => {
     methods.add(route);
     const { maxBodyBytes } = (route.config ?? {}) as BodyConfig;
@@ -59,9 +75,11 @@ export function createAdapter(config: Config, log: Logger, methods: RouteMethods
   limitBodyTime(server, clientErrors.answer);
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headersOf(request));
+    if (!PROBES.test(request.url)) requireRoom(connections, reply);
     requireSoundHead(request.raw);
     origins.requireOwn(request.method, request.headers);
   });
+  allowOrigins(server, config, methods);
   // After the hooks that check the credential.
   server.addHook('preParsing', async (request) => {
     if (takesStream(request)) requireStream(request);
@@ -88,6 +106,15 @@ export function createAdapter(config: Config, log: Logger, methods: RouteMethods
       body.length === 0 ? undefined : parseJsonBody(body),
   );
   return adapter;
+}
+
+function requireRoom(connections: Connections, reply: FastifyReply): void {
+  try {
+    connections.requireRoom();
+  } catch (error) {
+    reply.header('connection', 'close');
+    throw error;
+  }
 }
 
 function takesStream({ routeOptions }: FastifyRequest): boolean {

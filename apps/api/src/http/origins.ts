@@ -31,7 +31,11 @@ export class Origins {
   requireOwn(method: string, headers: IncomingHttpHeaders): void {
     const name = hostName(headers.host);
     if (this.#hosts && name !== undefined && !this.#hosts.has(name)) throw new Problem('foreign-host');
-    if (!SAFE_METHODS.has(method)) this.require(headers);
+    if (SAFE_METHODS.has(method)) return;
+    this.require(headers);
+    // Browsers name the page of such a request; one that hides it is not trusted.
+    if (headers.origin === undefined && headers['sec-fetch-site'] === 'cross-site')
+      throw new Problem('foreign-origin');
   }
 
   /** The origin of the page, or undefined. Throws the problem `foreign-origin`. */

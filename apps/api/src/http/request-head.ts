@@ -5,11 +5,16 @@ import { Problem } from '../problems/problem.js';
 /** The entry of a list in `Expect` that Node accepts as 100-continue. */
 const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
 
+/** Browsers and proxies send a few dozen. */
+const MAX_HEADERS = 100;
+
 /** Refuses requests that HTTP/1.1 forbids to serve. Node would refuse them with an empty body instead of a problem. */
 export function requireSoundHead({ httpVersion, headers, rawHeaders, url = '' }: IncomingMessage): void {
   // A proxy may read the other one than this server.
   if (rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length > 1)
     throw new Problem('malformed-request', 'the header Host comes twice');
+  if (rawHeaders.length > 2 * MAX_HEADERS)
+    throw new Problem('headers-too-large', `more than ${MAX_HEADERS} headers`);
   requireDecodableQuery(url);
   if (httpVersion !== '1.1') return;
   if (headers.host === undefined) throw new Problem('malformed-request', 'the header Host is missing');

@@ -2,6 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Problem } from '../problems/problem.js';
 import { challengeOf } from './challenge.js';
+import type { SecurityHeaders } from './security-headers.js';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    securityHeaders: SecurityHeaders;
+  }
+}
 
 /** Seconds after which a client should retry, unless the problem has its own value. */
 const RETRY_AFTER_S = 1;
@@ -24,7 +31,7 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
     .send(JSON.stringify(problem.toDocument(request.id)));
 }
 
-/** Sets the headers of every answer; Fastify runs no hooks for an address that it cannot decode. */
-export function headersOf({ id }: FastifyRequest): Record<string, string> {
-  return { 'x-request-id': id, 'x-content-type-options': 'nosniff' };
+/** The headers of every answer; Fastify runs no hooks for an address that it cannot decode. */
+export function headersOf({ id, server, raw }: FastifyRequest): Record<string, string> {
+  return { 'x-request-id': id, ...server.securityHeaders(raw.url ?? '') };
 }

@@ -28,7 +28,10 @@ export const CATALOGUE = {
   'body-too-large': { status: 413, title: 'The body is larger than the route takes' },
   'unsupported-media-type': { status: 415, title: 'The body is of a type that the route does not take' },
   'expectation-failed': { status: 417, title: 'The server meets no expectation but 100-continue' },
-  'headers-too-large': { status: 431, title: 'The head of the request is larger than 16 KiB' },
+  'headers-too-large': {
+    status: 431,
+    title: 'The head of the request has more than 16 KiB, or too many headers',
+  },
 
   // The caller.
   unauthenticated: { status: 401, title: 'The request has no valid credential' },
@@ -154,6 +157,7 @@ export const CATALOGUE = {
   'internal-error': { status: 500, title: 'The server failed' },
   'redis-unavailable': { status: 503, title: 'Redis cannot be reached' },
   'shutting-down': { status: 503, title: 'The server is shutting down' },
+  'too-many-connections': { status: 503, title: 'As many connections are open as may be' },
   'too-many-waits': { status: 503, title: 'As many requests wait as may wait' },
   'too-many-streams': { status: 503, title: 'As many streams are open as may be' },
   'outbox-full': { status: 503, title: 'Too many mails wait to be enqueued' },

@@ -14,7 +14,9 @@ import type { Principal } from '../../callers/principal.js';
 import { SOCKET_SCOPE } from '../../callers/route-scopes.js';
 import type { Config } from '../../config.js';
 import { challengeOf } from '../../http/challenge.js';
-import { messageOf } from '../../http/client-error.js';
+import { linesOf, messageOf } from '../../http/client-error.js';
+import { securityHeadersOf } from '../../http/security-headers.js';
+import { Connections } from '../../http/connections.js';
 import { requireSoundHead } from '../../http/request-head.js';
 import { requestId } from '../../http/request-id.js';
 import { RequestLimits } from '../../limits/request-limits.js';
@@ -42,6 +44,7 @@ export class SocketServer implements OnApplicationBootstrap {
     private readonly adapterHost: HttpAdapterHost,
     private readonly streams: LiveStreams,
     private readonly origins: Origins,
+    private readonly connections: Connections,
     private readonly authentication: Authentication,
     private readonly chats: TenantChats,
     private readonly limits: RequestLimits,
@@ -68,6 +71,7 @@ export class SocketServer implements OnApplicationBootstrap {
     socket.on('error', leave);
     let principal: Principal;
     try {
+      this.connections.requireRoom();
       requireSoundHead(request);
       this.origins.requireOwn('POST', request.headers);
       principal = await this.authentication.require(request.headers, SOCKET_SCOPE);
@@ -112,6 +116,7 @@ export class SocketServer implements OnApplicationBootstrap {
     if (problem.status >= 500) this.log.error({ err: problem.cause ?? problem, reqId }, problem.slug);
     const challenge = challengeOf(problem);
     const headers = [
+      ...linesOf(securityHeadersOf(this.config)('')),
       ...(problem.status === 503 ? ['retry-after: 1'] : []),
       ...(challenge === undefined ? [] : [`www-authenticate: ${challenge}`]),
     ];
