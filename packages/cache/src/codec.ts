@@ -1,5 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { ArgumentTypeError } from '@mortise/redis';
+import { ArgumentTypeError, wholeJson } from '@mortise/redis';
 
 /** Converts values to bytes and back. Equal values must give equal bytes. Either function may throw. */
 export interface Codec<Value> {
@@ -8,16 +8,13 @@ export interface Codec<Value> {
 }
 
 /**
- * JSON: a `Date` comes back as text. Throws TypeError for a value without a JSON form and one whose JSON is `null`, such as
- * NaN, which would read like a known absence.
+ * JSON: a `Date` comes back as text. Throws TypeError for a value that JSON would change, such as a Map or NaN: the process that
+ * loaded it would have another value than all others. Also for a value whose JSON is `null`, which means that there is none.
  */
 export const jsonCodec: Codec<unknown> = {
   encode: (value) => {
-    const json = JSON.stringify(value) as string | undefined;
-    if (json === undefined || json === 'null') {
-      const got = typeof value === 'number' ? value : typeof value;
-      throw new TypeError(`a value must have a JSON form${json ? ' that is not null' : ''}, got ${got}`);
-    }
+    const json = wholeJson(value, Infinity, ({ text }) => new TypeError(`the value ${text}`));
+    if (json === 'null') throw new TypeError('the value is null in JSON, which means that there is none');
     return json;
   },
   decode: (bytes) => JSON.parse(bytes.toString()) as unknown,

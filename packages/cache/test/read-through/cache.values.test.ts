@@ -67,9 +67,25 @@ describe('a value', () => {
       await expect(cache.set('a', value)).rejects.toMatchObject(refused);
     expect(await cache.getOrLoad('a', () => Number.NaN)).toBeNaN();
     expect(errors).toMatchObject([refused]);
-    expect(String(errors[0])).toMatch('a value must have a JSON form that is not null, got NaN');
+    expect(String(errors[0])).toMatch('value has NaN, which is not JSON');
     expect(await cache.get('a')).toBeUndefined();
     expect(await cache.getOrLoad('a', () => 5)).toBe(5);
+  });
+
+  test('that JSON would change is not stored, since other processes would read another one', async () => {
+    const { cache, errors } = pagesOf(redis);
+    const refused = { code: 'ERR_CACHE_VALUE', cache: 'pages', key: 'a' };
+    for (const value of [
+      new Map([['a', 1]]),
+      new Set([1]),
+      { price: Number.NaN },
+      [undefined],
+      { a: [() => 1] },
+    ])
+      await expect(cache.set('a', value)).rejects.toMatchObject(refused);
+    expect(await cache.getOrLoad('a', () => new Map([['a', 1]]))).toEqual(new Map([['a', 1]]));
+    expect(errors).toMatchObject([refused]);
+    expect(await cache.get('a')).toBeUndefined();
   });
 
   test.each([
@@ -286,16 +302,21 @@ test('names of keys are found again in what Redis says of them', () => {
 });
 
 test.each([
-  [undefined, 'a value must have a JSON form, got undefined'],
-  [() => 1, 'a value must have a JSON form, got function'],
-  [Number.NaN, 'a value must have a JSON form that is not null, got NaN'],
-  [-Infinity, 'a value must have a JSON form that is not null, got -Infinity'],
-  [new Date(Number.NaN), 'a value must have a JSON form that is not null, got object'],
+  [undefined, 'the value is not JSON: undefined'],
+  [() => 1, 'the value is not JSON: function'],
+  [null, 'the value is null in JSON, which means that there is none'],
+  [{ toJSON: () => null }, 'the value is null in JSON, which means that there is none'],
+  [Number.NaN, 'the value has NaN, which is not JSON'],
+  [-Infinity, 'the value has -Infinity, which is not JSON'],
+  [new Date(Number.NaN), 'the value has an invalid Date, which is not JSON'],
+  [new Map(), 'the value has an instance of Map, which is not JSON'],
+  [{ a: [1, { b: Number.NaN }] }, 'the value has NaN, which is not JSON'],
+  [[undefined], 'the value has undefined in an array, which is not JSON'],
 ])('%p is refused by the codec', (value, message) => {
   expect(() => jsonCodec.encode(value)).toThrow(new TypeError(message));
 });
 
-test.each([0, false, '', 'null', [null], {}])('%p comes back from the codec', (value) => {
+test.each([0, false, '', 'null', [null], {}, { a: null }])('%p comes back from the codec', (value) => {
   expect(jsonCodec.decode(Buffer.from(jsonCodec.encode(value)))).toEqual(value);
 });
 
