@@ -15,7 +15,7 @@ const DOCS_PAGE = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-export const DOCS = /^\/docs(?:[/?]|$)/;
+const DOCS = /^\/docs(?:[/?]|$)/;
 
 export type SecurityHeaders = (address: string) => Record<string, string>;
 
