@@ -170,6 +170,7 @@ export const KNOWN = {
   '@Locked': /* @__PURE__ */ setOf(MUTEX_OPTIONS, 'waitMs', 'module'),
   acquire: /* @__PURE__ */ setOf('waitMs', 'signal'),
   'acquire of a semaphore': /* @__PURE__ */ setOf('waitMs', 'signal', 'permits'),
+  tryAcquire: /* @__PURE__ */ setOf(),
   'tryAcquire of a semaphore': /* @__PURE__ */ setOf('permits'),
   wait: /* @__PURE__ */ setOf('waitMs', 'signal'),
   countDown: /* @__PURE__ */ setOf('id', 'by'),
@@ -192,6 +193,9 @@ export function defaultsOf(kind: keyof typeof KNOWN, defaults: MutexOptions): ob
     ...(kind === 'MultiLock' && minReplicas && { minReplicas }),
   };
 }
+
+/** Of a call without options, so that other options are refused. */
+export type NoOptions = Readonly<Record<string, never>>;
 
 export interface ResolvedLeaseOptions {
   readonly leaseMs: number;
@@ -284,6 +288,14 @@ export function resolveAcquireOptions(
   const { waitMs = DEFAULTS.waitMs, signal } = known(what, options);
   requireDuration('waitMs', waitMs, { min: 0, max: DAY_MS });
   return { waitMs, signal: requireSignal(signal) };
+}
+
+/**
+ * `tryAcquire` of all locks but Semaphore has no options. Without this check, `tryAcquire({ leaseMs })` would get a lease of the
+ * default duration.
+ */
+export function requireNoOptions(options: NoOptions): void {
+  known('tryAcquire', options);
 }
 
 /** The number as text, which is the role of a waiter for permits. */

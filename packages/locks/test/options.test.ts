@@ -220,3 +220,19 @@ describe('calls', () => {
 test('nothing of all that has reached Redis', async () => {
   expect(await redis.keys(`${prefix}:*`)).toEqual([]);
 });
+
+describe('tryAcquire', () => {
+  const lock = new ReadWriteLock(redis, 'lock', { prefix });
+  const locks: Record<string, { tryAcquire: (options: never) => Promise<unknown> }> = {
+    Mutex: new Mutex(redis, 'lock', { prefix }),
+    MultiLock: new MultiLock(redis, ['lock'], { prefix }),
+    'a reader': lock.read,
+    'a writer': lock.write,
+    QuorumMutex: new QuorumMutex(nodes, 'lock', { prefix }),
+  };
+
+  test.each(Object.keys(locks))('of %s refuses options, which are those of the constructor', async (kind) => {
+    const refused = misuse(TypeError, 'tryAcquire has no option "leaseMs"; there are none');
+    await expect(locks[kind]!.tryAcquire({ leaseMs: 60_000 } as never)).rejects.toEqual(refused);
+  });
+});

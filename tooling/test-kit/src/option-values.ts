@@ -23,7 +23,7 @@ async function optionsOf(table: CallTable): Promise<Option[]> {
   const found: Option[] = [];
   const add = async (prefix: string, call: (value: unknown) => unknown, given: object): Promise<void> => {
     const { error } = await tryCall(() => call({ ...given, nothing: 1 }));
-    const [, names] = /has no option "nothing"; there are ([\w, ]+)$/.exec(textOf(error)) ?? [];
+    const [, names] = /has no option "nothing"; there are (?!none$)([\w, ]+)$/.exec(textOf(error)) ?? [];
     for (const option of names?.split(', ') ?? []) {
       const { [option]: value, ...others } = given as Record<string, unknown>;
       const withOption = (wrong: unknown): unknown => call({ ...given, [option]: wrong });

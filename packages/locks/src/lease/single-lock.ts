@@ -5,8 +5,8 @@ import type { Gate } from '../acquire/gate.js';
 import type { LockClient } from '../acquire/lock-client.js';
 import type { LockTerms } from '../acquire/single-lock-request.js';
 import { SingleLockRequest } from '../acquire/single-lock-request.js';
-import type { AcquireOptions, ResolvedAcquireOptions } from '../options.js';
-import { requireHolder, requireLeaseMs, resolveAcquireOptions } from '../options.js';
+import type { AcquireOptions, NoOptions, ResolvedAcquireOptions } from '../options.js';
+import { requireHolder, requireLeaseMs, requireNoOptions, resolveAcquireOptions } from '../options.js';
 import { measured } from '../telemetry/lock-telemetry.js';
 import type { Lease, LeaseTerms } from './lease.js';
 import { runUnder } from './using.js';
@@ -50,7 +50,8 @@ export abstract class SingleLock<Terms extends SingleLockTerms, L extends Lease 
    * Resolves with the lock if it is free and nobody waits for it, else with null. Errors of ioredis pass through. One round
    * trip; three if a holder died unnoticed by its waiters.
    */
-  async tryAcquire(): Promise<L | null> {
+  async tryAcquire(options: NoOptions = {}): Promise<L | null> {
+    requireNoOptions(options);
     const { terms } = this;
     const grant = await measured(terms.telemetry, this.try(terms));
     return grant && this.hold(terms, grant);

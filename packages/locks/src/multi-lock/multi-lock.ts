@@ -5,11 +5,12 @@ import { LockClient } from '../acquire/lock-client.js';
 import { runUnder } from '../lease/using.js';
 import type { MutexState } from '../mutex/mutex.js';
 import { Mutex } from '../mutex/mutex.js';
-import type { AcquireOptions, MultiLockOptions } from '../options.js';
+import type { AcquireOptions, MultiLockOptions, NoOptions } from '../options.js';
 import {
   requireHolder,
   requireLeaseMs,
   requireNames,
+  requireNoOptions,
   resolveAcquireOptions,
   resolveMutexOptions,
 } from '../options.js';
@@ -76,7 +77,8 @@ export class MultiLock {
    * ioredis pass through. One round trip; on Cluster one for each slot, and one to release acquired locks. Two more for
    * each lock whose holder died unnoticed by its waiters.
    */
-  async tryAcquire(): Promise<MultiLease | null> {
+  async tryAcquire(options: NoOptions = {}): Promise<MultiLease | null> {
+    requireNoOptions(options);
     const grant = await measured(this.#terms.telemetry, tryAcquire(this.#request(false)));
     return grant && new MultiLease(this.#terms, grant);
   }

@@ -6,8 +6,8 @@ import { LockTimeoutError, QuorumUnreachableError } from '../errors.js';
 import { QuorumMutexKeys } from '../keys.js';
 import { Lease } from '../lease/lease.js';
 import { runUnder } from '../lease/using.js';
-import type { AcquireOptions, ResolvedAcquireOptions } from '../options.js';
-import { requireHolder, requireLeaseMs, resolveAcquireOptions } from '../options.js';
+import type { AcquireOptions, NoOptions, ResolvedAcquireOptions } from '../options.js';
+import { requireHolder, requireLeaseMs, requireNoOptions, resolveAcquireOptions } from '../options.js';
 import { LockTelemetry, measured } from '../telemetry/lock-telemetry.js';
 import type { QuorumTerms } from './candidate.js';
 import { Candidate, unreachable } from './candidate.js';
@@ -78,7 +78,8 @@ export class QuorumMutex {
    * may all get null, because none has a majority. Rejects with QuorumUnreachableError if too few nodes replied. One command
    * on each node.
    */
-  async tryAcquire(): Promise<Lease | null> {
+  async tryAcquire(options: NoOptions = {}): Promise<Lease | null> {
+    requireNoOptions(options);
     const grant = await measured(this.#terms.telemetry, this.#tryAcquire());
     return grant && this.#lease(grant);
   }
