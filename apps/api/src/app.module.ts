@@ -1,3 +1,4 @@
+import { Metrics } from '@mortise/app-common/operations';
 import type { DynamicModule } from '@nestjs/common';
 import { Global, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
@@ -27,10 +28,17 @@ import { RowCacheModule } from './row-cache/row-cache.module.js';
 import { CONFIG, LOG } from './tokens.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
 
+/** The server has these before the modules. */
+interface Foundation {
+  readonly methods: RouteMethods;
+  readonly connections: Connections;
+  readonly metrics: Metrics;
+}
+
 @Global()
 @Module({})
 export class AppModule {
-  static with(config: Config, log: Logger, methods: RouteMethods, connections: Connections): DynamicModule {
+  static with(config: Config, log: Logger, { methods, connections, metrics }: Foundation): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -53,6 +61,7 @@ export class AppModule {
         { provide: LOG, useValue: log },
         { provide: RouteMethods, useValue: methods },
         { provide: Connections, useValue: connections },
+        { provide: Metrics, useValue: metrics },
         ShutdownState,
         Origins,
         { provide: APP_GUARD, useClass: QueryKeys },
@@ -60,7 +69,7 @@ export class AppModule {
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_INTERCEPTOR, useClass: DeadlineInterceptor },
       ],
-      exports: [CONFIG, LOG, Origins, Connections],
+      exports: [CONFIG, LOG, Origins, Connections, Metrics],
     };
   }
 }

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 
+import { Metrics } from '@mortise/app-common/operations';
 import { NestLog } from '@mortise/app-common/log';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -13,18 +14,21 @@ import { Connections } from './http/connections.js';
 import { createAdapter } from './http/fastify.js';
 import { RouteMethods } from './http/route-methods.js';
 import { RequestLimits } from './limits/request-limits.js';
+import { timeRequests } from './metrics/http-metrics.js';
 import { serveDocument } from './openapi.js';
 
 /** The API, ready to listen. The caller closes it. */
 export async function createApp(config: Config, log: Logger): Promise<NestFastifyApplication> {
   const methods = new RouteMethods();
   const connections = new Connections(config);
+  const metrics = new Metrics('api');
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.with(config, log, methods, connections),
+    AppModule.with(config, log, { methods, connections, metrics }),
     createAdapter(config, log, methods, connections),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );
   const server = app.getHttpAdapter().getInstance();
+  timeRequests(metrics, server);
   app.get(Authentication).guard(server);
   app.get(RequestLimits).watch(server);
   app.get(Audit).watch(server);

@@ -86,6 +86,8 @@ const environment = z
     FILE_TTL_MS: wholeNumber(1_000, 365 * DAY_MS).default(DAY_MS),
     CACHE_TABLES: read(parseCachedTables).default([]),
     BOOK_MAX_NAMES: count(10_000_000).default(1_000_000),
+    METRICS_PORT: port().optional(),
+    METRICS_HOST: z.string().default('127.0.0.1'),
     DOCS: z.enum(['on', 'scoped', 'off'], 'must be on, scoped or off').default('on'),
     HSTS_MAX_AGE_S: wholeNumber(0, 63_072_000).default(0),
     MAX_CONNECTIONS: count(1_000_000).default(10_000),

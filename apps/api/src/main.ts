@@ -11,15 +11,22 @@ async function main(): Promise<void> {
   // Of Redis that may evict keys, among others.
   process.on('warning', ({ name, message }) => name === 'MortiseWarning' && log.warn(message));
   // The settings come first: the modules of the app take a second to load.
-  const [{ createApp }, { shutDown }] = await Promise.all([import('./app.js'), import('./http/shutdown.js')]);
+  const [{ createApp }, { shutDown }, { operationsOf }] = await Promise.all([
+    import('./app.js'),
+    import('./http/shutdown.js'),
+    import('./metrics/operations.js'),
+  ]);
   const app = await createApp(config, log);
+  const operations = operationsOf(app, config, log);
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     log.info({ signal }, 'shutting down');
     await shutDown(app, config);
+    operations.stop();
     log.info('stopped');
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, (name) => void stop(name));
+  await operations.start();
   await app.listen(config.PORT, config.HOST);
   const url = await app.getUrl();
   const pages = config.DOCS === 'off' ? {} : { docs: `${url}/docs`, openapi: `${url}/openapi.json` };

@@ -44,6 +44,7 @@ describe('readConfig', () => {
       FILE_TTL_MS: 86_400_000,
       CACHE_TABLES: [],
       BOOK_MAX_NAMES: 1_000_000,
+      METRICS_HOST: '127.0.0.1',
       DOCS: 'on',
       HSTS_MAX_AGE_S: 0,
       MAX_CONNECTIONS: 10_000,
@@ -140,6 +141,6 @@ describe('readConfig', () => {
       name === undefined ? Object.keys(REDIS_FIELDS) : name,
     ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(43);
+    expect(read.length).toBe(45);
   });
 });

@@ -22,9 +22,10 @@ import {
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 
+import { Metrics, OperationsServer } from '@mortise/app-common/operations';
+
 import type { Config } from './config.js';
 import { ErrorLog } from './error-log.js';
-import { HealthServer } from './health-server.js';
 import { logCollectorOf } from './log-aggregation/collector-of.js';
 import type { LogCollector } from '@mortise/messaging/log-aggregation';
 import { EmlMailer } from './mail/eml-mailer.js';
@@ -35,6 +36,7 @@ import { SmtpMailer } from './mail/smtp-mailer.js';
 import { MarketHandlers } from './market/market-handlers.js';
 import { type RowRefresher, rowRefresherOf } from './row-cache/row-refresher.js';
 import { openRedis } from './open-redis.js';
+import { WorkerState } from './worker-state.js';
 import { WebhookHandlers } from './webhook/webhook-handlers.js';
 import { WebhookSender } from './webhook/webhook-sender.js';
 
@@ -52,11 +54,14 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
     @Inject(MAILER) private readonly mailer: Mailer,
     @Inject(LOGS) private readonly logs: LogCollector | undefined,
     @Inject(ROWS) private readonly rows: RowRefresher | undefined,
-    private readonly health: HealthServer,
+    private readonly operations: OperationsServer,
+    private readonly state: WorkerState,
   ) {}
 
   static with(config: Config, log: Logger): DynamicModule {
     const { prefix, sender, smtpUrl, webhooks, shutdownTimeoutMs: graceMs } = config;
+    const metrics = new Metrics('worker');
+    const { telemetry } = metrics;
     return {
       module: WorkerModule,
       // The client of the queues.
@@ -64,7 +69,13 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
       imports: [
         QueuesModule.forRootAsync({
           inject: [REDIS],
-          useFactory: (redis: RedisClient) => ({ redis, prefix, graceMs, workers: workersOf(config, log) }),
+          useFactory: (redis: RedisClient) => ({
+            redis,
+            prefix,
+            graceMs,
+            telemetry,
+            workers: workersOf(config, log),
+          }),
         }),
         QueuesModule.forFeature({
           queues: {
@@ -115,13 +126,27 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
         {
           provide: ROWS,
           inject: [REDIS],
-          useFactory: (redis: RedisClient) => rowRefresherOf(redis, config, log),
+          useFactory: (redis: RedisClient) => rowRefresherOf(redis, config, log, telemetry),
         },
         {
-          provide: HealthServer,
+          provide: WorkerState,
           inject: [REDIS],
-          useFactory: (redis: RedisClient) =>
-            new HealthServer(redis, config.healthPort, config.healthHost, log),
+          useFactory: (redis: RedisClient) => new WorkerState(redis),
+        },
+        {
+          provide: OperationsServer,
+          inject: [REDIS, WorkerState],
+          useFactory: (redis: RedisClient, state: WorkerState) => {
+            metrics.watch(redis, prefix);
+            const { healthPort: port, healthHost: host } = config;
+            return new OperationsServer({
+              port,
+              host,
+              log,
+              metrics,
+              unready: () => state.unready(),
+            });
+          },
         },
       ],
       exports: [REDIS],
@@ -129,14 +154,14 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.health.start();
+    await this.operations.start();
     this.logs?.start();
     await this.rows?.start();
   }
 
   /** Runs before the module of the queues stops the workers. */
   onModuleDestroy(): void {
-    this.health.drain();
+    this.state.isDraining = true;
     this.#stopped = Promise.all([this.logs?.stop(), this.rows?.stop()]);
   }
 
@@ -145,7 +170,7 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
     await this.#stopped;
     this.mailer.close();
     this.redis.disconnect();
-    this.health.stop();
+    this.operations.stop();
   }
 }
 

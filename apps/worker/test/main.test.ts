@@ -272,7 +272,9 @@ test('no port, no server', async () => {
 });
 
 function addressOf({ lines }: RunningWorker): string {
-  const { port } = lines.find(({ msg }) => msg === 'health checks are answered') as { port?: number };
+  const { port } = lines.find(({ msg }) => msg === 'health checks and metrics are answered') as {
+    port?: number;
+  };
   return `http://127.0.0.1:${port}/health`;
 }
 

@@ -19,6 +19,10 @@ export class Connections {
     this.#most = MAX_CONNECTIONS;
   }
 
+  get size(): number {
+    return this.#open;
+  }
+
   watch(server: Server): void {
     server.maxConnections = this.#most + SPARE;
     server.on('connection', (socket: Socket) => {

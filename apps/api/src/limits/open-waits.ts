@@ -21,6 +21,10 @@ export class OpenWaits implements OnModuleDestroy {
 
   constructor(private readonly quotas: Quotas) {}
 
+  get size(): number {
+    return this.#open.size;
+  }
+
   /**
    * Runs `work` with the signal that ends it. Throws the problems `shutting-down` and, if it would wait, `too-many-waits` and `quota-exceeded`;
    * the reason of the signal is a problem as well.

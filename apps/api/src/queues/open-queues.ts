@@ -6,7 +6,8 @@ import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { Claims, Queue, SettingsMismatchError } from '@mortise/queues';
 import type { ObliterateOptions } from '@mortise/queues';
-import type { RedisClient } from '@mortise/redis';
+import type { RedisClient, Telemetry } from '@mortise/redis';
+import { Metrics } from '@mortise/app-common/operations';
 import type { Logger } from 'pino';
 
 import type { Config } from '../config.js';
@@ -38,6 +39,7 @@ export class OpenQueues implements BeforeApplicationShutdown {
     @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
     @Inject(LOG) log: Logger,
     private readonly quotas: Quotas,
+    private readonly metrics: Metrics,
   ) {
     this.#redis = redis;
     this.#prefix = prefix;
@@ -87,7 +89,7 @@ export class OpenQueues implements BeforeApplicationShutdown {
     }
     await this.quotas.requireQueue(() => this.isThere(name));
     this.#queues.delete(keyOf(name));
-    return new Queue(this.#redis, name, { ...options, prefix: this.#tenantPrefix });
+    return new Queue(this.#redis, name, { ...options, prefix: this.#tenantPrefix, ...this.#measured() });
   }
 
   /** Removes a queue that is there, and forgets its settings. Throws the problem `unknown-queue`. */
@@ -104,6 +106,7 @@ export class OpenQueues implements BeforeApplicationShutdown {
       kept ??
       new Claims(this.#redis, name, {
         prefix: this.#tenantPrefix,
+        ...this.#measured(),
         onError: (err) => this.#log.warn({ err, tenant, queue: name }, 'claims of a queue'),
       });
     keep(this.#claims, key, claims);
@@ -123,6 +126,11 @@ export class OpenQueues implements BeforeApplicationShutdown {
   /** When nobody waits any more, and before the client is closed. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.#claims.values()].map((claims) => claims.stop()));
+  }
+
+  /** Tenants choose names of queues, which would each be a series of their own. */
+  #measured(): { telemetry?: Telemetry } {
+    return currentTenant() === DEFAULT_TENANT ? { telemetry: this.metrics.telemetry } : {};
   }
 
   get #tenantPrefix(): string {
@@ -151,7 +159,7 @@ export class OpenQueues implements BeforeApplicationShutdown {
       return [kept, true];
     }
     const isStored = await Queue.exists(this.#redis, name, { prefix });
-    const queue = new Queue(this.#redis, name, { prefix });
+    const queue = new Queue(this.#redis, name, { prefix, ...this.#measured() });
     if (!isStored) return [queue, ownQueues().includes(name)];
     keep(this.#queues, key, queue);
     if (this.#queues.size > MAX_KEPT) this.#queues.delete(this.#queues.keys().next().value!);

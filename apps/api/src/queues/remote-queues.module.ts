@@ -1,3 +1,4 @@
+import { Metrics } from '@mortise/app-common/operations';
 import { QueuesModule } from '@mortise/queues/nestjs';
 import type { RedisClient } from '@mortise/redis';
 import { Module } from '@nestjs/common';
@@ -17,8 +18,12 @@ import { TasksController } from './tasks.controller.js';
 @Module({
   imports: [
     QueuesModule.forRootAsync({
-      inject: [REDIS, CONFIG],
-      useFactory: (redis: RedisClient, { MORTISE_PREFIX: prefix }: Config) => ({ redis, prefix }),
+      inject: [REDIS, CONFIG, Metrics],
+      useFactory: (redis: RedisClient, { MORTISE_PREFIX: prefix }: Config, { telemetry }: Metrics) => ({
+        redis,
+        prefix,
+        telemetry,
+      }),
     }),
     MarketModule,
   ],

@@ -3,7 +3,7 @@ import type { CachedTable } from '@mortise/api/row-cache';
 import { ChangeFeed, maxQueriesOf, Refresher, RowCache } from '@mortise/cache/rows';
 import { PostgresSource } from '@mortise/cache/postgres';
 import { SqliteSource } from '@mortise/cache/sqlite';
-import type { RedisClient } from '@mortise/redis';
+import type { RedisClient, Telemetry } from '@mortise/redis';
 import type { Logger } from 'pino';
 
 import type { Config, Database } from '../config.js';
@@ -19,6 +19,7 @@ export function rowRefresherOf(
   redis: RedisClient,
   { cachedRows, prefix }: Config,
   log: Logger,
+  telemetry: Telemetry,
 ): RowRefresher | undefined {
   if (cachedRows === undefined) return undefined;
   const { database, tables, isOutboxRead } = cachedRows;
@@ -26,15 +27,15 @@ export function rowRefresherOf(
   const onError = (error: unknown): void => errors.add(error);
   const cached = tables.map((table) => {
     const source = sourceOf(database, table);
-    return { source, rows: new RowCache(redis, table.name, { prefix, load: source.load }) };
+    return { source, rows: new RowCache(redis, table.name, { prefix, telemetry, load: source.load }) };
   });
   const refresher = new Refresher(
     redis,
     cached.map(({ rows }) => rows),
-    { ...REFRESH, onError },
+    { ...REFRESH, telemetry, onError },
   );
   const feeds = isOutboxRead
-    ? cached.map(({ source, rows }) => new ChangeFeed(redis, source, rows, { onError }))
+    ? cached.map(({ source, rows }) => new ChangeFeed(redis, source, rows, { telemetry, onError }))
     : [];
   return new RowRefresher(
     refresher,

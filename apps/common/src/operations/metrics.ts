@@ -1,0 +1,49 @@
+import { callRedis, TIMED_OUT, waitFor } from '@mortise/redis';
+import type { RedisClient, Telemetry } from '@mortise/redis';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
+import { PrometheusTelemetry } from './prometheus-telemetry.js';
+import { watchQueues } from './queue-metrics.js';
+
+/** A scrape doesn't wait longer for Redis. */
+const PING_MS = 1_000;
+
+/** The metrics of an app: those of its process, of the packages, of the queues, and of Redis. */
+export class Metrics {
+  readonly registry = new Registry();
+  /** For the `telemetry` of the packages. */
+  readonly telemetry: Telemetry = new PrometheusTelemetry(this.registry);
+
+  constructor(app: string) {
+    this.registry.setDefaultLabels({ app });
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  /** Adds those that are read from Redis at each scrape. */
+  watch(redis: RedisClient, prefix: string): void {
+    const up = new Gauge({
+      name: 'mortise_redis_up',
+      help: '1 when Redis answered during the scrape, else 0',
+      registers: [this.registry],
+      collect: async () => {
+        const startedAt = performance.now();
+        if (redis.status !== 'ready') {
+          up.set(0);
+          return;
+        }
+        const isUp = await waitFor(callRedis(redis, 'ping', []), { waitMs: PING_MS }).then(
+          (reply) => reply !== TIMED_OUT,
+          () => false,
+        );
+        up.set(isUp ? 1 : 0);
+        if (isUp) rtt.set((performance.now() - startedAt) / 1_000);
+      },
+    });
+    const rtt = new Gauge({
+      name: 'mortise_redis_ping_seconds',
+      help: 'How long Redis took to answer PING during the scrape',
+      registers: [this.registry],
+    });
+    watchQueues(this.registry, redis, prefix);
+  }
+}
