@@ -125,6 +125,16 @@ describe('a page of another origin', () => {
       expect(headers['access-control-allow-credentials']).toBeUndefined();
   });
 
+  test('that is allowed reads refusals that come before any route', async () => {
+    const undecodable = await api.send({ path: '/v1/%ff', headers: { origin: PAGE } });
+    const twice = await answerTo(
+      `GET /v1/queues HTTP/1.1\r\nHost: localhost\r\nHost: a\r\nOrigin: ${PAGE}\r\nConnection: close\r\n\r\n`,
+    );
+    expect([undecodable.status, undecodable.headers['access-control-allow-origin']]).toEqual([400, PAGE]);
+    expect(twice.split(' ')[1]).toBe('400');
+    expect(twice).toContain(`\r\naccess-control-allow-origin: ${PAGE}\r\n`);
+  });
+
   test.each(['https://evil.example.com', 'null', 'https://shop.example.com.evil.example'])(
     'such as %s may not',
     async (origin) => {

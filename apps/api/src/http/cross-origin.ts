@@ -1,4 +1,6 @@
 /** Lets pages of ALLOWED_ORIGINS read answers (CORS). They send an API key themselves: cookies are for own pages. */
+import type { IncomingHttpHeaders } from 'node:http';
+
 import type { FastifyInstance } from 'fastify';
 
 import type { Config } from '../config.js';
@@ -11,22 +13,28 @@ const ANSWER_HEADERS =
 /** How long a browser keeps the answer to a preflight. */
 const MAX_AGE_S = 600;
 
-export function allowOrigins(
-  server: FastifyInstance,
-  { ALLOWED_ORIGINS: origins = [] }: Config,
-  methods: RouteMethods,
-): void {
+export type CrossOriginHeaders = (headers: IncomingHttpHeaders) => Record<string, string>;
+
+/** The headers of an answer by those of its request. */
+export function crossOriginHeadersOf({ ALLOWED_ORIGINS: origins = [] }: Config): CrossOriginHeaders {
   const allowed = new Set(origins);
-  if (allowed.size === 0) return;
+  return ({ origin }) => {
+    if (allowed.size === 0) return {};
+    if (origin === undefined || !allowed.has(origin)) return { vary: 'Origin' };
+    return {
+      vary: 'Origin',
+      'access-control-allow-origin': origin,
+      'access-control-expose-headers': ANSWER_HEADERS,
+    };
+  };
+}
+
+/** Runs after the hook that sets the headers of every answer. */
+export function answerPreflights(server: FastifyInstance, methods: RouteMethods): void {
   server.addHook('onRequest', async (request, reply) => {
-    reply.header('vary', 'Origin');
-    const { origin, 'access-control-request-method': wanted } = request.headers;
-    if (origin === undefined || !allowed.has(origin)) return undefined;
-    reply.header('access-control-allow-origin', origin);
-    if (request.method !== 'OPTIONS' || wanted === undefined) {
-      reply.header('access-control-expose-headers', ANSWER_HEADERS);
-      return undefined;
-    }
+    const isPreflight =
+      request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
+    if (!isPreflight || !reply.hasHeader('access-control-allow-origin')) return undefined;
     return reply
       .status(204)
       .headers({

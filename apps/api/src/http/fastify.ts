@@ -10,7 +10,7 @@ import type { BodyConfig } from './body-config.js';
 import { limitBodyTime } from './body-time.js';
 import { ClientErrors } from './client-error.js';
 import type { Connections } from './connections.js';
-import { allowOrigins } from './cross-origin.js';
+import { answerPreflights, crossOriginHeadersOf } from './cross-origin.js';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
 import { Origins } from './origins.js';
 import { requirePlainBody, requireSoundHead } from './request-head.js';
@@ -62,6 +62,7 @@ export function createAdapter(
   });
   const server = adapter.getInstance();
   server.decorate('securityHeaders', securityHeaders);
+  server.decorate('crossOriginHeaders', crossOriginHeadersOf(config));
   clientErrors.watch(server.server);
   connections.watch(server.server);
   // 16 KiB bound them, and requireSoundHead counts them. Node would leave out those beyond.
@@ -79,7 +80,7 @@ export function createAdapter(
     requireSoundHead(request.raw);
     origins.requireOwn(request.method, request.headers);
   });
-  allowOrigins(server, config, methods);
+  answerPreflights(server, methods);
   // After the hooks that check the credential.
   server.addHook('preParsing', async (request) => {
     if (takesStream(request)) requireStream(request);

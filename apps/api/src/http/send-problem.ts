@@ -2,11 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Problem } from '../problems/problem.js';
 import { challengeOf } from './challenge.js';
+import type { CrossOriginHeaders } from './cross-origin.js';
 import type { SecurityHeaders } from './security-headers.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
     securityHeaders: SecurityHeaders;
+    crossOriginHeaders: CrossOriginHeaders;
   }
 }
 
@@ -33,5 +35,9 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
 
 /** The headers of every answer; Fastify runs no hooks for an address that it cannot decode. */
 export function headersOf({ id, server, raw }: FastifyRequest): Record<string, string> {
-  return { 'x-request-id': id, ...server.securityHeaders(raw.url ?? '') };
+  return {
+    'x-request-id': id,
+    ...server.securityHeaders(raw.url ?? ''),
+    ...server.crossOriginHeaders(raw.headers),
+  };
 }
