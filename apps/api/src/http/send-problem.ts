@@ -18,6 +18,8 @@ const RETRY_AFTER_S = 1;
 /** Answers with the problem's document, and logs errors of the server. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): void {
   if (problem.slug === 'shutting-down') request.log.info(problem.slug);
+  // Such floods are no errors of the server, and a stack each would fill the log.
+  else if (problem.slug.startsWith('too-many-')) request.log.warn(problem.slug);
   else if (problem.status >= 500) request.log.error({ err: problem.cause ?? problem }, problem.slug);
   if (problem.status === 503 || problem.status === 429 || problem.slug === 'lock-timeout') {
     const { retryAfterMs, remainingMs } = problem.fields;
