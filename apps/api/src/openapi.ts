@@ -5,6 +5,7 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { z } from 'zod';
 
 import { actorOf } from './callers/actors.js';
+import type { Access } from './callers/route-scopes.js';
 import { accessOf, isOfDeployment } from './callers/route-scopes.js';
 import type { ProblemResponse } from './http/problems.decorator.js';
 import { problemResponses } from './http/problems.decorator.js';
@@ -61,7 +62,7 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
   return document;
 }
 
-/** Adds the scope that each operation needs, and the refusals of callers. */
+/** Adds the scope that each operation needs, and the refusals that come before its own. */
 function secure({ paths }: OpenAPIObject): void {
   for (const [path, item] of Object.entries(paths)) {
     for (const method of METHODS) {
@@ -70,15 +71,10 @@ function secure({ paths }: OpenAPIObject): void {
       const route = [method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1')] as const;
       const access = accessOf(...route);
       operation.security = access === 'public' ? [] : [{ [SCHEME]: access === 'credential' ? [] : [access] }];
-      if (access === 'public') continue;
       const refusals: ProblemSlug[] = [
-        'unauthenticated',
-        ...(access === 'credential' ? [] : (['scope-missing'] as const)),
-        ...(actorOf(...route) === 'anybody' ? [] : (['subject-mismatch'] as const)),
-        ...(isOfDeployment(route[1]) ? (['unknown-route'] as const) : []),
-        'foreign-origin',
-        'rate-limited',
-        'key-set-unavailable',
+        // Every route refuses keys of the query that it doesn't know.
+        'invalid-query',
+        ...(access === 'public' ? [] : refusalsOf(access, ...route)),
       ];
       const others = refusals.flatMap((slug) => slugsOf(operation, CATALOGUE[slug].status));
       operation.responses = {
@@ -87,6 +83,19 @@ function secure({ paths }: OpenAPIObject): void {
       };
     }
   }
+}
+
+/** The refusals of callers that a route may answer with. */
+function refusalsOf(access: Exclude<Access, 'public'>, method: string, pattern: string): ProblemSlug[] {
+  return [
+    'unauthenticated',
+    ...(access === 'credential' ? [] : (['scope-missing'] as const)),
+    ...(actorOf(method, pattern) === 'anybody' ? [] : (['subject-mismatch'] as const)),
+    ...(isOfDeployment(pattern) ? (['unknown-route'] as const) : []),
+    'foreign-origin',
+    'rate-limited',
+    'key-set-unavailable',
+  ];
 }
 
 /** The problems that an operation has of a status. */
