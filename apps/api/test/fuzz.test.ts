@@ -101,9 +101,8 @@ const VALUES: readonly unknown[] = [
 ];
 
 const refOf = (schema: Schema): Schema => {
-  const name = String(schema['$ref'] ?? '')
-    .split('/')
-    .at(-1)!;
+  const { $ref = '' } = schema as { $ref?: string };
+  const name = $ref.split('/').at(-1)!;
   return name === '' ? schema : (document.components.schemas[name] as Schema);
 };
 
@@ -174,7 +173,7 @@ async function oddAnswers(
           `seed ${seed}`,
           operation.method,
           sent.path.slice(0, 200),
-          String(sent.body).slice(0, 200),
+          JSON.stringify(sent.body)?.slice(0, 200),
           answer.status,
           answer.text.slice(0, 300),
         ]);
