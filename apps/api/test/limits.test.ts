@@ -55,7 +55,7 @@ test.each(['0/1', '1/0', '1', '/1', '1/', '1.5/1', ' 1/1', '1/86401', '1000001/1
 );
 
 describe('a limit of requests', () => {
-  test('of a key refuses what is beyond it, and its answers tell what is left', async () => {
+  test('of a key refuses further requests, and each answer has the number that remains', async () => {
     const key = await createKey('few', { limit: { requests: 3, seconds: DAY } });
     const answers: Answer[] = [];
     for (let i = 0; i < 4; i += 1) answers.push(await ask(key, 'GET /v1/queues'));

@@ -137,6 +137,8 @@ describe('a token', () => {
     ['for another service', { aud: 'elsewhere' }],
     ['without a subject', { sub: undefined }],
     ['of an empty subject', { sub: '' }],
+    ['of a subject that is longer than names are', { sub: 'x'.repeat(256) }],
+    ['of a subject with half a character', { sub: '\uD800' }],
     ['of an unknown tenant', { tenant: 'nowhere' }],
     ['of a tenant that is none', { tenant: 'acme:x' }],
     ['of a tenant that is no text', { tenant: ['acme'] }],

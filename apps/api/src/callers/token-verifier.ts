@@ -21,6 +21,9 @@ const FETCH_TIMEOUT_MS = 2_000;
 const REFETCH_MS = 2_000;
 const MAX_KEYS_AGE_MS = 600_000;
 
+/** Characters of a subject, as OpenID Connect limits them: they become a part of a name in Redis. */
+const MAX_SUBJECT = 255;
+
 /** Errors of the key set rather than of the token. */
 const OF_KEY_SET: ReadonlySet<string> = new Set(['ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID', 'ERR_JOSE_GENERIC']);
 
@@ -78,6 +81,8 @@ export class TokenVerifier {
     const isSound =
       typeof sub === 'string' &&
       sub !== '' &&
+      sub.length <= MAX_SUBJECT &&
+      sub.isWellFormed() &&
       typeof scope === 'string' &&
       typeof tenant === 'string' &&
       TENANT_ID.test(tenant);

@@ -63,7 +63,6 @@ export class LiveStreams implements OnModuleDestroy {
       throw new Problem('too-many-streams', undefined, { limit: this.#most });
   }
 
-  /** Throws as `requireRoom`. The caller removes the stream when its connection closes. */
   /** Throws as `requireRoom`, and the problem `quota-exceeded`. For a request of the tenant. */
   async requireRoomFor(tenant: string): Promise<void> {
     this.requireRoom();
@@ -71,6 +70,7 @@ export class LiveStreams implements OnModuleDestroy {
     await this.quotas.require('streams', its);
   }
 
+  /** Throws as `requireRoom`. The caller removes the stream when its connection closes. */
   add(stream: LiveStream, principal: Principal): void {
     this.requireRoom();
     this.#open.set(stream, principal);
