@@ -45,6 +45,8 @@ export interface FetchReply {
   readonly maintenance: number;
   /** The server's time, ms since the epoch. */
   readonly nowMs: number;
+  /** The same, µs. */
+  readonly nowUs: number;
   readonly fetched: FetchedTask[];
 }
 
@@ -110,7 +112,7 @@ export async function fetchAndAck(
       ...(attempt > ATTEMPTS && { unknownMs: Math.floor(attempt / ATTEMPTS) }),
     });
   }
-  return { answers, sleepMs, maintenance, nowMs: Math.floor(nowUs / 1_000), fetched };
+  return { answers, sleepMs, maintenance, nowMs: Math.floor(nowUs / 1_000), nowUs, fetched };
 }
 
 /** The acks as one argument: an argument for each would cost more than the ack. */

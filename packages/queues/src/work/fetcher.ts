@@ -208,11 +208,19 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     const isFetching = this.#state === 'fetching' || this.#state === 'idle';
     const room = this.#options.demand.reserve(this, isFetching && this.#overdue === 0 ? 1 : 0, true);
     if (room.want > 0) {
+      // The server would go on to hand tasks to a worker whose last slot this one takes.
+      if (this.#registration.isNewerThan(handOff)) this.#registerAgain();
       this.#options.demand.receive(this, { room, tasks: [task], leaseEndsAt, nowMs, hasMore: false });
     } else if (this.#inFlight > 0 && !this.#isAway) {
       // That call may have reserved all slots and bring nothing.
       this.#handOffs.push(handOff);
     } else this.#options.completer.add(task, GIVEN_BACK);
+  }
+
+  /** The next call registers the worker, or removes its registration if no slot is free. */
+  #registerAgain(): void {
+    this.#registration.outdate();
+    this.wake();
   }
 
   /** Makes a call at the end of this tick, if there is a reason. */
@@ -282,10 +290,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     if (isReleased) this.#overdue -= 1;
     receive(reply?.fetched ?? [], reply?.nowMs ?? 0, reply?.sleepMs === 0);
     const handOffs = this.#handOffs.splice(0);
-    if (handOffs.length > 0) {
-      this.#registration.outdate();
-      this.wake();
-    }
+    if (handOffs.length > 0) this.#registerAgain();
     for (const handOff of handOffs) this.#accept(handOff);
     this.schedule();
   }
@@ -309,7 +314,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     const { demand, maintainer } = this.#options;
     this.#backoff.replied();
     const isFull = reply.fetched.length >= slots;
-    this.#registration.replied(isFull);
+    this.#registration.replied(isFull, reply.nowUs);
     if (!this.#isAway) {
       const mayHoldMore = isFull || reply.sleepMs === 0 || wakeUps !== this.#wakeUps;
       this.#state = mayHoldMore ? 'fetching' : 'idle';

@@ -7,6 +7,8 @@ export interface HandOff {
   readonly task: FetchedTask;
   /** The server's time at the hand-off, ms since the epoch. */
   readonly nowMs: number;
+  /** The same, µs. */
+  readonly nowUs: number;
 }
 
 export function decodeHandOff(body: Buffer): HandOff {
@@ -18,5 +20,5 @@ export function decodeHandOff(body: Buffer): HandOff {
     attempt: 1,
     record: body.subarray(recordAt),
   };
-  return { task, nowMs: Math.floor(nowUs / 1_000) };
+  return { task, nowMs: Math.floor(nowUs / 1_000), nowUs };
 }

@@ -14,6 +14,7 @@
  *   outdated   As listed, but without a free slot: the next call has to remove the registration.
  */
 import type { Shard } from '../shard/shard.js';
+import type { HandOff } from './hand-off.js';
 
 /** The server forgets an idle worker whose recheck is late by this time. */
 const GRACE_MS = 1_000;
@@ -33,6 +34,8 @@ export class Registration {
   #state: 'none' | 'uncertain' | 'listed' | 'outdated' = 'none';
   /** While listed or outdated, by `performance.now()`. */
   #until = -Infinity;
+  /** The server's time of the last reply, µs. */
+  #repliedAtUs = -Infinity;
 
   constructor(options: RegistrationOptions) {
     this.#options = options;
@@ -63,7 +66,8 @@ export class Registration {
   }
 
   /** `isFull`: the call left no slot free, so the server removed the registration. */
-  replied(isFull: boolean): void {
+  replied(isFull: boolean, nowUs: number): void {
+    this.#repliedAtUs = Math.max(this.#repliedAtUs, nowUs);
     this.#state = isFull ? 'none' : 'listed';
     this.#until = performance.now() + this.idleMs;
   }
@@ -72,6 +76,11 @@ export class Registration {
     if (this.#state !== 'uncertain') return;
     this.#state = 'listed';
     this.#until = sentAt + this.idleMs;
+  }
+
+  /** Whether the server listed the worker again after it made a hand-off, which had removed the worker from the list. */
+  isNewerThan(handOff: HandOff): boolean {
+    return this.#state === 'listed' && this.#repliedAtUs > handOff.nowUs;
   }
 
   /** Hand-offs have taken the free slots. */

@@ -158,6 +158,17 @@ test('a worker without a free slot gives it back', async () => {
   ]);
 });
 
+test('a worker that was registered again before its last slot is taken gives the registration up', async () => {
+  const { queue, keys, work, message } = await newHanded();
+  const release = gate();
+  const worker = await work({ t: () => release.passed }, { concurrency: 1 });
+  await until(async () => (await redis.zcard(keys.of.idle)) === 1);
+  await redis.publish(keys.wakeChannel(worker.id), message);
+  await until(async () => (await redis.zcard(keys.of.idle)) === 0);
+  release.open();
+  await counted(queue, { succeeded: 1 });
+});
+
 test('a worker whose slots wait for a call that is under way runs it behind that', async () => {
   const place = newQueue();
   const { prefix, queue, keys } = place;
