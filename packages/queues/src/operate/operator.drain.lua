@@ -23,7 +23,7 @@
 --   publish           PUBLISH or SPUBLISH
 --   priorityCount     number of priorities
 --   most              entries to read, 1 to 500
---   upTo              ms since the epoch; 0: now
+--   upTo              ms since the epoch; 0: now, and what bears a time that is slightly ahead
 --   isAll             1: also scheduled and retrying tasks
 -- RETURNS
 --   { removed, upTo, isOver }: number of removed tasks; the instant, for the next call; 1 when there are none left
@@ -40,8 +40,10 @@ end
 
 -- include shard.settings.part.lua
 local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
+-- As in queue.enqueue.lua: a task may bear a time that the server's clock has not reached yet.
+local MOST_AHEAD = 2
 if upTo == 0 then
-  upTo = now
+  upTo = now + MOST_AHEAD
 end
 local usesOptional = true
 local PRIORITIES = 16

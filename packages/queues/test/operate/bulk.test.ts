@@ -1,5 +1,6 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { NewTask } from '@mortise/queues';
+import { ServerClock } from '@mortise/redis';
 import { operatorDrain } from '../../src/scripts.gen.js';
 import { Shard } from '../../src/shard/shard.js';
 import { Bench, HOSTILE_IDS } from '../fixture/bench.js';
@@ -100,6 +101,20 @@ describe('drain', () => {
     await bench.work();
     await bench.queue.promote('new2');
     await counted(bench.queue, { succeeded: 4 });
+  });
+
+  test('removes a task whose estimated time is ahead of the server', async () => {
+    const bench = new Bench();
+    await bench.queue.enqueue('ok', 0);
+    await bench.queue.drain();
+    const { now } = ServerClock.prototype;
+    using _ = jest.spyOn(ServerClock.prototype, 'now').mockImplementation(function (this: ServerClock) {
+      return now.call(this) + 1;
+    });
+    for (let n = 1; n <= 30; n += 1) {
+      await bench.queue.enqueue('ok', n);
+      expect(await bench.queue.drain()).toBe(1);
+    }
   });
 
   test('fills tombstones, and knows what was enqueued again', async () => {
