@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
-import type { FileChannel } from '@mortise/messaging/files';
+import type { FileChannel, FileRef } from '@mortise/messaging/files';
 import { connect, gate, interposed, until } from '@mortise/test-kit';
 import { Channel, first, lines, readNext, sendPart } from './fixture.js';
 
@@ -326,6 +326,25 @@ test('a file of a lost channel differs from the file that has its number now', a
   for (const act of acts) await expect(act()).rejects.toMatchObject({ code: 'ERR_UNKNOWN_FILE', number: 1 });
   expect(await files.file(present!)).toEqual(present);
 });
+
+test.each([{}, { number: '1', epoch: 'e' }, { number: 1 }, { number: 1, epoch: 7 }, null, '1'])(
+  'the reference %j of a file is refused',
+  async (ref) => {
+    const { files } = newChannel();
+    const file = ref as FileRef;
+    const acts = [
+      () => files.file(file),
+      () => files.ackedBytes('r1', file),
+      () => files.open('r1', file, 0, new AbortController().signal),
+      () => files.ack('r1', file, 1),
+      () => files.done('r1', file),
+      () => files.remove(file),
+      () => files.complete(file),
+      () => files.discard(file, 'reason'),
+    ];
+    for (const act of acts) await expect(act()).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
+  },
+);
 
 test('a file whose receivers are done before its end leaves the list, and its keys go', async () => {
   const { channel, files } = newChannel();

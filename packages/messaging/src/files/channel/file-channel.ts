@@ -10,6 +10,7 @@ import {
   encodeName,
   requireInteger,
   requireName,
+  requireNumber,
   requireObject,
 } from '@mortise/redis';
 import { ChannelRefusedError, FileAbortedError, FileUnreadableError, ReceiverBusyError } from '../errors.js';
@@ -335,5 +336,7 @@ export class FileChannel {
 }
 
 function refOf(file: FileRef): { readonly number: number; readonly epoch?: string } {
-  return typeof file === 'number' ? { number: file } : requireObject('file', file);
+  if (typeof file === 'number') return { number: file };
+  const { number, epoch } = requireObject('file', file);
+  return { number: requireNumber('file.number', number), epoch: requireName('file.epoch', epoch) };
 }
