@@ -46,6 +46,8 @@ function run(name) {
     [
       ...jest,
       '--testPathIgnorePatterns=/test/node-redis/',
+      // node-redis can't cancel the timer of a reconnect, and tests have one of an hour.
+      '--forceExit',
       '--reporters=default',
       '--json',
       `--outputFile=${report}`,

@@ -22,6 +22,7 @@ import { LimitsModule } from './limits/limits.module.js';
 import { RemoteLocksModule } from './locks/remote-locks.module.js';
 import { MarketModule } from './market/market.module.js';
 import { RemoteMessagingModule } from './messaging/remote-messaging.module.js';
+import { ProblemsController } from './problems/problems.controller.js';
 import { RemoteQueuesModule } from './queues/remote-queues.module.js';
 import { RedisModule } from './redis/redis.module.js';
 import { RowCacheModule } from './row-cache/row-cache.module.js';
@@ -55,7 +56,7 @@ export class AppModule {
         AggregatesModule,
         RowCacheModule,
       ],
-      controllers: [HealthController],
+      controllers: [HealthController, ProblemsController],
       providers: [
         { provide: CONFIG, useValue: config },
         { provide: LOG, useValue: log },

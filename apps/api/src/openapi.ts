@@ -9,6 +9,9 @@ import type { Access } from './callers/route-scopes.js';
 import { accessOf, isOfDeployment } from './callers/route-scopes.js';
 import type { ProblemResponse } from './http/problems.decorator.js';
 import { problemResponses } from './http/problems.decorator.js';
+import type { ResponseHeader } from './http/response-headers.js';
+import { headerRefs, RESPONSE_HEADERS } from './http/response-headers.js';
+import { saysWhen } from './http/send-problem.js';
 import { CATALOGUE, isProblemSlug, PROBLEM_BASE } from './problems/catalogue.js';
 import type { ProblemSlug } from './problems/catalogue.js';
 
@@ -45,6 +48,7 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
     )
     .setVersion('1')
     .setLicense('MIT', 'https://opensource.org/license/mit')
+    .addServer('/', 'The deployment that serves this document')
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', description: 'An API key, mk_<id>_<secret>, or a JSON Web Token' },
       SCHEME,
@@ -57,6 +61,7 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
   document.components = {
     ...document.components,
     schemas: { ...document.components?.schemas, Problem: problemSchema },
+    headers: RESPONSE_HEADERS,
   };
   secure(document);
   return document;
@@ -81,8 +86,26 @@ function secure({ paths }: OpenAPIObject): void {
         ...operation.responses,
         ...problemResponses([...new Set([...refusals, ...others])]),
       };
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const slugs = slugsOf(operation, Number(status));
+        const general = headerRefs(headersOf(Number(status), slugs, access !== 'public'));
+        const described = response as { headers?: Record<string, { $ref: string }> };
+        described.headers = { ...described.headers, ...general };
+      }
     }
   }
+}
+
+/** The headers that do not depend on the route. */
+function headersOf(status: number, slugs: readonly ProblemSlug[], isLimited: boolean): ResponseHeader[] {
+  return [
+    'X-Request-Id',
+    ...(isLimited ? (['RateLimit', 'RateLimit-Policy'] as const) : []),
+    ...(slugs.some((slug) => saysWhen({ slug, status })) ? (['Retry-After'] as const) : []),
+    ...(slugs.includes('unauthenticated') || slugs.includes('scope-missing')
+      ? (['WWW-Authenticate'] as const)
+      : []),
+  ];
 }
 
 /** The refusals of callers that a route may answer with. */

@@ -8,7 +8,7 @@ import { isScope } from './scopes.js';
 /** `public`: the route needs no credential. `credential`: it needs a valid one, of any scopes. */
 export type Access = Scope | 'public' | 'credential';
 
-const PUBLIC = /^\/(?:v1)?$|^\/(?:health|docs)(?:\/|$)|^\/openapi\.json$/;
+const PUBLIC = /^\/(?:v1)?$|^\/(?:health|docs|problems)(?:\/|$)|^\/openapi\.json$/;
 
 /** The OpenAPI document, and the page that shows it. */
 export const DOCUMENT = /^\/docs(?:\/|$)|^\/openapi\.json$/;

@@ -31,7 +31,7 @@ export class SessionController {
       'Sets the cookie `mortise_session`, which stands for the credential of this request and ends with it, or after `SESSION_TTL_MS`. ' +
       'It counts only for requests of pages of this server. A repeated request opens one more.',
   })
-  @Answers(sessionSchema, 'What the session may do.')
+  @Answers(sessionSchema, 'What the session may do.', 'Set-Cookie')
   @Problems('foreign-origin')
   async openSession(
     @Req() { principal }: FastifyRequest,
@@ -65,7 +65,7 @@ export class SessionController {
     summary: 'End the session of a browser',
     description: 'That of the cookie; every process refuses it at once. A repeated request gets 401.',
   })
-  @AnswersNothing('It has ended.')
+  @AnswersNothing('It has ended.', 'Set-Cookie')
   @Problems('foreign-origin')
   async endSession(
     @Headers('cookie') cookie: string | undefined,

@@ -77,7 +77,7 @@ export class FileChannelsController {
   @TakesIdempotencyKey(
     'Becomes the id of the file: the same upload again goes on where it broke off, or sends nothing. One with another name or digest is refused.',
   )
-  @Creates(uploadedSchema, 'All of it is in the channel.', 'It was sent before.')
+  @Creates(uploadedSchema, 'All of it is in the channel.', 'It was sent before.', 'Location')
   @Problems(
     'invalid-id',
     'invalid-query',

@@ -10,6 +10,7 @@ import type { Config } from '../config.js';
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { headerRefs } from '../http/response-headers.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG } from '../tokens.js';
@@ -21,6 +22,7 @@ import { ackBody, contentQuery, fileQuery, fileSchema } from './schemas.js';
 import { shown } from './shown.js';
 import { TenantFiles } from './tenant-files.js';
 
+const FILE_HEADERS = ['Accept-Ranges', 'ETag', 'Repr-Digest'] as const;
 const BINARY = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 
 @ApiTags('files')
@@ -70,8 +72,18 @@ export class FilesController {
     description: 'The ETag of the part that is there: the whole comes when the file is another one.',
     schema: { type: 'string' },
   })
-  @ApiResponse({ status: 200, description: 'The file, with its digest.', content: BINARY })
-  @ApiResponse({ status: 206, description: 'The range.', content: BINARY })
+  @ApiResponse({
+    status: 200,
+    description: 'The file, with its digest.',
+    content: BINARY,
+    headers: headerRefs([...FILE_HEADERS, 'Content-Digest']),
+  })
+  @ApiResponse({
+    status: 206,
+    description: 'The range.',
+    content: BINARY,
+    headers: headerRefs([...FILE_HEADERS, 'Content-Range']),
+  })
   @Problems(
     'invalid-id',
     'invalid-query',

@@ -15,13 +15,18 @@ declare module 'fastify' {
 /** Seconds after which a client should retry, unless the problem has its own value. */
 const RETRY_AFTER_S = 1;
 
+/** Whether the answer says in `Retry-After` when the request may succeed. */
+export function saysWhen({ slug, status }: Pick<Problem, 'slug' | 'status'>): boolean {
+  return status === 503 || status === 429 || slug === 'lock-timeout';
+}
+
 /** Answers with the problem's document, and logs errors of the server. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): void {
   if (problem.slug === 'shutting-down') request.log.info(problem.slug);
   // Such floods are no errors of the server, and a stack each would fill the log.
   else if (problem.slug.startsWith('too-many-')) request.log.warn(problem.slug);
   else if (problem.status >= 500) request.log.error({ err: problem.cause ?? problem }, problem.slug);
-  if (problem.status === 503 || problem.status === 429 || problem.slug === 'lock-timeout') {
+  if (saysWhen(problem)) {
     const { retryAfterMs, remainingMs } = problem.fields;
     const ms = Number(retryAfterMs ?? remainingMs ?? 0);
     reply.header('retry-after', Math.max(RETRY_AFTER_S, Math.ceil(ms / 1_000)));

@@ -26,7 +26,7 @@ export class ListingsController {
   @ApiOperation({ summary: 'Offer an item', description: "The item leaves the seller's inventory." })
   @Waits(lockWaitOf)
   @TakesIdempotencyKey('Becomes the id of the listing; the same offer again gives the same listing.')
-  @Creates(listingSchema, 'The listing.', 'The listing that an earlier request made.')
+  @Creates(listingSchema, 'The listing.', 'The listing that an earlier request made.', 'Location')
   @Problems(
     ...BODY_PROBLEMS,
     'invalid-idempotency-key',

@@ -34,7 +34,7 @@ export class SalesController {
   })
   @Waits(lockWaitOf)
   @TakesIdempotencyKey('Repeating the purchase returns the same receipt, as long as it is kept.')
-  @Creates(receiptSchema, 'The receipt.', 'The receipt that an earlier request got.')
+  @Creates(receiptSchema, 'The receipt.', 'The receipt that an earlier request got.', 'Location')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,

@@ -43,7 +43,7 @@ export class ChatsController {
       'With up to 1,000 members, and a first message if `body` is given. An existing chat is left unchanged.',
   })
   @TakesIdempotencyKey('Becomes the id of the chat: the same request again creates nothing.')
-  @Creates(createdSchema, 'It is created.', 'It was there before.')
+  @Creates(createdSchema, 'It is created.', 'It was there before.', 'Location')
   @Problems(
     'invalid-idempotency-key',
     ...BODY_PROBLEMS,

@@ -49,7 +49,7 @@ export class QueuesController {
     description:
       'Settings, and the tasks in each state at one instant. The ETag is that of the settings alone.',
   })
-  @Answers(queueSchema, 'The queue.')
+  @Answers(queueSchema, 'The queue.', 'ETag')
   @Problems('invalid-id', 'unknown-queue')
   async queue(
     @Name('queue') name: string,
@@ -83,7 +83,7 @@ export class QueuesController {
   @TakesIfMatch(
     'The ETag of the settings that were seen: others are left as they are. `*`: the queue has to be there.',
   )
-  @Answers(settingsSchema, 'What holds now.')
+  @Answers(settingsSchema, 'What holds now.', 'ETag')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,

@@ -46,7 +46,7 @@ export class TasksController {
     description: 'The first task creates the queue. A payload has up to 262,144 bytes, a body 1 MiB.',
   })
   @TakesIdempotencyKey('Becomes the id of the task: the same request again stores nothing.')
-  @Creates(enqueuedSchema, 'It is stored.', 'It was there before.')
+  @Creates(enqueuedSchema, 'It is stored.', 'It was there before.', 'Location')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,

@@ -7,11 +7,13 @@ import type { z } from 'zod';
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { IfNoneMatch, isKnown, TakesIfNoneMatch } from '../http/entity-tags.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { headerRefs } from '../http/response-headers.js';
 import { Problem } from '../problems/problem.js';
 import { RowCaches } from './row-caches.js';
 import { rowIdSchema, scheduleBody, scheduledRowSchema, tableNameSchema } from './schemas.js';
 
 const SECOND_MS = 1_000;
+const ROW_HEADERS = headerRefs(['ETag', 'Age', 'X-Next-Refresh', 'X-Refresh-Failures']);
 
 @ApiTags('cache')
 @Controller('v1/cache/:table/rows/:row')
@@ -30,17 +32,9 @@ export class RowsController {
     status: 200,
     description: 'The row, a document of the table.',
     content: { 'application/json': { schema: {} } },
-    headers: {
-      ETag: { schema: { type: 'string' } },
-      Age: { schema: { type: 'integer' } },
-      'X-Next-Refresh': { schema: { type: 'number' } },
-      'X-Refresh-Failures': {
-        schema: { type: 'integer' },
-        description: 'loads in a row that failed, where the last one did',
-      },
-    },
+    headers: ROW_HEADERS,
   })
-  @ApiResponse({ status: 304, description: 'The caller has the row already.' })
+  @ApiResponse({ status: 304, description: 'The caller has the row already.', headers: ROW_HEADERS })
   @Problems('invalid-id', 'unknown-table', 'not-scheduled', 'unknown-row', 'source-failed', 'not-loaded')
   async cachedRow(
     @Param('table', { schema: tableNameSchema }) table: string,

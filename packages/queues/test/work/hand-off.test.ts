@@ -165,6 +165,7 @@ test('a worker that was registered again before its last slot is taken gives the
   await until(async () => (await redis.zcard(keys.of.idle)) === 1);
   await redis.publish(keys.wakeChannel(worker.id), message);
   await until(async () => (await redis.zcard(keys.of.idle)) === 0);
+  expect(await queue.counts()).toMatchObject({ active: 1 });
   release.open();
   await counted(queue, { succeeded: 1 });
 });

@@ -1,0 +1,104 @@
+import type { ProblemKind } from './problem-kind.js';
+
+export const REQUEST_PROBLEMS = {
+  'malformed-request': {
+    status: 400,
+    title: 'The request is not HTTP that the server understands',
+    when: "It isn't HTTP, has no `Host` or two, or its length is not the one announced.",
+    action: 'Mend the client.',
+  },
+  'malformed-url': {
+    status: 400,
+    title: 'The address of the request cannot be decoded',
+    when: 'The address or the query has a `%` that is no encoding of UTF-8.',
+    action: 'Encode the parts of the address.',
+  },
+  'malformed-json': {
+    status: 400,
+    title: 'The body is not JSON',
+    when: 'The body is missing, empty, no JSON, or not UTF-8.',
+    action: 'Mend the body.',
+  },
+  'invalid-body': {
+    status: 400,
+    title: 'The body is not what the route takes',
+    when: 'A member is missing, unknown, of another type or out of range; or the body has more than 64 levels, a key `__proto__`, `constructor` or `prototype`, or half of a surrogate pair.',
+    action: 'Compare with `/openapi.json`.',
+    fields: '`errors`: up to 20 of `pointer` and `message`',
+  },
+  'invalid-query': {
+    status: 400,
+    title: 'The query is not what the route takes',
+    when: 'The same, of the query.',
+    action: 'Compare with `/openapi.json`.',
+    fields: '`errors`',
+  },
+  'invalid-id': {
+    status: 400,
+    title: 'An id has characters or a length that ids cannot have',
+    when: 'A name in the address has more than 1,024 bytes (900 of the key of a schedule), or is `.` or `..`; an id of the market or of a guild is not 1 to 128 of `A-Z a-z 0-9 . _ ~ @ : -`; or a contact has control characters.',
+    action: 'Use another id.',
+    fields: '`parameter`',
+  },
+  'invalid-cursor': {
+    status: 400,
+    title: 'The cursor is not from a page of this list',
+    when: 'The cursor is not `nextCursor` of a page of this list, in this order.',
+    action: 'Begin at the first page.',
+  },
+  'invalid-idempotency-key': {
+    status: 400,
+    title: 'The header Idempotency-Key is not a key',
+    when: 'The header is not 1 to 128 of `A-Z a-z 0-9 . _ ~ @ : -`, with or without quotes.',
+    action: 'Use a UUID.',
+  },
+  'foreign-host': {
+    status: 403,
+    title: 'The API is not served under this host name',
+    when: 'The header `Host` names none of `ALLOWED_HOSTS`; without these, an API on loopback is served under loopback names only.',
+    action: 'Add the name.',
+  },
+  'unknown-route': {
+    status: 404,
+    title: 'There is nothing at this address',
+    when: 'There is no such address, or it is one of the deployment, and the credential is of another tenant than `default`.',
+    action: 'See `/docs`.',
+  },
+  'method-not-allowed': {
+    status: 405,
+    title: 'The address does not take this method',
+    when: 'The address has other methods; the header `Allow` names them. `CONNECT` has no address at all.',
+    action: 'See `/docs`.',
+    fields: '`allowed`',
+  },
+  'request-timeout': {
+    status: 408,
+    title: 'The request did not arrive in time',
+    when: 'Head or body took too long: 5 s and 10 s. An upload: it sent nothing for `STREAM_TIMEOUT_MS`.',
+    action: 'Send faster.',
+  },
+  'body-too-large': {
+    status: 413,
+    title: 'The body is larger than the route takes',
+    when: 'The body has more than 65,536 bytes; of tasks and batches of names 1,048,576, of results 524,288, of messages 131,072 or their `body` more than 65,536.',
+    action: 'Send less.',
+  },
+  'unsupported-media-type': {
+    status: 415,
+    title: 'The body is of a type that the route does not take',
+    when: 'The body is not `application/json`; of an upload: not `application/octet-stream`, or it has a `Content-Encoding`.',
+    action: 'Set `Content-Type`.',
+  },
+  'expectation-failed': {
+    status: 417,
+    title: 'The server meets no expectation but 100-continue',
+    when: 'The header `Expect` asks for something other than `100-continue`.',
+    action: 'Leave it out.',
+  },
+  'headers-too-large': {
+    status: 431,
+    title: 'The head of the request has more than 16 KiB, or too many headers',
+    when: 'Address and headers have more than 16 KiB, or there are more than 100 headers.',
+    action: 'Send less.',
+  },
+} as const satisfies Record<string, ProblemKind>;

@@ -1,0 +1,37 @@
+import { Controller, Get, Param } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+
+import { Answers } from '../http/answers.js';
+import { Problems } from '../http/problems.decorator.js';
+import { isProblemSlug, kindOf, PROBLEM_BASE } from './catalogue.js';
+import { Problem } from './problem.js';
+
+const slugSchema = z.string().meta({ example: 'lock-timeout' });
+
+const kindSchema = z
+  .object({
+    type: z.string().describe('programs branch on it'),
+    title: z.string(),
+    status: z.int(),
+    when: z.string().describe('Markdown, as the other texts are'),
+    action: z.string().optional().describe("the client's next step"),
+    fields: z.string().optional().describe('the members of the document beside those of RFC 9457'),
+  })
+  .meta({ id: 'ProblemKind' });
+
+@ApiTags('problems')
+@Controller('problems')
+export class ProblemsController {
+  @Get(':slug')
+  @ApiOperation({
+    summary: 'What a problem means',
+    description: `The last segment of its \`type\`: of \`${PROBLEM_BASE}lock-timeout\` it is \`lock-timeout\`.`,
+  })
+  @Answers(kindSchema, 'When it is answered, and what to do.')
+  @Problems('unknown-route')
+  problemKind(@Param('slug', { schema: slugSchema }) slug: string): z.infer<typeof kindSchema> {
+    if (!isProblemSlug(slug)) throw new Problem('unknown-route');
+    return { type: PROBLEM_BASE + slug, ...kindOf(slug) };
+  }
+}
