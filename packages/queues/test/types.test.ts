@@ -286,7 +286,7 @@ test('claims', async () => {
   const tasks: ClaimedTask<Mail>[] = await claims.claim({ limit: 1 });
   expect(tasks.map(describeTask)).toEqual([]);
   // @ts-expect-error -- no such option
-  await expect(claims.claim({ names: [] })).rejects.toThrow('claim has no option "names"');
+  await expect(claims.claim({ name: 'a' })).rejects.toThrow('claim has no option "name"');
   // @ts-expect-error -- a failure has a reason
   await expect(claims.fail('a', '0-1', {})).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
   // @ts-expect-error -- a claim has no handlers

@@ -28,6 +28,12 @@ export const claimBody = z
       .default(0)
       .meta({ description: 'how long to wait for the first one' }),
     leaseMs,
+    names: z
+      .array(name)
+      .min(1)
+      .max(100)
+      .optional()
+      .meta({ description: 'the names of the tasks to take; others go back, uncounted, for 0.1 to 15 s' }),
   })
   .meta({ id: 'ClaimBody', examples: [{ limit: 10, waitMs: 10, leaseMs: 30_000 }] });
 

@@ -1,3 +1,5 @@
+import { TaskConflictError } from '@mortise/queues';
+
 import { Problem } from '../problems/problem.js';
 
 /** Checks that only the queue can make: its priorities, the page of a cursor. */
@@ -11,4 +13,12 @@ export function refuseMisuse(error: unknown): never {
   const { message } = error as RangeError;
   const errors = [{ pointer: `/${option}`, message: message.slice(option.length + 1, 200) }];
   throw new Problem('invalid-body', undefined, { errors }, { cause: error });
+}
+
+/** Where the id of the task is the Idempotency-Key, another task under it is the problem `request-reused`. */
+export function refuseReuse(requestKey: string | undefined): (error: unknown) => never {
+  return (error) => {
+    if (requestKey === undefined || !(error instanceof TaskConflictError)) throw error;
+    throw new Problem('request-reused', undefined, { requestKey }, { cause: error });
+  };
 }

@@ -14,7 +14,7 @@ import { senderIdOf } from '../http/sender-id.js';
 import { problemOf } from '../problems/problem-of.js';
 import { Quotas } from '../limits/quotas.js';
 import { Problem } from '../problems/problem.js';
-import { refuseMisuse } from './misuse.js';
+import { refuseMisuse, refuseReuse } from './misuse.js';
 import { OpenQueues } from './open-queues.js';
 import {
   batchBody,
@@ -55,6 +55,7 @@ export class TasksController {
     'quota-exceeded',
     'run-at-past',
     'task-conflict',
+    'request-reused',
     'payload-too-large',
     'queue-full',
   )
@@ -66,7 +67,9 @@ export class TasksController {
   ): Promise<Enqueued> {
     const task = { ...body, ...senderIdOf(body.id, key) };
     await this.quotas.requireTasks(1);
-    const { id, isDuplicate } = await this.queues.found(queueName, (queue) => enqueue(queue, task));
+    const { id, isDuplicate } = await this.queues
+      .found(queueName, (queue) => enqueue(queue, task))
+      .catch(refuseReuse(key));
     reply.status(isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
     reply.header('location', `/v1/queues/${encodeURIComponent(queueName)}/tasks/${encodeURIComponent(id)}`);
     return { id, isDuplicate };

@@ -9,6 +9,7 @@ import { LARGE_BODY } from '../http/body-config.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
+import { refuseReuse } from '../queues/misuse.js';
 import type { WebhookTasks } from './index.js';
 import { urlRefusal, WEBHOOK_ATTEMPTS, WEBHOOK_QUEUE } from './index.js';
 import { webhookBody, webhookSchema } from './schemas.js';
@@ -33,7 +34,7 @@ export class WebhooksController {
     'invalid-idempotency-key',
     'invalid-payload',
     'payload-too-large',
-    'task-conflict',
+    'request-reused',
     'url-not-allowed',
     'queue-full',
   )
@@ -43,11 +44,10 @@ export class WebhooksController {
   ): Promise<z.infer<typeof webhookSchema>> {
     const refusal = urlRefusal(url);
     if (refusal !== undefined) throw new Problem('url-not-allowed', refusal);
-    const task = await this.webhooks.enqueue(
-      'webhook.deliver',
-      { url, type, data },
-      { attempts: WEBHOOK_ATTEMPTS, ...(id !== undefined && { id }) },
-    );
+    const options = { attempts: WEBHOOK_ATTEMPTS, ...(id !== undefined && { id }) };
+    const task = await this.webhooks
+      .enqueue('webhook.deliver', { url, type, data }, options)
+      .catch(refuseReuse(id));
     return { queue: WEBHOOK_QUEUE, taskId: task.id };
   }
 }

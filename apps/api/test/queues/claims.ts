@@ -138,3 +138,12 @@ describe('a wait', () => {
     expect(await idle('ending')).toBe(0);
   });
 });
+
+test('a claim of some names leaves the other tasks to others', async () => {
+  const queue = queueOf('names');
+  for (const name of ['a', 'b']) await queue.enqueue(name, 1, { id: name });
+  const ids = ({ json }: Answer): unknown => json.items.map(({ id }: { id: string }) => id);
+  expect(ids(await post('/names/claims', { limit: 2, names: ['b', 'c'] }))).toEqual(['b']);
+  expect(ids(await post('/names/claims', { limit: 2, waitMs: 10_000, names: ['a'] }))).toEqual(['a']);
+  expect(slugOf(await post('/names/claims', { names: [] }))).toEqual([400, 'invalid-body']);
+});

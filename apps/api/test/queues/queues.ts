@@ -62,10 +62,10 @@ describe('a task', () => {
       [201, { id: 'cart-42', isDuplicate: false }],
       [200, { id: 'cart-42', isDuplicate: true }],
     ]);
-    expect(slugOf(await post('/keyed/tasks', { name: 't', payload: 1 }, key))).toEqual([
-      409,
-      'task-conflict',
-    ]);
+    const reused = await post('/keyed/tasks', { name: 't', payload: 1 }, key);
+    expect([...slugOf(reused), reused.json.requestKey]).toEqual([422, 'request-reused', 'cart-42']);
+    const conflict = await post('/keyed/tasks', { name: 't', payload: 1, id: 'cart-42' });
+    expect(slugOf(conflict)).toEqual([409, 'task-conflict']);
     const other = await post('/keyed/tasks', { name: 't', payload: null, id: 'other' }, key);
     expect([...slugOf(other), other.json.errors]).toEqual([
       400,

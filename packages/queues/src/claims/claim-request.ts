@@ -14,11 +14,17 @@ export class ClaimRequest {
     readonly leaseMs: number,
     /** Whether it waits when no task is there at first. */
     readonly isWaiting: boolean,
+    /** The names of the tasks that it takes; undefined: all. */
+    readonly names?: ReadonlySet<string>,
   ) {
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
+  }
+
+  takes({ name }: ClaimedTask): boolean {
+    return this.names?.has(name) ?? true;
   }
 
   get isOver(): boolean {

@@ -81,16 +81,16 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /**
    * Claims tasks in the order in which a worker would fetch them; `[]` if none comes within `waitMs`. A waiting claim costs
    * nothing, like an idle worker. The holder of its `lease` has a task until `leaseUntil`. A task that is neither completed
-   * nor failed by then runs again, and so does a task whose reply was lost. Tasks of all names are claimed: return a task that
-   * the caller doesn't know with `giveBack` and a delay. `unknownAfterMs` of workers doesn't count there.
+   * nor failed by then runs again, and so does a task whose reply was lost. Tasks of all names are claimed, or those of `names`.
+   * `unknownAfterMs` of workers doesn't count here: a task that no claim takes waits on.
    *
    * One round trip; without a task one more to end the wait; both for each shard. Claims of one tick and lease share them.
    * Rejects with TypeError or RangeError, with the reason of the signal, and with errors of Redis, also while it waits.
    */
   async claim(options: ClaimOptions = {}): Promise<ClaimedTask<Tasks>[]> {
-    const { limit, waitMs, leaseMs, signal } = resolveClaim(options);
+    const { limit, waitMs, leaseMs, names, signal } = resolveClaim(options);
     signal?.throwIfAborted();
-    const request = new ClaimRequest(limit, leaseMs, waitMs > 0);
+    const request = new ClaimRequest(limit, leaseMs, waitMs > 0, names);
     const unlisten = signal && onAbort(signal, () => request.fail(signal.reason));
     this.#requests.add(request);
     try {

@@ -21,6 +21,7 @@ import { died, GIVEN_BACK } from '../work/completion.js';
 import type { Demand, FetchedBatch, Room } from '../work/fetcher.js';
 import { Fetcher } from '../work/fetcher.js';
 import { Maintainer } from '../work/maintainer.js';
+import { ReturnPace } from '../work/return-pace.js';
 import { WakeUps } from '../work/wake-ups.js';
 import { ClaimHeartbeats, requireHeld } from './claim-heartbeats.js';
 import type { ClaimRequest } from './claim-request.js';
@@ -39,6 +40,8 @@ const CALL_MS = 10_000;
 /** The subscription lasts for this time without requests. */
 const LINGER_MS = 30_000;
 const WAKE_ID = 'w';
+/** Delays of tasks that no request takes: a share of their age, within limits. */
+const [SHARE_OF_AGE, MIN_RETURN_MS, MAX_RETURN_MS] = [0.1, 100, 15_000];
 
 export class WaitingClaims implements Demand<ClaimRoom> {
   readonly shard: Shard;
@@ -55,6 +58,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
   readonly #wakeUps: WakeUps;
   /** Oldest first, each with a callback for an empty shard. */
   readonly #requests = new Map<ClaimRequest, () => void>();
+  readonly #pace = new ReturnPace();
   #state: 'quiet' | 'fetching' | 'listening' | 'lingering' | 'stopped' = 'quiet';
   #lingering: NodeJS.Timeout | undefined;
 
@@ -168,17 +172,33 @@ export class WaitingClaims implements Demand<ClaimRoom> {
         }
       }
     }
+    let left = tasks;
     for (const request of room.requests) {
-      if (request.isOver || tasks.length === 0) continue;
-      const given = tasks.splice(0, request.limit).map(({ task }) => task);
-      this.#telemetry?.claimed(given, nowMs);
-      request.give(given);
+      if (request.isOver) continue;
+      const given = left.filter(({ task }) => request.takes(task)).slice(0, request.limit);
+      if (given.length === 0) continue;
+      left = left.filter((one) => !given.includes(one));
+      const claimed = given.map(({ task }) => task);
+      this.#telemetry?.claimed(claimed, nowMs);
+      request.give(claimed);
     }
-    for (const { token } of tasks) this.#putAway(token, GIVEN_BACK);
-    // Requests that came during the call still wait.
-    if (nowMs > 0 && fetched.length < room.want && !hasMore) {
-      for (const request of room.requests) this.#requests.get(request)?.();
+    for (const { token, task } of left) {
+      const isKnown = room.requests.some((request) => request.takes(task));
+      this.#putAway(token, isKnown ? GIVEN_BACK : this.#leftToOthers(nowMs - task.enqueuedAt));
     }
+    const isEmpty = nowMs > 0 && fetched.length < room.want && !hasMore;
+    // Requests that came during the call still wait. One of some names that doesn't wait has seen its tasks.
+    for (const request of room.requests) {
+      if (isEmpty || (request.names && !request.isWaiting)) this.#requests.get(request)?.();
+    }
+  }
+
+  /** The completion of a task that no request takes; see `UnknownTasks`. */
+  #leftToOthers(ageMs: number): Completion {
+    // By chance, since two claims of different names could pass their tasks to each other for ever.
+    const share = SHARE_OF_AGE * ageMs * (0.5 + Math.random());
+    const delayMs = Math.min(MAX_RETURN_MS, MIN_RETURN_MS * (1 + 2 * Math.random()) + share);
+    return { verdict: 'L', delayMs: delayMs + this.#pace.next(), data: '', leavesTime: true };
   }
 
   failed(error: unknown): void {

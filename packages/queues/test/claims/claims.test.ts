@@ -10,7 +10,7 @@ import { launch } from '../fixture/launch.js';
 import type { NewQueue } from '../fixture/new-queue.js';
 import { newQueue, redis } from '../fixture/new-queue.js';
 import type { Tasks } from '../fixture/launch.js';
-import { until } from '../fixture/until.js';
+import { counted, until } from '../fixture/until.js';
 
 const HOUR_MS = 3_600_000;
 const open = new Set<Claims<Tasks>>();
@@ -51,6 +51,78 @@ function code(promise: Promise<unknown>): Promise<unknown> {
     (error: unknown) => (error as { code?: string }).code ?? error,
   );
 }
+
+describe('claim of some names', () => {
+  const of = async ({ queue }: NewQueue, ...names: (keyof Tasks)[]): Promise<void> => {
+    for (const name of names)
+      await queue.enqueue(name, name, { id: `${name}-${await queue.counts().then(({ ready }) => ready)}` });
+  };
+
+  test('claims tasks of these names alone, and leaves the others uncounted', async () => {
+    const bench = newBench();
+    await of(bench, 'ok', 't', 'ok', 't');
+    const { queue, claims } = bench;
+    const claimed = await claims.claim({ limit: 4, names: ['t'] });
+    expect(claimed.map(({ id }) => id)).toEqual(['t-1', 't-3']);
+    await counted(queue, { active: 2 });
+    const wanted = { limit: 4, names: ['ok', 'fail'], waitMs: 5_000 };
+    const others = [...(await claims.claim(wanted)), ...(await claims.claim({ ...wanted, waitMs: 500 }))];
+    expect(others.map(({ id, attempt }) => [id, attempt]).toSorted()).toEqual([
+      ['ok-0', 1],
+      ['ok-2', 1],
+    ]);
+  });
+
+  test('without a wait, looks at as many tasks as it may claim', async () => {
+    const bench = newBench();
+    await of(bench, 'ok', 'ok', 't');
+    expect(await bench.claims.claim({ limit: 2, names: ['t'] })).toEqual([]);
+    expect(await bench.claims.claim({ limit: 2, names: ['t'] })).toMatchObject([{ id: 't-2' }]);
+  });
+
+  test('waits for a task of the name, behind others, and hands these to who waits for them', async () => {
+    const bench = newBench();
+    const other = newClaims(bench.prefix);
+    const [mine, its] = [
+      bench.claims.claim({ names: ['t'], waitMs: 10_000 }),
+      other.claim({ names: ['ok'], waitMs: 10_000 }),
+    ];
+    await until(async () => (await redis.zcard(bench.keys.of.idle)) === 2);
+    await of(bench, 'ok', 't');
+    expect([await mine, await its]).toMatchObject([[{ name: 't' }], [{ name: 'ok' }]]);
+  });
+
+  test('claims of one tick get what they take', async () => {
+    const bench = newBench();
+    await of(bench, 'ok', 't', 'fail');
+    const { claims } = bench;
+    const all = await Promise.all([
+      claims.claim({ names: ['t'] }),
+      claims.claim(),
+      claims.claim({ names: ['fail', 't'] }),
+    ]);
+    expect(all.map(([task]) => task?.name)).toEqual(['t', 'ok', 'fail']);
+  });
+
+  test('returns a task for a tenth of its age', async () => {
+    const { queue, claims, keys } = newBench();
+    await queue.enqueue('ok', 1, { id: 'old' });
+    await age(redis, keys, 'old', 60_000);
+    expect(await claims.claim({ names: ['t'] })).toEqual([]);
+    await counted(queue, { retrying: 1 });
+    const { runAt } = (await queue.get('old'))!;
+    const waitsMs = runAt! - Date.now();
+    expect([waitsMs > 1_000, waitsMs < 10_000]).toEqual([true, true]);
+  });
+
+  test.each([[[]], [['']], [[1]], ['t'], [Array.from({ length: 101 }, (_, n) => `n${n}`)]])(
+    '%j is refused',
+    async (names) => {
+      const { claims } = newBench();
+      expect(await code(claims.claim({ names: names as string[] }))).toBe('ERR_INVALID_ARG');
+    },
+  );
+});
 
 describe('claim', () => {
   test('gives tasks in the order of workers, with their fields', async () => {

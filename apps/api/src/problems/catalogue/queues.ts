@@ -57,7 +57,7 @@ export const QUEUES_PROBLEMS = {
   'task-conflict': {
     status: 409,
     title: 'The id belongs to a task with another name or payload',
-    when: 'The id, or the `Idempotency-Key`, belongs to a task with another name or payload.',
+    when: 'The id belongs to a task with another name or payload.',
     action: 'Use another id.',
     fields: '`queue`, `taskId`',
   },
