@@ -168,7 +168,7 @@ describe('a worker', () => {
     await until('the end', () => telemetry.totals['succeeded'] === 1);
     const [send, first, second] = telemetry.spans;
     const origin = { traceparent: send!.traceparent, tracestate: 'vendor=1' };
-    expect([first!.parent, first!.links]).toEqual([origin, undefined]);
+    expect([first!.parent, first!.links]).toEqual([origin, [origin]]);
     expect([second!.parent, second!.links]).toEqual([undefined, [origin]]);
     expect(first!.ended).toMatchObject({ error: { message: 'not yet' } });
     expect(second!.ended!.error).toBeUndefined();

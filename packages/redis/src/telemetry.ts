@@ -59,8 +59,8 @@ export interface Telemetry {
   /** Begins a span. */
   span?(start: SpanStart): TelemetrySpan;
   /**
-   * Whether the span of a task's first attempt links to the producer's span, or is its child. Default `link`. Later
-   * attempts always link: otherwise the trace of a task that is retried for days would never end.
+   * Whether the span of a task's first attempt is a child of the producer's span, besides its link to it. Default `link`: it
+   * is not. Later attempts only link: otherwise the trace of a task that is retried for days would never end.
    */
   readonly firstAttempt?: 'link' | 'parent' | undefined;
 }

@@ -159,12 +159,13 @@ export class Call {
       : { ...task, 'messaging.batch.message_count': attempts.length };
   }
 
-  #origin(attempts: readonly Observed[]): { parent: TraceContext } | { links: TraceContext[] } {
+  /** A span that continues a trace links to the producer as well, as those of later attempts do. */
+  #origin(attempts: readonly Observed[]): { parent?: TraceContext; links: TraceContext[] } {
     const [first] = attempts as [Observed];
     const traces = attempts.map(({ headers }) => traceOf(headers)).filter((trace) => trace !== undefined);
     const isContinued =
       this.#telemetry.firstAttempt === 'parent' && attempts.length === 1 && first.attempt === 1 && traces[0];
-    return isContinued ? { parent: isContinued } : { links: traces };
+    return isContinued ? { parent: isContinued, links: traces } : { links: traces };
   }
 }
 

@@ -128,6 +128,7 @@ describe('with an SDK', () => {
     const [first, second] = named('process mail');
     expect(first!.parentSpanContext?.spanId).toBe(send!.spanContext().spanId);
     expect(first!.spanContext().traceId).toBe(send!.spanContext().traceId);
+    expect(first!.links.map(({ context }) => context.spanId)).toEqual([send!.spanContext().spanId]);
     expect(second!.spanContext().traceId).not.toBe(send!.spanContext().traceId);
     expect(second!.links).toHaveLength(1);
   });
