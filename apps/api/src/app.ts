@@ -2,6 +2,7 @@ import 'reflect-metadata';
 
 import { Metrics } from '@mortise/app-common/operations';
 import { NestLog } from '@mortise/app-common/log';
+import type { Tracing } from '@mortise/app-common/tracing';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
@@ -18,13 +19,17 @@ import { timeRequests } from './metrics/http-metrics.js';
 import { serveDocument } from './openapi.js';
 
 /** The API, ready to listen. The caller closes it. */
-export async function createApp(config: Config, log: Logger): Promise<NestFastifyApplication> {
+export async function createApp(
+  config: Config,
+  log: Logger,
+  tracing?: Tracing,
+): Promise<NestFastifyApplication> {
   const methods = new RouteMethods();
   const connections = new Connections(config);
-  const metrics = new Metrics('api');
+  const metrics = new Metrics('api', tracing);
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.with(config, log, { methods, connections, metrics }),
-    createAdapter(config, log, methods, connections),
+    createAdapter(config, log, methods, connections, tracing),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );
   const server = app.getHttpAdapter().getInstance();

@@ -6,6 +6,7 @@ import {
   readSettings,
   REDIS_FIELDS,
   refineRedis,
+  TRACING_FIELDS,
   wholeNumber,
 } from '@mortise/app-common/settings';
 import { DEFAULT_PREFIX } from '@mortise/redis';
@@ -69,6 +70,7 @@ const environment = z
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
     MORTISE_PREFIX: z.string().max(128).default(DEFAULT_PREFIX),
     ...REDIS_FIELDS,
+    ...TRACING_FIELDS,
     REDIS_COMMAND_TIMEOUT_MS: timeoutMs().default(750),
     REQUEST_DEADLINE_MS: timeoutMs().default(850),
     SHUTDOWN_DELAY_MS: durationMs().default(0),

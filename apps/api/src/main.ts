@@ -1,7 +1,8 @@
 import process from 'node:process';
 
 import { createLog } from '@mortise/app-common/log';
-import { SettingsError } from '@mortise/app-common/settings';
+import { SettingsError, traceExportOf } from '@mortise/app-common/settings';
+import { startTracing } from '@mortise/app-common/tracing';
 
 import { readConfig } from './config.js';
 
@@ -11,17 +12,19 @@ async function main(): Promise<void> {
   // Of Redis that may evict keys, among others.
   process.on('warning', ({ name, message }) => name === 'MortiseWarning' && log.warn(message));
   // The settings come first: the modules of the app take a second to load.
-  const [{ createApp }, { shutDown }, { operationsOf }] = await Promise.all([
+  const [tracing, { createApp }, { shutDown }, { operationsOf }] = await Promise.all([
+    startTracing('api', traceExportOf(config), log),
     import('./app.js'),
     import('./http/shutdown.js'),
     import('./metrics/operations.js'),
   ]);
-  const app = await createApp(config, log);
+  const app = await createApp(config, log, tracing);
   const operations = operationsOf(app, config, log);
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     log.info({ signal }, 'shutting down');
     await shutDown(app, config);
     operations.stop();
+    await tracing?.stop();
     log.info('stopped');
     process.exit(0);
   };

@@ -13,6 +13,8 @@ import {
   redisPlaceOf,
   refineRedis,
   SettingsError,
+  traceExportOf,
+  TRACING_FIELDS,
   wholeNumber,
 } from '../src/settings/index.js';
 
@@ -124,4 +126,45 @@ test('a file of certificates is read at once, and needs TLS', () => {
   expect(problemsOf({ REDIS_TLS: 'true', REDIS_CA_FILE: empty })).toEqual([
     'REDIS_CA_FILE: the file has no certificate (PEM)',
   ]);
+});
+
+describe('traceExportOf', () => {
+  const exportOf = (variables: Record<string, string>) =>
+    traceExportOf(readSettings(z.object(TRACING_FIELDS), variables));
+  const endpoint = 'http://collector:4318';
+
+  test.each([
+    [{}, undefined],
+    [{ OTEL_SERVICE_NAME: 'a' }, undefined],
+    [{ OTEL_TRACES_EXPORTER: 'otlp' }, { protocol: 'http/protobuf' }],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }, { protocol: 'http/protobuf' }],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint }, { protocol: 'http/protobuf' }],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_EXPORTER: 'none' }, undefined],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: 'true' }, undefined],
+    [
+      {
+        OTEL_TRACES_EXPORTER: 'otlp',
+        OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
+        OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+      },
+      { protocol: 'http/json' },
+    ],
+  ])('%j', (variables: Record<string, string>, expected) => {
+    expect(exportOf(variables)).toEqual(expected);
+  });
+
+  test('names what it cannot do, and repeats no value', () => {
+    const variables = {
+      OTEL_TRACES_EXPORTER: 'canary',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'canary:4317',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+    };
+    expect(() => exportOf(variables)).toThrow(
+      new SettingsError([
+        'OTEL_TRACES_EXPORTER: must be otlp or none',
+        'OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL that begins with http:// or https://',
+        'OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf or http/json',
+      ]),
+    );
+  });
 });

@@ -3,7 +3,7 @@
  * because addresses of servers contain passwords.
  */
 import { LOG_LEVELS } from '@mortise/app-common/log';
-import type { RedisPlace } from '@mortise/app-common/settings';
+import type { RedisPlace, TraceExport } from '@mortise/app-common/settings';
 import {
   port,
   read,
@@ -11,6 +11,8 @@ import {
   REDIS_FIELDS,
   redisPlaceOf,
   refineRedis,
+  traceExportOf,
+  TRACING_FIELDS,
   url,
   wholeNumber,
 } from '@mortise/app-common/settings';
@@ -48,6 +50,8 @@ export interface Config {
   /** Of the health checks. Without it, there are none; 0 is any free port. */
   readonly healthPort: number | undefined;
   readonly healthHost: string;
+  /** Without it, no traces are recorded. */
+  readonly traces: TraceExport | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   /** Without it, no access logs are counted. */
   readonly accessLogs: AccessLogs | undefined;
@@ -94,6 +98,7 @@ const KNOWN_QUEUES: readonly string[] = [MAIL_QUEUE, MARKET_QUEUE, WEBHOOK_QUEUE
 const Environment = z
   .object({
     ...REDIS_FIELDS,
+    ...TRACING_FIELDS,
     MORTISE_PREFIX: keyName().default(DEFAULT_PREFIX),
     SMTP_URL: url('smtp', 'smtps').optional(),
     MAIL_DIR: z.string().default('.data/mail'),
@@ -160,6 +165,7 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
     shutdownTimeoutMs: env.WORKER_SHUTDOWN_TIMEOUT_MS,
     healthPort: env.WORKER_PORT,
     healthHost: env.WORKER_HOST,
+    traces: traceExportOf(env),
     logLevel: env.LOG_LEVEL,
     accessLogs: accessLogs(env),
     cachedRows: cachedRows(env),

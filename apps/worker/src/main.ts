@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { createLog, NestLog } from '@mortise/app-common/log';
 import { SettingsError } from '@mortise/app-common/settings';
+import { startTracing } from '@mortise/app-common/tracing';
 import { NestFactory } from '@nestjs/core';
 
 import { type Config, readConfig } from './config.js';
@@ -12,7 +13,8 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 const config = readConfigOrExit();
 const log = createLog('worker', config.logLevel);
-const booting = NestFactory.createApplicationContext(WorkerModule.with(config, log), {
+const tracing = await startTracing('worker', config.traces, log);
+const booting = NestFactory.createApplicationContext(WorkerModule.with(config, log, tracing), {
   logger: new NestLog(log),
   abortOnError: false,
 });
@@ -40,6 +42,7 @@ async function stop(): Promise<void> {
   try {
     const app = await booting;
     await app.close();
+    await tracing?.stop();
     log.info('worker has stopped');
     process.exit(0);
   } catch (error) {

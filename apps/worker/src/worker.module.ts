@@ -23,6 +23,7 @@ import {
 import type { Logger } from 'pino';
 
 import { Metrics, OperationsServer } from '@mortise/app-common/operations';
+import type { Tracing } from '@mortise/app-common/tracing';
 
 import type { Config } from './config.js';
 import { ErrorLog } from './error-log.js';
@@ -58,9 +59,9 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
     private readonly state: WorkerState,
   ) {}
 
-  static with(config: Config, log: Logger): DynamicModule {
+  static with(config: Config, log: Logger, tracing?: Tracing): DynamicModule {
     const { prefix, sender, smtpUrl, webhooks, shutdownTimeoutMs: graceMs } = config;
-    const metrics = new Metrics('worker');
+    const metrics = new Metrics('worker', tracing);
     const { telemetry } = metrics;
     return {
       module: WorkerModule,

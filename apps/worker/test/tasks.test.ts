@@ -193,7 +193,8 @@ test('hostile addresses never reach the wire', async () => {
     const player = { id: 'frank', name: 'Frank', email, funds: 0 };
     const market = { player: async () => player };
     const handlers = new MailHandlers(market, new MailDelivery(market, mailer, pino({ level: 'silent' })));
-    const task = { id: '1', attempt: 1, attempts: 5, signal: new AbortController().signal } as TaskContext;
+    const { signal } = new AbortController();
+    const task = { id: '1', attempt: 1, attempts: 5, headers: {}, signal } as unknown as TaskContext;
     const handling = handlers.sold({ sellerId: 'frank', itemId: 'ItemM', price: 97, buyerId: 'bill' }, task);
     await expect(handling).rejects.toThrow(Discard);
     await expect(handling).rejects.toThrow(/^not a mail address: /);

@@ -1,6 +1,8 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+
+import type { Tracing } from '@mortise/app-common/tracing';
 
 import type { Config } from '../config.js';
 import { problemOf } from '../problems/problem-of.js';
@@ -15,6 +17,7 @@ import { MAX_BODY_BYTES, parseJsonBody } from './json-body.js';
 import { Origins } from './origins.js';
 import { requirePlainBody, requireSoundHead } from './request-head.js';
 import { requestId } from './request-id.js';
+import { logIdsOf, traceRequests } from './request-trace.js';
 import type { RouteMethods } from './route-methods.js';
 import { securityHeadersOf } from './security-headers.js';
 import { headersOf, sendProblem } from './send-problem.js';
@@ -37,12 +40,15 @@ export function createAdapter(
   log: Logger,
   methods: RouteMethods,
   connections: Connections,
+  tracing?: Tracing,
 ): FastifyAdapter {
   const securityHeaders = securityHeadersOf(config);
   const origins = new Origins(config);
   const clientErrors = new ClientErrors(securityHeaders(''));
   const adapter = new FastifyAdapter({
     loggerInstance: log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level }),
+    // Not one more logger for each request: lines get their ids from its context.
+    childLoggerFactory: (logger: FastifyBaseLogger) => logger,
     genReqId: requestId,
     bodyLimit: MAX_BODY_BYTES,
     // In its place, see body-time.ts.
@@ -72,6 +78,7 @@ export function createAdapter(
     const { maxBodyBytes } = (route.config ?? {}) as BodyConfig;
     if (maxBodyBytes !== undefined) route.bodyLimit = maxBodyBytes;
   });
+  traceRequests(server, tracing);
   // Before anything that refuses: the rest of a refused body may never come.
   limitBodyTime(server, clientErrors.answer);
   server.addHook('onRequest', async (request, reply) => {
@@ -91,7 +98,7 @@ export function createAdapter(
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     const { keyId } = request.principal ?? {};
     log.info(
-      { reqId: request.id, method, route: routeOptions.url, status: reply.statusCode, ms, keyId },
+      { ...logIdsOf(request), method, route: routeOptions.url, status: reply.statusCode, ms, keyId },
       'request',
     );
   });

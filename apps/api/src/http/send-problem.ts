@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Problem } from '../problems/problem.js';
+import { logIdsOf } from './request-trace.js';
 import { challengeOf } from './challenge.js';
 import type { CrossOriginHeaders } from './cross-origin.js';
 import type { SecurityHeaders } from './security-headers.js';
@@ -22,10 +23,11 @@ export function saysWhen({ slug, status }: Pick<Problem, 'slug' | 'status'>): bo
 
 /** Answers with the problem's document, and logs errors of the server. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): void {
-  if (problem.slug === 'shutting-down') request.log.info(problem.slug);
+  const ids = { ...logIdsOf(request) };
+  if (problem.slug === 'shutting-down') request.log.info(ids, problem.slug);
   // Such floods are no errors of the server, and a stack each would fill the log.
-  else if (problem.slug.startsWith('too-many-')) request.log.warn(problem.slug);
-  else if (problem.status >= 500) request.log.error({ err: problem.cause ?? problem }, problem.slug);
+  else if (problem.slug.startsWith('too-many-')) request.log.warn(ids, problem.slug);
+  else if (problem.status >= 500) request.log.error({ ...ids, err: problem.cause ?? problem }, problem.slug);
   if (saysWhen(problem)) {
     const { retryAfterMs, remainingMs } = problem.fields;
     const ms = Number(retryAfterMs ?? remainingMs ?? 0);

@@ -2,6 +2,7 @@
  * Enqueues the tasks that open and expire listings. The script that makes such a listing also puts it among the timers, and it
  * stays there until its tasks are enqueued, as a sale stays in the outbox; see outbox-relay.ts.
  */
+import { taskHeaders } from '@mortise/app-common/log';
 import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { Queue } from '@mortise/queues';
@@ -71,7 +72,7 @@ export class ListingTimers implements OnApplicationBootstrap, OnModuleDestroy {
       listings.flatMap(tasksOf).map(({ name, payload, id, runAt }) => ({
         name,
         payload,
-        options: { id, attempts: ATTEMPTS, ...(runAt > now && { runAt }) },
+        options: { id, attempts: ATTEMPTS, ...taskHeaders(), ...(runAt > now && { runAt }) },
       })),
     );
   }

@@ -3,6 +3,7 @@
  * enqueues the mail and removes the sale from the outbox. The relay does the same for the sales that stayed there, because
  * that process died or the queue refused the mail. The task of a mail has the id of its sale, so a repetition stores nothing.
  */
+import { taskHeaders } from '@mortise/app-common/log';
 import type { OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { Queue } from '@mortise/queues';
@@ -65,7 +66,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnModuleDestroy {
       receipts.map(({ id, sellerId, itemId, price, buyerId }) => ({
         name: 'mail.sold',
         payload: { sellerId, itemId, price, buyerId },
-        options: { id, priority: 'medium', attempts: MAIL_ATTEMPTS },
+        options: { id, priority: 'medium', attempts: MAIL_ATTEMPTS, ...taskHeaders() },
       })),
     );
     await this.market.markMailed(receipts.map(({ id }) => id));

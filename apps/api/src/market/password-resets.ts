@@ -1,3 +1,4 @@
+import { noteTask, taskHeaders } from '@mortise/app-common/log';
 import { Inject, Injectable } from '@nestjs/common';
 import { RateLimiter } from '@mortise/locks';
 import { Queue } from '@mortise/queues';
@@ -56,9 +57,11 @@ export class PasswordResets {
         priority: 'high',
         attempts: MAIL_ATTEMPTS,
         expiresInMs: EXPIRES_IN_MS,
+        ...taskHeaders(),
         ...(id !== undefined && { id }),
       },
     );
+    noteTask(task.id);
     return task.id;
   }
 }

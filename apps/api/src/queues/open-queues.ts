@@ -130,7 +130,9 @@ export class OpenQueues implements BeforeApplicationShutdown {
 
   /** Tenants choose names of queues, which would each be a series of their own. */
   #measured(): { telemetry?: Telemetry } {
-    return currentTenant() === DEFAULT_TENANT ? { telemetry: this.metrics.telemetry } : {};
+    const { telemetry, spans } = this.metrics;
+    if (currentTenant() === DEFAULT_TENANT) return { telemetry };
+    return spans ? { telemetry: spans } : {};
   }
 
   get #tenantPrefix(): string {

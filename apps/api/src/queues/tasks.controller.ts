@@ -1,3 +1,4 @@
+import { noteTask } from '@mortise/app-common/log';
 import { Body, Controller, Delete, Get, HttpStatus, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
@@ -70,6 +71,7 @@ export class TasksController {
     const { id, isDuplicate } = await this.queues
       .found(queueName, (queue) => enqueue(queue, task))
       .catch(refuseReuse(key));
+    noteTask(id);
     reply.status(isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
     reply.header('location', `/v1/queues/${encodeURIComponent(queueName)}/tasks/${encodeURIComponent(id)}`);
     return { id, isDuplicate };

@@ -1,3 +1,4 @@
+import { noteTask, taskHeaders } from '@mortise/app-common/log';
 import { Body, Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { Queue } from '@mortise/queues';
@@ -44,10 +45,11 @@ export class WebhooksController {
   ): Promise<z.infer<typeof webhookSchema>> {
     const refusal = urlRefusal(url);
     if (refusal !== undefined) throw new Problem('url-not-allowed', refusal);
-    const options = { attempts: WEBHOOK_ATTEMPTS, ...(id !== undefined && { id }) };
+    const options = { attempts: WEBHOOK_ATTEMPTS, ...taskHeaders(), ...(id !== undefined && { id }) };
     const task = await this.webhooks
       .enqueue('webhook.deliver', { url, type, data }, options)
       .catch(refuseReuse(id));
+    noteTask(task.id);
     return { queue: WEBHOOK_QUEUE, taskId: task.id };
   }
 }

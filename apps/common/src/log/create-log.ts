@@ -3,14 +3,20 @@ import process from 'node:process';
 import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
 
+import { currentLogIds } from './log-ids.js';
+
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** The most bytes of lines kept for a slow reader. Further lines are lost. */
 const MAX_KEPT_BYTES = 1_048_576;
 
-/** JSON lines on stdout, each with the name of the app. Bodies, headers and addresses of mails are never logged. */
+/**
+ * JSON lines on stdout, each with the name of the app, and those of a request with its ids. Bodies, headers and addresses of mails are
+ * never logged.
+ */
 export function createLog(app: string, level: (typeof LOG_LEVELS)[number]): Logger {
-  return pino({ level, base: { app }, timestamp: pino.stdTimeFunctions.isoTime }, stdout());
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  return pino({ level, base: { app }, timestamp, mixin: currentLogIds }, stdout());
 }
 
 /**

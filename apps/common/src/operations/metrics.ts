@@ -2,6 +2,7 @@ import { callRedis, TIMED_OUT, waitFor } from '@mortise/redis';
 import type { RedisClient, Telemetry } from '@mortise/redis';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
+import type { Tracing } from '../tracing/index.js';
 import { PrometheusTelemetry } from './prometheus-telemetry.js';
 import { watchQueues } from './queue-metrics.js';
 
@@ -11,10 +12,19 @@ const PING_MS = 1_000;
 /** The metrics of an app: those of its process, of the packages, of the queues, and of Redis. */
 export class Metrics {
   readonly registry = new Registry();
-  /** For the `telemetry` of the packages. */
-  readonly telemetry: Telemetry = new PrometheusTelemetry(this.registry);
+  /** For the `telemetry` of the packages: counts and times for Prometheus, and spans if traces are recorded. */
+  readonly telemetry: Telemetry;
+  /** The same without the metrics, for names that would each be a series of their own. */
+  readonly spans: Telemetry | undefined;
 
-  constructor(app: string) {
+  constructor(app: string, tracing?: Tracing) {
+    const prometheus = new PrometheusTelemetry(this.registry);
+    this.spans = tracing?.telemetry;
+    this.telemetry = {
+      count: (metric, value, attributes) => prometheus.count(metric, value, attributes),
+      record: (metric, value, attributes) => prometheus.record(metric, value, attributes),
+      ...this.spans,
+    };
     this.registry.setDefaultLabels({ app });
     collectDefaultMetrics({ register: this.registry });
   }

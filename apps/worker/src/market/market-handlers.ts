@@ -2,6 +2,7 @@
  * Opens and expires listings. The market decides by the listing in Redis and the server's clock; a task only triggers the
  * decision. So a task may run twice, late, or for a sold listing, and the next attempt completes an interrupted one.
  */
+import { REQUEST_HEADER } from '@mortise/app-common/log';
 import {
   expiredMailId,
   type ListingRef,
@@ -14,6 +15,8 @@ import { Discard, type Queue, RetryLater, type TaskContext } from '@mortise/queu
 import { TaskHandler } from '@mortise/queues/nestjs';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+
+import { taskLog } from '../log-attempt.js';
 
 const Ref = z.object({ listingId: z.string(), listedAt: z.int().min(0) });
 
@@ -53,16 +56,27 @@ export class MarketHandlers {
       await this.#mails.enqueue(
         'mail.expired',
         { sellerId, itemId, price },
-        { id: expiredMailId(ref), priority: 'low', attempts: MAIL_ATTEMPTS },
+        {
+          id: expiredMailId(ref),
+          priority: 'low',
+          attempts: MAIL_ATTEMPTS,
+          headers: requestOf(task),
+        },
       );
       await this.#market.timed.markExpiryMailed(ref);
     }
     this.#tell(task, ref, timed.status === 'done' ? 'listing expired' : 'listing was gone');
   }
 
-  #tell({ id, attempt }: TaskContext, { listingId }: ListingRef, what: string): void {
-    this.#log.info({ task: id, attempt, listing: listingId }, what);
+  #tell(task: TaskContext, { listingId }: ListingRef, what: string): void {
+    taskLog(this.#log, task).info({ listing: listingId }, what);
   }
+}
+
+/** The headers of a task that this one enqueues: it belongs to the same request. */
+function requestOf({ headers }: TaskContext): Record<string, string> {
+  const reqId = headers[REQUEST_HEADER];
+  return reqId === undefined ? {} : { [REQUEST_HEADER]: reqId };
 }
 
 function refOf(payload: unknown): ListingRef {

@@ -98,7 +98,7 @@ export class SocketServer implements OnApplicationBootstrap {
       chats,
       principal,
       limits,
-      log,
+      log: log.child({ reqId, tenant }),
       timeoutMs,
       reqId,
     });
@@ -106,7 +106,7 @@ export class SocketServer implements OnApplicationBootstrap {
     webSocket.once('close', (code) => {
       streams.remove(session);
       const ms = Math.round((performance.now() - startedAt) * 10) / 10;
-      log.info({ reqId, route: '/v1/ws', code, ms, keyId }, 'socket');
+      log.info({ reqId, tenant, route: '/v1/ws', code, ms, keyId }, 'socket');
     });
   }
 

@@ -25,6 +25,7 @@ export interface SessionContext {
   /** Whose session it is. */
   readonly principal: Principal;
   readonly limits: Pick<RequestLimits, 'take'>;
+  /** It names the request and the tenant. */
   readonly log: Logger;
   /** How long a client may take to subscribe, or to read what was sent, ms. */
   readonly timeoutMs: number;
@@ -91,7 +92,7 @@ export class SocketSession implements LiveStream, Outlet {
     socket.on('message', (data, isBinary) => void this.#receive(data, isBinary));
     socket.on('pong', (data) => this.#onPong(Number(data.toString())));
     // It closes itself: 1009 for a frame that is too large, 1002 or 1007 for an invalid frame or text.
-    socket.on('error', (err) => context.log.debug({ err, reqId: context.reqId }, 'socket'));
+    socket.on('error', (err) => context.log.debug({ err }, 'socket'));
     socket.once('close', () => {
       this.#leave();
       clearTimeout(this.#cut);
@@ -215,15 +216,15 @@ export class SocketSession implements LiveStream, Outlet {
   }
 
   async #serve(events: AsyncIterable<ChatEvent>): Promise<void> {
-    const { log, reqId } = this.#context;
+    const { log } = this.#context;
     const { signal } = this.#closed;
-    const reason = await forwardEvents(events, this, signal, (err) => log.error({ err, reqId }, 'events'));
+    const reason = await forwardEvents(events, this, signal, (err) => log.error({ err }, 'events'));
     if (reason) this.end(reason);
   }
 
   #refuse(problem: Problem, ref: Ref | undefined): void {
     const { log, reqId } = this.#context;
-    if (problem.status >= 500) log.error({ err: problem.cause ?? problem, reqId }, problem.slug);
+    if (problem.status >= 500) log.error({ err: problem.cause ?? problem }, problem.slug);
     this.#answer({ error: problem.toDocument(reqId) }, ref);
     this.#invalid = problem.slug === 'invalid-frame' ? this.#invalid + 1 : 0;
     if (this.#invalid === MAX_INVALID) this.#close(POLICY, 'three frames in a row were not understood');
