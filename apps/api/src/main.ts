@@ -39,6 +39,7 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  console.error(error instanceof SettingsError ? error.message : error);
+  // Not the error itself: that of a refused command has its arguments.
+  console.error(error instanceof SettingsError ? error.message : (error as Error).stack);
   process.exit(1);
 }

@@ -50,6 +50,7 @@ function lineOf({ level, subject, found, action }: Finding): string {
 try {
   process.exitCode = await main();
 } catch (error) {
-  console.error(error instanceof SettingsError ? error.message : error);
+  // Not the error itself: that of a refused command has its arguments.
+  console.error(error instanceof SettingsError ? error.message : (error as Error).stack);
   process.exitCode = 1;
 }

@@ -3,6 +3,7 @@ import process from 'node:process';
 import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
 
+import { errorFields } from './error-fields.js';
 import { currentLogIds } from './log-ids.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -16,7 +17,8 @@ const MAX_KEPT_BYTES = 1_048_576;
  */
 export function createLog(app: string, level: (typeof LOG_LEVELS)[number]): Logger {
   const timestamp = pino.stdTimeFunctions.isoTime;
-  return pino({ level, base: { app }, timestamp, mixin: currentLogIds }, stdout());
+  const serializers = { err: errorFields };
+  return pino({ level, base: { app }, timestamp, serializers, mixin: currentLogIds }, stdout());
 }
 
 /**
