@@ -72,6 +72,35 @@ test('a user without rights learns which commands are refused', async () => {
   expect(elsewhere.find(({ subject }) => subject === 'rights')!.found).toContain('SET (NOPERM');
 });
 
+test('a user without rights to keys of tenants and limits learns it as advice', async () => {
+  const redis = await single();
+  const rights = ['~app:*', '&app:*', '+@all', '-@admin', '-@dangerous', '+info'];
+  await redis.call('ACL', 'SETUSER', 'narrow', 'on', '>x', ...rights);
+  const { host, port } = redis.options;
+  const narrow = new Redis({ host: host!, port: port!, username: 'narrow', password: 'x' });
+  closing.push(() => narrow.disconnect());
+  const rightsOf = async (): Promise<Finding[]> =>
+    (await examine(narrow, 'app')).filter(({ subject }) => subject === 'rights');
+  const action = expect.stringContaining('~app.* and &app.*');
+  expect(await rightsOf()).toEqual([
+    expect.objectContaining({ level: 'ok' }),
+    {
+      level: 'advice',
+      subject: 'rights',
+      found: expect.stringMatching(/^refused for tenants: SET \(NOPERM/),
+      action,
+    },
+    {
+      level: 'advice',
+      subject: 'rights',
+      found: expect.stringMatching(/^refused for limits .*: SET \(NOPERM/),
+      action,
+    },
+  ]);
+  await redis.call('ACL', 'SETUSER', 'narrow', '~app.*', '&app.*');
+  expect((await rightsOf()).map(({ level }) => level)).toEqual(['ok']);
+});
+
 test('a Cluster is examined master by master; named as a single server it is a problem', async () => {
   const servers = await startCluster();
   closing.push(() => servers.stop());

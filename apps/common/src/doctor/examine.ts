@@ -27,7 +27,7 @@ export async function examine(redis: Redis | Cluster, prefix: string): Promise<F
   const isCluster = redis instanceof Cluster;
   const nodes = isCluster ? redis.nodes('master') : [redis];
   const found = await Promise.all(nodes.map((node) => examineNode(node, isCluster)));
-  return [...found.flat(), ...(await commandsOf(redis, prefix))];
+  return [...found.flat(), ...(await rightsOf(redis, prefix))];
 }
 
 async function examineNode(node: Redis, isCluster: boolean): Promise<Finding[]> {
@@ -196,8 +196,29 @@ async function cluster(node: Redis, info: Info, isCluster: boolean): Promise<Fin
   return [{ level: isOk ? 'ok' : 'problem', subject: 'Cluster', found, ...(!isOk && { action }) }];
 }
 
-/** Calls that the packages need, on keys under the prefix: a user may be forbidden a part of them. */
-async function commandsOf(redis: Redis | Cluster, prefix: string): Promise<Finding[]> {
+async function rightsOf(redis: Redis | Cluster, prefix: string): Promise<Finding[]> {
+  const subject = 'rights';
+  const refused = await refusedOf(redis, prefix);
+  if (refused.length > 0) {
+    const action = `Give the user +@all on ~${prefix}* and &*; docs/OPERATIONS.md has smaller rights`;
+    return [{ level: 'problem', subject, found: `refused: ${refused.join(', ')}`, action }];
+  }
+  const findings: Finding[] = [{ level: 'ok', subject, found: 'all commands are allowed' }];
+  // The API adds to the prefix for a tenant, and for limits of requests.
+  for (const [user, ownPrefix] of [
+    ['tenants', `${prefix}.t.doctor`],
+    ['limits of requests', `${prefix}.limits`],
+  ] as const) {
+    const [first] = await refusedOf(redis, ownPrefix);
+    if (first === undefined) continue;
+    const action = `Give the user ~${prefix}.* and &${prefix}.*, if the API has ${user}`;
+    findings.push({ level: 'advice', subject, found: `refused for ${user}: ${first}`, action });
+  }
+  return findings;
+}
+
+/** Calls that the packages need, on keys under the prefix: a user may be forbidden a part of them. Each refused one, with the reply. */
+async function refusedOf(redis: Redis | Cluster, prefix: string): Promise<string[]> {
   const key = new KeySpace('doctor', prefix).entity('probe').key('value');
   const calls: readonly (readonly [command: string, ...args: CommandArgument[]])[] = [
     ['set', key, '1', 'PX', 10_000],
@@ -217,7 +238,5 @@ async function commandsOf(redis: Redis | Cluster, prefix: string): Promise<Findi
       refused.push(`${command.toUpperCase()} (${(error as Error).message})`);
     }
   }
-  if (refused.length === 0) return [{ level: 'ok', subject: 'rights', found: 'all commands are allowed' }];
-  const action = `Give the user +@all on ~${prefix}* and &*; docs/OPERATIONS.md has smaller rights`;
-  return [{ level: 'problem', subject: 'rights', found: `refused: ${refused.join(', ')}`, action }];
+  return refused;
 }
