@@ -20,7 +20,8 @@ interface Issue {
 export class SchemaPipe implements PipeTransform {
   async transform(value: unknown, { schema, type, data }: ArgumentMetadata): Promise<unknown> {
     if (!schema) return value;
-    if (type === 'body' && value === undefined) throw new Problem('malformed-json');
+    if (type === 'body' && value === undefined)
+      throw new Problem('malformed-json', 'the request has no body: send a JSON object, {} without members');
     const result = await schema['~standard'].validate(value);
     if (!result.issues) return result.value;
     if (type === 'param') throw new Problem('invalid-id', result.issues[0]?.message, { parameter: data });

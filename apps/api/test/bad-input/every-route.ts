@@ -43,6 +43,15 @@ const bodies = operations
 
 describe('each body', () => {
   refuseEach('malformed-json', 'with', ['', '{'], (body) => bodies.map(({ target }) => [target, body]));
+
+  test('that is missing is called so', async () => {
+    const drain = await send('POST /v1/queues/q/drain');
+    expect([drain.status, drain.json.detail]).toEqual([
+      400,
+      expect.stringContaining('no body: send a JSON object'),
+    ]);
+  });
+
   refuseEach('invalid-body', 'with', ['"text"', '[]', 'null'], (body) =>
     bodies.map(({ target }) => [target, body]),
   );
