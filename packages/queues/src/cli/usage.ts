@@ -70,7 +70,7 @@ export const USAGES = {
   resume: { syntax: '(<queue>… | --all)', what: 'ends a pause', options: ['all'] },
   drain: {
     syntax: '<queue> [--scheduled]',
-    what: 'removes ready, scheduled and retrying tasks',
+    what: 'removes ready tasks; --scheduled: also scheduled and retrying ones',
     options: ['scheduled'],
   },
   clean: {

@@ -291,6 +291,7 @@ describe('arguments', () => {
     expect(code).toBe(0);
     for (const command of Object.keys(USAGES)) expect(out).toContain(`\n  ${command}`);
     expect((await cli('clean', '--help')).out).toContain('--older-than');
+    expect((await cli('drain', '--help')).out).toContain('--scheduled: also scheduled and retrying');
   });
 });
 
