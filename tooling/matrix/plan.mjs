@@ -69,11 +69,11 @@ export const HEADINGS = { 'declared keys': 'declared keys, except `AddressBook`'
 export const LIMITS = {
   managed:
     'an ACL user without INFO, CONFIG, CLIENT, DEBUG and the other commands that administer a server, on a single node and on Cluster. ' +
-    'It has access only to its own keys and channels. The near tier of the cache needs CLIENT: without it, every read goes to Redis, ' +
+    'It has access only to its own keys and channels. The near tier of the cache needs CLIENT: without this command every read goes to Redis, ' +
     'and `onError` receives the reason',
   'declared keys':
-    'a server that refuses every key that a script does not declare, as Dragonfly does. It does not support `AddressBook`, whose ' +
-    'scripts [find blocks by themselves](docs/decisions/0013-an-address-book-finds-its-blocks-itself.md)',
+    'a server that refuses every key that a script does not declare, as Dragonfly does. `AddressBook` does not run there, because ' +
+    'its scripts [find blocks by themselves](docs/decisions/0013-an-address-book-finds-its-blocks-itself.md)',
 };
 
 /** Cells that don't work, and why: `{ 'Bun · NestJS 12': 'reason' }`. One that passes all the same fails the run. */
