@@ -300,7 +300,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(128);
+    expect(routes.length).toBe(138);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -410,11 +410,12 @@ describe('the OpenAPI document', () => {
         .toSorted()
         .join(' '),
     ).toBe(
-      'ackFile ackMessages acquireLock acquirePermits addDevice boostName cancelTask claimTasks ' +
-        'cleanQueue completeTask createChat drainQueue editMessage enqueueTask enqueueTasks failTask ' +
+      'ackFile ackMessages acquireLock acquireLocks acquirePermits acquireSide addDevice boostName cancelTask claimTasks ' +
+        'cleanQueue completeTask createChat drainQueue editMessage enqueueTask enqueueTasks failTask forceReleaseSide ' +
         'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage postWebhook purchase putKey putName ' +
-        'putNames putPlayer putQueue putSchedule putTenant releaseLock releasePermits renewLock renewPermits ' +
-        'resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole tellPresence tellProgress ' +
+        'putNames putPlayer putQueue putSchedule putTenant releaseLock releaseLocks releasePermits releaseSide renewLock renewLocks ' +
+        'renewPermits renewSide ' +
+        'resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole takePermits tellPresence tellProgress ' +
         'tellTyping touchContacts',
     );
     for (const [route, { requestBody }] of bodies) {

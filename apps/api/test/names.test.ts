@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { RecentContacts } from '@mortise/autocomplete';
 import { RowCache } from '@mortise/cache/rows';
-import { Mutex, Semaphore } from '@mortise/locks';
+import { Mutex, RateLimiter, ReadWriteLock, Semaphore } from '@mortise/locks';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import { FileChannel } from '@mortise/messaging/files';
 import { Queue } from '@mortise/queues';
@@ -68,6 +68,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
     send: (coded) => ask('POST', `locks/${coded}/acquire`, { leaseMs: 3_600_000 }),
     find: async (name) => (await new Mutex(redis, name, { prefix }).inspect()).holder,
     found: () => expect.any(String),
+  },
+  'a read-write lock': {
+    send: (coded) => ask('POST', `read-write-locks/${coded}/acquire`, { mode: 'read', leaseMs: 3_600_000 }),
+    find: async (name) => (await new ReadWriteLock(redis, name, { prefix }).read.inspect()).readers,
+    found: () => 1,
+  },
+  'a rate limit': {
+    send: (coded) => ask('POST', `rate-limiters/${coded}/take`, { limit: 5, periodMs: 3_600_000 }),
+    find: async (name) =>
+      (await new RateLimiter(redis, name, { prefix, limit: 5, periodMs: 3_600_000 }).take(0)).remaining,
+    found: () => 4,
   },
   'a semaphore': {
     send: (coded) => ask('PUT', `semaphores/${coded}`, { permits: 3 }),

@@ -18,6 +18,8 @@ export const SOCKET_SCOPE = 'messaging:write';
 
 const EXCEPTIONS: Readonly<Record<string, Scope>> = {
   'POST /v1/locks/:name/force-release': 'locks:admin',
+  'POST /v1/read-write-locks/:name/force-release': 'locks:admin',
+  'DELETE /v1/rate-limiters/:name': 'locks:admin',
   'PUT /v1/semaphores/:name': 'locks:admin',
   // They scan Redis, and show every holder.
   'GET /v1/locks': 'locks:admin',
@@ -44,6 +46,9 @@ const EXCEPTIONS: Readonly<Record<string, Scope>> = {
 
 const SEGMENTS: Readonly<Record<string, string>> = {
   locks: 'locks',
+  'multi-locks': 'locks',
+  'rate-limiters': 'locks',
+  'read-write-locks': 'locks',
   semaphores: 'locks',
   queues: 'queues',
   webhooks: 'queues',

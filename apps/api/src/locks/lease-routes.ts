@@ -40,6 +40,7 @@ export function AcquireRoute(
       'lock-timeout',
       'request-reused',
       'too-many-waits',
+      'quota-exceeded',
       'shutting-down',
     ),
   );

@@ -9,11 +9,11 @@ import { OpenWaits } from '../limits/open-waits.js';
 import { Problems } from '../http/problems.decorator.js';
 import { AcquireRoute, ReleaseRoute, RenewRoute } from './lease-routes.js';
 import { OperatorLists } from './operator-lists.js';
-import type { RemoteLease } from './remote-leases.js';
-import { RemoteLeases } from './remote-leases.js';
+import { leaseOf, RemoteLeases } from './remote-leases.js';
 import { RemoteLocks } from './remote-locks.js';
 import {
   acquireBody,
+  leaseSchema,
   listQuery,
   locksPage,
   lockSchema,
@@ -41,7 +41,7 @@ export class LocksController {
     @Body({ schema: acquireBody }) body: z.infer<typeof acquireBody>,
     @IdempotencyKey() requestKey: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<RemoteLease> {
+  ): Promise<z.infer<typeof leaseSchema>> {
     const { lease, isRepeated } = await this.waits.run(reply, body.waitMs, (signal) =>
       this.leases.acquire(this.locks.lendable(name, body.leaseMs), {
         ...body,
@@ -51,7 +51,7 @@ export class LocksController {
       }),
     );
     reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
-    return lease;
+    return leaseOf(name, lease);
   }
 
   @RenewRoute()

@@ -19,18 +19,32 @@ import { Problem } from '../problems/problem.js';
 import { isRedisUnavailable } from '../redis/is-redis-unavailable.js';
 import { PerTenant } from '../tenants/per-tenant.js';
 import { CONFIG, REDIS } from '../tokens.js';
-import type { renewBody } from './schemas.js';
+import type { leaseSchema, renewBody } from './schemas.js';
 
-/** A lock, or a semaphore with the number of wanted permits. */
+/** A lock, a side of a read-write lock, several locks, or a semaphore with the number of wanted permits. */
 export interface Lendable {
-  readonly kind: 'lock' | 'semaphore';
-  readonly name: string;
-  acquire(options: AcquireOptions): Promise<Lease>;
-  tryAcquire(): Promise<Lease | null>;
-  renewFor(holder: string, leaseMs: number, fencingToken: number): Promise<boolean>;
+  /** As details of refusals call it: `lock "a"`. */
+  readonly shown: string;
+  /** The members of refusals that name it. */
+  readonly fields: ProblemFields;
+  /** Its part of the keys of the API. */
+  readonly entity: string;
+  acquire(options: AcquireOptions): Promise<Lent>;
+  tryAcquire(): Promise<Lent | null>;
+  renewFor(holder: string, leaseMs: number, tokens: readonly number[]): Promise<boolean>;
   releaseFor(holder: string): Promise<boolean>;
   /** Details for a client that did not get it. One round trip. */
   obstacle(): Promise<ProblemFields>;
+}
+
+/** A lease with its fencing tokens; several locks have one each. */
+export interface Lent {
+  readonly lease: Pick<Lease, 'holder' | 'expiresAt' | 'renew'> & AsyncDisposable;
+  readonly tokens: readonly number[];
+}
+
+export function lent(lease: Lease): Lent {
+  return { lease, tokens: [lease.fencingToken] };
 }
 
 export interface AcquireRequest {
@@ -45,10 +59,17 @@ export interface AcquireRequest {
 }
 
 export interface RemoteLease {
-  readonly name: string;
   readonly holder: string;
-  readonly fencingToken: number;
+  readonly tokens: readonly number[];
   readonly expiresInMs: number;
+}
+
+/** As routes of one name answer. */
+export function leaseOf(
+  name: string,
+  { holder, tokens, expiresInMs }: RemoteLease,
+): z.infer<typeof leaseSchema> {
+  return { name, holder, fencingToken: tokens[0]!, expiresInMs };
 }
 
 /** A granted waiter holds its lease for a second at first; this process confirms it before it answers. */
@@ -80,25 +101,24 @@ export class RemoteLeases {
     const earlier = await this.#earlier(lendable, request);
     if (earlier) return { lease: earlier, isRepeated: true };
     const { leaseMs, signal } = request;
-    const lease = await wait(lendable, request);
+    const { lease, tokens } = await wait(lendable, request);
     try {
       if (lease.expiresAt - performance.now() < leaseMs * WHOLE) await lease.renew();
-      await this.#remember(lendable, request, lease);
+      await this.#remember(lendable, request, lease.holder, tokens);
       signal.throwIfAborted();
     } catch (error) {
       await lease[Symbol.asyncDispose]();
       throw error instanceof LeaseLostError ? lost(lendable, lease.holder) : error;
     }
-    const { holder, fencingToken, expiresAt } = lease;
-    const expiresInMs = until(expiresAt);
-    return { lease: { name: lendable.name, holder, fencingToken, expiresInMs }, isRepeated: false };
+    const { holder, expiresAt } = lease;
+    return { lease: { holder, tokens, expiresInMs: until(expiresAt) }, isRepeated: false };
   }
 
   /** Returns how long the lease lasts at least. Throws the problem `lease-lost`. One round trip; safe to repeat. */
   async renew(lendable: Lendable, renewal: z.infer<typeof renewBody>): Promise<number> {
     const { holder, leaseMs, fencingToken } = renewal;
     const endsAt = performance.now() + leaseMs;
-    const isHeld = await lendable.renewFor(holder, leaseMs, fencingToken).catch(refuseHolder);
+    const isHeld = await lendable.renewFor(holder, leaseMs, [fencingToken]).catch(refuseHolder);
     if (!isHeld) throw lost(lendable, holder);
     return until(endsAt);
   }
@@ -108,9 +128,9 @@ export class RemoteLeases {
    * trips.
    */
   async release(lendable: Lendable, holder: string): Promise<void> {
-    const mark = this.#keys.current.entity(`${lendable.kind}:${lendable.name}`).key('released', holder);
+    const mark = this.#keys.current.entity(lendable.entity).key('released', holder);
     const [isHeld, wasReleased] = await Promise.all([
-      lendable.renewFor(holder, MIN_LEASE_MS, 0).catch(refuseHolder),
+      lendable.renewFor(holder, MIN_LEASE_MS, [0]).catch(refuseHolder),
       this.#redis.call('exists', [mark]),
     ]);
     if (isHeld) {
@@ -127,39 +147,45 @@ export class RemoteLeases {
     const key = this.#keyOf(lendable, requestKey);
     const record = (await this.#redis.call('get', [key])) as string | null;
     if (record === null) return null;
-    const [holder = '', token, itsLeaseMs, itsTerms] = record.split(' ');
+    const [holder = '', list = '', itsLeaseMs, itsTerms] = record.split(' ');
+    const tokens = list.split(',').map(Number);
     const isSame = Number(itsLeaseMs) === leaseMs && itsTerms === terms;
     const endsAt = performance.now() + leaseMs;
-    if (!(await lendable.renewFor(holder, isSame ? leaseMs : MIN_LEASE_MS, Number(token)))) return null;
+    if (!(await lendable.renewFor(holder, isSame ? leaseMs : MIN_LEASE_MS, tokens))) return null;
     if (!isSame) throw new RequestReusedError(requestKey);
     await this.#redis.call('pexpire', [key, leaseMs]);
-    return { name: lendable.name, holder, fencingToken: Number(token), expiresInMs: until(endsAt) };
+    return { holder, tokens, expiresInMs: until(endsAt) };
   }
 
-  async #remember(lendable: Lendable, request: AcquireRequest, lease: Lease): Promise<void> {
+  async #remember(
+    lendable: Lendable,
+    request: AcquireRequest,
+    holder: string,
+    tokens: readonly number[],
+  ): Promise<void> {
     const { leaseMs, terms, requestKey } = request;
     if (requestKey === undefined) return;
-    const record = `${lease.holder} ${lease.fencingToken} ${leaseMs} ${terms}`;
+    const record = `${holder} ${tokens.join(',')} ${leaseMs} ${terms}`;
     await this.#redis.call('set', [this.#keyOf(lendable, requestKey), record, 'PX', leaseMs]);
   }
 
-  /** `<prefix>:api:{<kind>:<name>}:request:<key>`: STRING `holder fencingToken leaseMs terms`, for `leaseMs`. */
-  #keyOf({ kind, name }: Lendable, requestKey: string): string {
-    return this.#keys.current.entity(`${kind}:${name}`).key('request', requestKey);
+  /** `<prefix>:api:{<entity>}:request:<key>`: STRING `holder tokens leaseMs terms`, for `leaseMs`; tokens by commas. */
+  #keyOf({ entity }: Lendable, requestKey: string): string {
+    return this.#keys.current.entity(entity).key('request', requestKey);
   }
 }
 
-async function wait(lendable: Lendable, { waitMs, signal }: AcquireRequest): Promise<Lease> {
+async function wait(lendable: Lendable, { waitMs, signal }: AcquireRequest): Promise<Lent> {
   const attempt = waitMs === 0 ? lendable.tryAcquire() : acquireWithin(lendable, { waitMs, signal });
   const lease = await attempt.catch((error: unknown) => refuseLimit(lendable, error));
   if (lease) return lease;
   // This second request explains the refusal, and tells a silent Redis from a held lock.
   const obstacle = await lendable.obstacle();
-  const detail = `${lendable.kind} "${lendable.name}" was not acquired within ${waitMs} ms`;
-  throw new Problem('lock-timeout', detail, { ...nameOf(lendable), waitMs, ...obstacle });
+  const detail = `${lendable.shown} was not acquired within ${waitMs} ms`;
+  throw new Problem('lock-timeout', detail, { ...lendable.fields, waitMs, ...obstacle });
 }
 
-async function acquireWithin(lendable: Lendable, options: AcquireOptions): Promise<Lease | null> {
+async function acquireWithin(lendable: Lendable, options: AcquireOptions): Promise<Lent | null> {
   try {
     return await lendable.acquire(options);
   } catch (error) {
@@ -172,7 +198,7 @@ async function acquireWithin(lendable: Lendable, options: AcquireOptions): Promi
 function refuseLimit(lendable: Lendable, error: unknown): never {
   if (!(error instanceof LockSettingsError)) throw error;
   const limits = { limit: error.value, knownLimit: error.knownValue };
-  throw new Problem('semaphore-limit', error.message, { ...nameOf(lendable), ...limits }, { cause: error });
+  throw new Problem('semaphore-limit', error.message, { ...lendable.fields, ...limits }, { cause: error });
 }
 
 function until(endsAt: number): number {
@@ -180,12 +206,8 @@ function until(endsAt: number): number {
 }
 
 function lost(lendable: Lendable, holder: string): Problem {
-  const detail = `${lendable.kind} "${lendable.name}" is not held by this holder`;
-  return new Problem('lease-lost', detail, { ...nameOf(lendable), holder });
-}
-
-function nameOf({ kind, name }: Lendable): ProblemFields {
-  return { [`${kind}Name`]: name };
+  const detail = `${lendable.shown} is not held by this holder`;
+  return new Problem('lease-lost', detail, { ...lendable.fields, holder });
 }
 
 /** The error of the package for a text that cannot be a holder. */

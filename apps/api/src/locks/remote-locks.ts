@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 
 import type { Lendable } from './remote-leases.js';
+import { lent } from './remote-leases.js';
 import type { SeenLock } from './seen-state.js';
 import { seenLock, unlessUnreadable } from './seen-state.js';
 import { TenantLocks } from './tenant-locks.js';
@@ -13,11 +14,15 @@ export class RemoteLocks {
   lendable(name: string, leaseMs?: number): Lendable {
     const mutex = this.locks.current.mutex(name, { leaseMs });
     return {
-      kind: 'lock',
-      name,
-      acquire: (options) => mutex.acquire(options),
-      tryAcquire: () => mutex.tryAcquire(),
-      renewFor: (holder, termMs, token) => mutex.renewFor(holder, termMs, token),
+      shown: `lock "${name}"`,
+      fields: { lockName: name },
+      entity: `lock:${name}`,
+      acquire: async (options) => lent(await mutex.acquire(options)),
+      tryAcquire: async () => {
+        const lease = await mutex.tryAcquire();
+        return lease && lent(lease);
+      },
+      renewFor: (holder, termMs, [token]) => mutex.renewFor(holder, termMs, token),
       releaseFor: (holder) => mutex.releaseFor(holder),
       obstacle: async () => ({ remainingMs: (await mutex.inspect()).remainingMs }),
     };

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Semaphore } from '@mortise/locks';
 
 import type { Lendable } from './remote-leases.js';
+import { lent } from './remote-leases.js';
 import type { SeenSemaphore } from './seen-state.js';
 import { seenSemaphore, unlessUnreadable } from './seen-state.js';
 import { TenantLocks } from './tenant-locks.js';
@@ -26,11 +27,15 @@ export class RemoteSemaphores {
     const { permits, take, leaseMs } = wish;
     const semaphore = this.locks.current.semaphore(name, { permits, leaseMs });
     return {
-      kind: 'semaphore',
-      name,
-      acquire: (options) => semaphore.acquire({ ...options, permits: take }),
-      tryAcquire: () => semaphore.tryAcquire({ permits: take }),
-      renewFor: (holder, termMs, token) => semaphore.renewFor(holder, termMs, token),
+      shown: `semaphore "${name}"`,
+      fields: { semaphoreName: name },
+      entity: `semaphore:${name}`,
+      acquire: async (options) => lent(await semaphore.acquire({ ...options, permits: take })),
+      tryAcquire: async () => {
+        const lease = await semaphore.tryAcquire({ permits: take });
+        return lease && lent(lease);
+      },
+      renewFor: (holder, termMs, [token]) => semaphore.renewFor(holder, termMs, token),
       releaseFor: (holder) => semaphore.releaseFor(holder),
       obstacle: async () => {
         const { limit, used } = await semaphore.inspect();

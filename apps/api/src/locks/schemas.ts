@@ -143,3 +143,114 @@ export const semaphoresPage = z
   .meta({ id: 'SemaphorePage' });
 
 export const locksPage = z.object({ items: z.array(lockSchema), nextCursor }).meta({ id: 'LockPage' });
+
+const mode = z
+  .enum(['read', 'write'])
+  .meta({ description: 'any number of readers hold it together, a writer alone', examples: ['read'] });
+
+export const acquireSideBody = z
+  .strictObject({ mode, leaseMs, waitMs })
+  .meta({ id: 'AcquireSideBody', examples: [{ mode: 'read', leaseMs: 10_000, waitMs: 5_000 }] });
+
+const sideHolder = z
+  .string()
+  .regex(/^[A-Za-z0-9._~@:-]{1,254}\.[rw]$/, "must be the holder of a reader's or writer's lease")
+  .meta({ description: 'from the answer of its acquisition', examples: ['q0-3zLcXb9dTt2Vw.1k.1000.r'] });
+
+export const renewSideBody = z
+  .strictObject({ ...renewBody.shape, holder: sideHolder })
+  .meta({ id: 'RenewSideBody', examples: [{ holder: 'q0-3zLcXb9dTt2Vw.1k.1000.r', leaseMs: 10_000 }] });
+
+export const releaseSideBody = z
+  .strictObject({ holder: sideHolder })
+  .meta({ id: 'ReleaseSideBody', examples: [{ holder: 'q0-3zLcXb9dTt2Vw.1k.1000.r' }] });
+
+export const sideBody = z.strictObject({ mode }).meta({ id: 'SideBody', examples: [{ mode: 'read' }] });
+
+export const readWriteLockSchema = z
+  .object({
+    name,
+    writer: seenHolder.nullable().meta({ description: 'null: nobody writes' }),
+    readers: count.meta({ description: 'how many hold it' }),
+    firstReaders: z.array(seenHolder).meta({ description: 'the first 100, by the ends of their leases' }),
+    fencingToken: fencingToken.nullable().meta({ description: 'the last one; null: none is known' }),
+    remainingMs: ms,
+    queueLength: count,
+  })
+  .meta({ id: 'ReadWriteLock', description: 'The state of a read-write lock, at one instant.' });
+
+const MAX_NAMES = 20;
+const names = z
+  .array(name)
+  .min(1)
+  .max(MAX_NAMES)
+  .refine((all) => new Set(all).size === all.length, 'must not repeat a name')
+  .meta({ description: 'the locks; the order does not matter', examples: [['item:1', 'item:2']] });
+
+export const acquireManyBody = z.strictObject({ names, leaseMs, waitMs }).meta({
+  id: 'AcquireManyBody',
+  examples: [{ names: ['item:1', 'item:2'], leaseMs: 10_000, waitMs: 5_000 }],
+});
+
+const LEASE_OF_MANY = { names: ['item:1', 'item:2'], holder: 'q0-3zLcXb9dTt2Vw.1k.1000' };
+
+export const renewManyBody = z
+  .strictObject({ names, holder, leaseMs })
+  .meta({ id: 'RenewManyBody', examples: [{ ...LEASE_OF_MANY, leaseMs: 10_000 }] });
+
+export const releaseManyBody = z
+  .strictObject({ names, holder })
+  .meta({ id: 'ReleaseManyBody', examples: [LEASE_OF_MANY] });
+
+export const manyLeaseSchema = z
+  .object({
+    holder,
+    locks: z.array(z.object({ name, fencingToken })).meta({ description: 'in the order of the request' }),
+    expiresInMs: ms,
+  })
+  .meta({ id: 'LeaseOfMany', description: 'All of the locks are held now, as one lease.' });
+
+const MAX_PERIOD_MS = 2_678_400_000;
+const MAX_LIMIT = 10_000_000;
+/** The package keeps the state of a limiter for a year. */
+const MAX_BURST_MS = 366 * 86_400_000;
+
+function burstOf(wish: { readonly limit: number; readonly burst?: number | undefined }): number {
+  return wish.burst ?? wish.limit;
+}
+
+export const takeBody = z
+  .strictObject({
+    limit: z.int().min(1).max(MAX_LIMIT).meta({ description: 'permits in a period; all users agree' }),
+    periodMs: z.int().min(1).max(MAX_PERIOD_MS),
+    burst: z
+      .int()
+      .min(1)
+      .max(MAX_LIMIT)
+      .optional()
+      .meta({ description: 'the most at once after a quiet time; default: `limit`' }),
+    cost: z
+      .int()
+      .min(0)
+      .max(MAX_LIMIT)
+      .default(1)
+      .meta({ description: 'how many permits to take, all or none; 0: look at the state' }),
+  })
+  .refine((wish) => wish.cost <= burstOf(wish), {
+    path: ['cost'],
+    error: 'must not be more than burst',
+  })
+  .refine((wish) => (burstOf(wish) / wish.limit) * wish.periodMs <= MAX_BURST_MS, {
+    path: ['burst'],
+    error: 'must be available within 366 days',
+  })
+  .meta({ id: 'TakeBody', examples: [{ limit: 100, periodMs: 60_000, cost: 1 }] });
+
+export const takenSchema = z
+  .object({
+    isAllowed: z.boolean().meta({ description: 'whether they were taken; if not, nothing was' }),
+    remaining: count.meta({ description: 'available now' }),
+    retryAfterMs: ms.meta({ description: 'until the same take would be allowed; 0 if it was' }),
+    resetAfterMs: ms.meta({ description: 'until the whole burst is available again' }),
+  })
+  .meta({ id: 'Taken' });

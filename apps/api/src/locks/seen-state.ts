@@ -3,7 +3,7 @@
  * operators want to see the rest. A value that cannot be shown becomes null or the nearest valid one. An unreadable state
  * is null, and never looks like a free lock.
  */
-import type { MutexState, SemaphoreState } from '@mortise/locks';
+import type { MutexState, ReadWriteLockState, SemaphoreState } from '@mortise/locks';
 
 import { Problem } from '../problems/problem.js';
 
@@ -55,6 +55,29 @@ export function seenSemaphore(
   };
 }
 
+export interface SeenReadWriteLock {
+  readonly writer: string | null;
+  readonly readers: number;
+  readonly firstReaders: string[];
+  readonly fencingToken: number | null;
+  readonly remainingMs: number;
+  readonly queueLength: number;
+}
+
+/** Null if it cannot be read. */
+export function seenReadWriteLock(state: ReadWriteLockState): SeenReadWriteLock | null {
+  const { writer, readers, firstReaders, fencingToken, remainingMs, queueLength } = state;
+  if (!isCount(readers) || !isCount(queueLength)) return null;
+  return {
+    writer: writer === null ? null : seenHolder(writer),
+    readers,
+    firstReaders: firstReaders.map(seenHolder),
+    fencingToken: isCount(fencingToken) && fencingToken > 0 ? fencingToken : null,
+    remainingMs: seenMs(remainingMs),
+    queueLength,
+  };
+}
+
 /** The result of `look`; null if its script fails on its keys, such as a key of another type. */
 export async function unlessUnreadable<State>(look: () => Promise<State>): Promise<State | null> {
   try {
@@ -67,7 +90,7 @@ export async function unlessUnreadable<State>(look: () => Promise<State>): Promi
 }
 
 /** The problem for a state that cannot be read. */
-export function unreadable(kind: 'lock' | 'semaphore', name: string): Problem {
+export function unreadable(kind: 'lock' | 'semaphore' | 'read-write lock', name: string): Problem {
   return new Problem('redis-unavailable', `the keys of the ${kind} "${name}" hold no state of a ${kind}`);
 }
 

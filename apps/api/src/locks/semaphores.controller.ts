@@ -9,11 +9,11 @@ import { OpenWaits } from '../limits/open-waits.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { AcquireRoute, ReleaseRoute, RenewRoute } from './lease-routes.js';
 import { OperatorLists } from './operator-lists.js';
-import type { RemoteLease } from './remote-leases.js';
-import { RemoteLeases } from './remote-leases.js';
+import { leaseOf, RemoteLeases } from './remote-leases.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
 import {
   acquirePermitsBody,
+  leaseSchema,
   listQuery,
   nameSchema,
   permitsBody,
@@ -48,7 +48,7 @@ export class SemaphoresController {
     @Body({ schema: acquirePermitsBody }) body: z.infer<typeof acquirePermitsBody>,
     @IdempotencyKey() requestKey: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<RemoteLease> {
+  ): Promise<z.infer<typeof leaseSchema>> {
     const { permits, take, leaseMs, waitMs } = body;
     const { lease, isRepeated } = await this.waits.run(reply, body.waitMs, (signal) =>
       this.leases.acquire(this.semaphores.lendable(name, body), {
@@ -60,7 +60,7 @@ export class SemaphoresController {
       }),
     );
     reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
-    return lease;
+    return leaseOf(name, lease);
   }
 
   @RenewRoute()

@@ -425,7 +425,9 @@ describe('membership', () => {
     release();
     await created;
     await reader.hasText('late:1');
-    expect(reader.texts.slice(-2)).toEqual(['late joined bob', 'late:1']);
+    // Bob follows it when he is in it, so he may or may not see that anna came with him.
+    const texts = reader.texts.filter((text) => text !== 'late joined anna');
+    expect(texts.slice(-2)).toEqual(['late joined bob', 'late:1']);
   });
 
   test('a member without chats gets later ones', async () => {

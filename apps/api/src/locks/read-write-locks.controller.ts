@@ -1,0 +1,142 @@
+import { Body, Controller, Get, HttpStatus, Param, Post, Res } from '@nestjs/common';
+import type { LockSide, ReadWriteLock } from '@mortise/locks';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+
+import { Answers } from '../http/answers.js';
+import { IdempotencyKey } from '../http/idempotency-key.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { OpenWaits } from '../limits/open-waits.js';
+import { AcquireRoute, ReleaseRoute, RenewRoute } from './lease-routes.js';
+import type { Lendable } from './remote-leases.js';
+import { leaseOf, lent, RemoteLeases } from './remote-leases.js';
+import {
+  acquireSideBody,
+  leaseSchema,
+  nameSchema,
+  readWriteLockSchema,
+  releaseSchema,
+  releaseSideBody,
+  renewalSchema,
+  renewSideBody,
+  sideBody,
+} from './schemas.js';
+import { seenReadWriteLock, unlessUnreadable, unreadable } from './seen-state.js';
+import { TenantLocks } from './tenant-locks.js';
+
+type Mode = z.infer<typeof sideBody>['mode'];
+
+@ApiTags('locks')
+@Controller('v1/read-write-locks')
+export class ReadWriteLocksController {
+  constructor(
+    private readonly locks: TenantLocks,
+    private readonly leases: RemoteLeases,
+    private readonly waits: OpenWaits,
+  ) {}
+
+  @AcquireRoute({
+    summary: 'Take a read-write lock, as one of its readers or as its writer',
+    description: 'A reader waits behind a writer that waits, so that writers get their turn.',
+  })
+  async acquireSide(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: acquireSideBody }) { mode, ...body }: z.infer<typeof acquireSideBody>,
+    @IdempotencyKey() requestKey: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.infer<typeof leaseSchema>> {
+    const { lease, isRepeated } = await this.waits.run(reply, body.waitMs, (signal) =>
+      this.leases.acquire(this.#lendable(name, mode, body.leaseMs), {
+        ...body,
+        terms: mode,
+        requestKey,
+        signal,
+      }),
+    );
+    reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
+    return leaseOf(name, lease);
+  }
+
+  @RenewRoute()
+  async renewSide(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: renewSideBody }) renewal: z.infer<typeof renewSideBody>,
+  ): Promise<z.infer<typeof renewalSchema>> {
+    return { expiresInMs: await this.leases.renew(this.#lendable(name, modeOf(renewal.holder)), renewal) };
+  }
+
+  @ReleaseRoute({
+    summary: 'Release a read-write lock',
+    description:
+      'The last reader or the writer leaves it to the first waiters: one writer, or several readers.',
+  })
+  async releaseSide(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: releaseSideBody }) { holder }: z.infer<typeof releaseSideBody>,
+  ): Promise<z.infer<typeof releaseSchema>> {
+    await this.leases.release(this.#lendable(name, modeOf(holder)), holder);
+    return { isReleased: true };
+  }
+
+  @Post(':name/force-release')
+  @ApiOperation({
+    summary: 'Take a read-write lock away from its readers or its writer',
+    description:
+      'For operators. The holders learn it at their next renewal: until then only fencing tokens stop their writes. A ' +
+      'repeated request takes the lock from the next holders.',
+  })
+  @Answers(releaseSchema, 'No holder of this side is left.')
+  @Problems('invalid-id', ...BODY_PROBLEMS)
+  async forceReleaseSide(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: sideBody }) { mode }: z.infer<typeof sideBody>,
+  ): Promise<z.infer<typeof releaseSchema>> {
+    return { isReleased: await this.#sideOf(name, mode).forceRelease() };
+  }
+
+  @Get(':name')
+  @ApiOperation({
+    summary: 'Look at a read-write lock',
+    description: 'Every name is one; most of them are free.',
+  })
+  @Answers(readWriteLockSchema, 'Its state.')
+  @Problems('invalid-id')
+  async readWriteLock(
+    @Param('name', { schema: nameSchema }) name: string,
+  ): Promise<z.infer<typeof readWriteLockSchema>> {
+    const state = await unlessUnreadable(() => this.#sideOf(name, 'read').inspect());
+    const seen = state && seenReadWriteLock(state);
+    if (!seen) throw unreadable('read-write lock', name);
+    return { name, ...seen };
+  }
+
+  #lendable(name: string, mode: Mode, leaseMs?: number): Lendable {
+    const side = this.#sideOf(name, mode, leaseMs);
+    return {
+      shown: `read-write lock "${name}"`,
+      fields: { lockName: name },
+      entity: `read-write-lock:${name}`,
+      acquire: async (options) => lent(await side.acquire(options)),
+      tryAcquire: async () => {
+        const lease = await side.tryAcquire();
+        return lease && lent(lease);
+      },
+      // An earlier request with the same key may have been of the other side.
+      renewFor: (holder, termMs, [token]) =>
+        this.#sideOf(name, modeOf(holder)).renewFor(holder, termMs, token),
+      releaseFor: (holder) => side.releaseFor(holder),
+      obstacle: async () => ({ remainingMs: Math.ceil((await side.inspect()).remainingMs) }),
+    };
+  }
+
+  #sideOf(name: string, mode: Mode, leaseMs?: number): LockSide {
+    const lock: ReadWriteLock = this.locks.current.readWriteLock(name, { leaseMs });
+    return lock[mode];
+  }
+}
+
+/** The holder of a lease names its side. */
+function modeOf(holder: string): Mode {
+  return holder.endsWith('.r') ? 'read' : 'write';
+}
