@@ -1,5 +1,5 @@
 import type { RedisServer } from './server.js';
-import { request, type Reply } from './resp.js';
+import type { Reply } from './resp.js';
 
 const KEYS_PER_MIGRATE = '100';
 const MIGRATE_TIMEOUT_MS = '5000';
@@ -21,13 +21,14 @@ export interface SlotMove {
  */
 export async function migrateSlot({ slot, from, to, fromId, toId, masters }: SlotMove): Promise<void> {
   const slotName = String(slot);
+  const login = to.password === undefined ? [] : ['AUTH', to.password];
   await to.command('CLUSTER', 'SETSLOT', slotName, 'IMPORTING', fromId);
   await from.command('CLUSTER', 'SETSLOT', slotName, 'MIGRATING', toId);
   for (;;) {
     const keys = await bytes(from, ['CLUSTER', 'GETKEYSINSLOT', slotName, KEYS_PER_MIGRATE]);
     if (!Array.isArray(keys) || keys.length === 0) break;
     const target = [to.host, String(to.port), '', '0', MIGRATE_TIMEOUT_MS];
-    await bytes(from, ['MIGRATE', ...target, 'KEYS', ...keys.map(String)]);
+    await bytes(from, ['MIGRATE', ...target, ...login, 'KEYS', ...keys.map(String)]);
   }
   const others = masters.filter((master) => master !== from && master !== to);
   for (const master of [to, from, ...others])
@@ -36,5 +37,5 @@ export async function migrateSlot({ slot, from, to, fromId, toId, masters }: Slo
 
 /** A command whose arguments and replies may be any bytes: keys needn't be UTF-8. */
 function bytes(server: RedisServer, args: string[]): Promise<Reply> {
-  return request(server.port, args, { encoding: 'latin1' });
+  return server.request(args, { encoding: 'latin1' });
 }

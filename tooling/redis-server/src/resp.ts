@@ -14,11 +14,14 @@ export interface RequestOptions {
   encoding?: 'utf8' | 'latin1';
   /** @defaultValue 30000 */
   timeoutMs?: number;
+  /** Logs in first, as the user `default`. */
+  password?: string | undefined;
 }
 
 /** Sends one command to a server on this machine. Throws {@link ReplyError} for an error reply. */
 export function request(port: number, args: string[], options: RequestOptions = {}): Promise<Reply> {
-  const { encoding = 'utf8', timeoutMs = 30_000 } = options;
+  const { encoding = 'utf8', timeoutMs = 30_000, password } = options;
+  let isLoggingIn = password !== undefined;
   return new Promise((resolve, reject) => {
     const what = `${args[0]} to 127.0.0.1:${port}`;
     const socket = connect({ host: '127.0.0.1', port, noDelay: true });
@@ -39,13 +42,19 @@ export function request(port: number, args: string[], options: RequestOptions = 
     );
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk]);
-      const parsed = parse(received, 0, encoding);
+      let parsed = parse(received, 0, encoding);
+      if (isLoggingIn && parsed?.isError === false) {
+        isLoggingIn = false;
+        received = received.subarray(parsed.end);
+        parsed = parse(received, 0, encoding);
+      }
       if (parsed === undefined) return;
       settle(() => {
         if (parsed.isError) reject(new ReplyError(String(parsed.value)));
         else resolve(parsed.value);
       });
     });
+    if (password !== undefined) socket.write(encode(['AUTH', password], encoding));
     socket.write(encode(args, encoding));
   });
 }

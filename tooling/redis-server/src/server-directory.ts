@@ -21,7 +21,7 @@ export class ServerDirectory {
   }
 
   /** Makes the directory. Refuses one in which a server runs: two servers that append to one file destroy it. */
-  static async make(path: string | undefined): Promise<ServerDirectory> {
+  static async make(path: string | undefined, password?: string): Promise<ServerDirectory> {
     if (path === undefined) {
       const temporary = await realpath(await mkdtemp(join(tmpdir(), 'mortise-redis-')));
       directoryMade(temporary);
@@ -29,7 +29,7 @@ export class ServerDirectory {
     }
     await mkdir(path, { recursive: true });
     const directory = new ServerDirectory(await realpath(path), false);
-    await directory.#assertUnused();
+    await directory.#assertUnused(password);
     return directory;
   }
 
@@ -47,10 +47,11 @@ export class ServerDirectory {
     directoryRemoved(this.path);
   }
 
-  async #assertUnused(): Promise<void> {
+  async #assertUnused(password: string | undefined): Promise<void> {
     const port = Number(await readFile(join(this.path, PORT_FILE), 'utf8').catch(() => '0'));
     if (port === 0) return;
-    const reply = await request(port, ['CONFIG', 'GET', 'dir'], { timeoutMs: 1000 }).catch(() => null);
+    const options = { timeoutMs: 1000, password };
+    const reply = await request(port, ['CONFIG', 'GET', 'dir'], options).catch(() => null);
     if (!Array.isArray(reply) || reply[1] !== this.path) return;
     throw new StartFailedError(`${this.path} is in use by the server on port ${port}`);
   }

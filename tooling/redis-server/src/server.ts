@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { freePort, releasePort, ServerProcess, StartFailedError, until } from '@mortise/server-process';
 
 import type { RedisBinary } from './binary.js';
-import { request, type Reply } from './resp.js';
+import { request, type Reply, type RequestOptions } from './resp.js';
 import { ServerDirectory } from './server-directory.js';
 
 /** How a server is launched, and launched again by `restart()`. */
@@ -16,6 +16,8 @@ export interface LaunchOptions {
   port?: number | undefined;
   /** Whether the port 10000 above must be free too. */
   hasBus?: boolean;
+  /** Clients and replicas must log in with it. */
+  password?: string | undefined;
   /** Arguments of the program, after those that every server gets. */
   args: string[];
   /** Runs before each start, when port and directory are known: writes configuration files. Returns arguments to put first. */
@@ -49,7 +51,7 @@ export class RedisServer {
 
   /** Starts a server and waits until it answers. For this package: users call `startSingle()` and the like. */
   static async launch(options: LaunchOptions): Promise<RedisServer> {
-    const directory = await ServerDirectory.make(options.directory);
+    const directory = await ServerDirectory.make(options.directory, options.password);
     const port = options.port ?? (await freePort(options.hasBus === true));
     const server = new RedisServer(options, directory, port);
     try {
@@ -65,8 +67,15 @@ export class RedisServer {
     return this.#port;
   }
 
+  get password(): string | undefined {
+    return this.#options.password;
+  }
+
+  /** With the password, if it has one. */
   get url(): string {
-    return `redis://${this.host}:${this.#port}`;
+    const { password } = this;
+    const login = password === undefined ? '' : `:${encodeURIComponent(password)}@`;
+    return `redis://${login}${this.host}:${this.#port}`;
   }
 
   /** The id of the process that runs or ran last. */
@@ -94,7 +103,12 @@ export class RedisServer {
    * Throws `ReplyError` for an error reply, and an `Error` after 30 s without a reply.
    */
   command(...args: string[]): Promise<Reply> {
-    return request(this.#port, args);
+    return this.request(args);
+  }
+
+  /** For this package: `command` with further options. */
+  request(args: string[], options: Omit<RequestOptions, 'password'> = {}): Promise<Reply> {
+    return request(this.#port, args, { ...options, password: this.password });
   }
 
   /**
@@ -154,7 +168,7 @@ export class RedisServer {
   }
 
   async #startOnce(): Promise<void> {
-    const { binary, args, prepare, afterStart } = this.#options;
+    const { binary, args, password, prepare, afterStart } = this.#options;
     await this.#directory.prepare(this.#port);
     const first = (await prepare?.(this)) ?? [];
     const common = [
@@ -170,6 +184,7 @@ export class RedisServer {
     // The log goes to stdout, which is the file: so what the program says before it has read its configuration is in it too.
     // The title of the process stays as it is, because the reaper knows our servers by their arguments.
     common.push('--logfile', '', '--set-proc-title', 'no');
+    if (password !== undefined) common.push('--requirepass', password, '--masterauth', password);
     this.#process = await ServerProcess.start({
       ...binary,
       args: [...first, ...common, ...args],
@@ -190,9 +205,9 @@ export class RedisServer {
       if (!this.isRunning)
         throw new StartFailedError(`the server ended before it answered:\n${this.logTail()}`);
       // Another process that was faster may have its server on this port.
-      const info = await request(this.#port, ['INFO', 'server'], { timeoutMs: 500 });
+      const info = await this.request(['INFO', 'server'], { timeoutMs: 500 });
       if (!String(info).includes(`process_id:${pid}\r`)) return false;
-      return (await request(this.#port, ['PING'], { timeoutMs: 500 })) === 'PONG';
+      return (await this.request(['PING'], { timeoutMs: 500 })) === 'PONG';
     };
     const what = `the server on port ${this.#port} to answer`;
     await until(answers, { what, deadlineMs: START_DEADLINE_MS, everyMs: 5, details: () => this.logTail() });

@@ -14,6 +14,8 @@ export interface ClusterOptions {
   replicasPerMaster?: number;
   /** After how long a silent node counts as failed; a failover takes about twice this. @defaultValue 2000 */
   nodeTimeoutMs?: number;
+  /** Clients and replicas must log in with it. @defaultValue none */
+  password?: string;
 }
 
 /** Starts a Redis Cluster and waits until all nodes agree and all replicas are linked. */
@@ -22,7 +24,7 @@ export function startCluster(options: ClusterOptions = {}): Promise<RedisCluster
 }
 
 async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
-  const { masters = 3, replicasPerMaster = 1, nodeTimeoutMs = 2000 } = options;
+  const { masters = 3, replicasPerMaster = 1, nodeTimeoutMs = 2000, password } = options;
   if (!(masters >= 1)) throw new RangeError(`masters is ${masters}: a cluster needs at least 1`);
   const binary = await findRedisServer();
   const count = masters * (1 + replicasPerMaster);
@@ -40,7 +42,7 @@ async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
         isSeeded = true;
         return [];
       };
-      return RedisServer.launch({ binary, port: self.port, args, prepare });
+      return RedisServer.launch({ binary, port: self.port, password, args, prepare });
     }),
   );
   const cluster = new RedisCluster(nodes);

@@ -15,13 +15,15 @@ export interface SingleOptions {
   appendFsync?: 'always' | 'everysec' | 'no';
   /** `maxmemory`; what happens when it is full is for `args` to say (Redis' default: writes fail). @defaultValue no limit */
   maxMemoryBytes?: number;
+  /** Clients must log in with it. @defaultValue none */
+  password?: string;
   /** Further arguments of redis-server, such as `['--notify-keyspace-events', 'KEA']`. */
   args?: string[];
 }
 
 /** Starts one server and waits until it serves all commands: about 0.05 s. */
 export async function startSingle(options: SingleOptions = {}): Promise<RedisServer> {
-  const { isCluster = false, directory, port, appendFsync, maxMemoryBytes, args = [] } = options;
+  const { isCluster = false, directory, port, appendFsync, maxMemoryBytes, password, args = [] } = options;
   const all = ['--save', '', '--enable-debug-command', 'local'];
   if (appendFsync !== undefined) all.push('--appendonly', 'yes', '--appendfsync', appendFsync);
   if (maxMemoryBytes !== undefined) all.push('--maxmemory', String(maxMemoryBytes));
@@ -31,6 +33,7 @@ export async function startSingle(options: SingleOptions = {}): Promise<RedisSer
     binary,
     directory,
     port,
+    password,
     args: [...all, ...args],
     ...(isCluster && { hasBus: true, ...asWholeCluster(binary) }),
   });

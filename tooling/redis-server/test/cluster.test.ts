@@ -39,6 +39,28 @@ describe('RedisCluster', () => {
     ).toEqual(Array(50).fill('OK'));
   });
 
+  it('with a password: replicates, fails over and moves slots as well', async () => {
+    const password = 'p@ss';
+    const servers = await startCluster({ password });
+    const own = new Cluster(servers.startupNodes, { redisOptions: { password } });
+    own.on('error', () => {});
+    try {
+      await own.set('{moved}:key', 'value');
+      await servers.replicated();
+      const from = await servers.ownerOf('{moved}');
+      const promoted = await servers.failover(from);
+      await servers.moveSlot(
+        keySlot('{moved}'),
+        servers.nodes.slice(0, 3).find((node) => node !== from)!,
+      );
+      expect(await servers.ownerOf('{moved}')).not.toBe(promoted);
+      expect(await own.get('{moved}:key')).toBe('value');
+    } finally {
+      disconnect(own);
+      await servers.stop();
+    }
+  });
+
   describe('ownerOf', () => {
     it('names the node that serves a slot, or a key', async () => {
       const owner = await cluster.ownerOf('foo');

@@ -47,6 +47,20 @@ describe('startSingle', () => {
     expect(await server.command('DEBUG', 'SLEEP', '0')).toBe('OK');
   });
 
+  it('starts a server with a password, which clients need, also after a restart', async () => {
+    const server = await start({ password: 'p@ss', appendFsync: 'always' });
+    const client = new Redis(server.url);
+    cleanups.push(() => disconnect(client));
+    expect(await client.set('key', 'value')).toBe('OK');
+    await server.kill();
+    await server.restart();
+    expect(await server.command('GET', 'key')).toBe('value');
+    const stranger = new Redis(server.port, { lazyConnect: true });
+    cleanups.push(() => disconnect(stranger));
+    stranger.on('error', () => {});
+    await expect(stranger.get('key')).rejects.toThrow('NOAUTH');
+  });
+
   it('starts a cluster of one node, whose slot rules hold, for clients of clusters', async () => {
     const server = await start({ isCluster: true });
     const client = new Cluster([{ host: server.host, port: server.port }]);
