@@ -1,0 +1,180 @@
+/** Whether money, items, mails and messages of a run add up, once all traffic is over. */
+import { until } from '@mortise/test-kit';
+import { check } from '../history/check.js';
+import { mutexModel } from '../history/mutex-model.js';
+import type { Answer, ServiceClient } from './client.js';
+import type { Contention } from './contention.js';
+import type { Service } from './service.js';
+import type { Talk } from './talk.js';
+import type { Sale, Trade } from './trade.js';
+import { FUNDS, PLAYERS } from './trade.js';
+
+const QUEUES = ['mail', 'market'];
+const AT_REST = new Set(['succeeded', 'dead', 'cancelled']);
+const REST_MS = 120_000;
+
+type Times = Pick<Answer, 'calledAt' | 'answeredAt'>;
+
+export interface Account {
+  readonly violations: readonly string[];
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+interface Run {
+  readonly service: Service;
+  readonly client: ServiceClient;
+  readonly trade: Trade;
+  readonly talk: Talk;
+  readonly contention: Contention;
+}
+
+export async function accountFor(run: Run): Promise<Account> {
+  const { service, client, trade } = run;
+  const violations: string[] = [];
+  /** A loss that Redis may have caused is counted; any other one is a violation. */
+  const missing = (what: string, times: Times): boolean => {
+    const isExcused = service.mayBeLost(times);
+    if (!isExcused) violations.push(`${what} is missing`);
+    return isExcused;
+  };
+
+  const kept: Sale[] = [];
+  let lostSales = 0;
+  for (const sale of trade.sales) {
+    const { status } = await client.ask('GET', `market/sales/${sale.id}`);
+    if (status === 200) kept.push(sale);
+    else if (missing(`sale ${sale.id}`, sale)) lostSales += 1;
+  }
+  for (const { what, ...times } of trade.forgotten) missing(what, times);
+  violations.push(...(await moneyOf(client, kept)), ...(await itemsOf(client, kept, trade, missing)));
+
+  const mails = await mailsOf(run, kept);
+  let lostMails = 0;
+  for (const [task, times] of mails.due)
+    if (!mails.arrived.has(task) && missing(`mail ${task}`, times)) lostMails += 1;
+  const dead = await deadMails(client);
+  if (dead > 0) violations.push(`${dead} mails are dead`);
+  const unknown = [...mails.arrived.keys()].filter((task) => !mails.known.has(task));
+  if (unknown.length > 0 && service.losses.length === 0)
+    violations.push(`nobody has asked for the mails ${unknown.join()}`);
+
+  const stored = await run.talk.stored();
+  let lostMessages = 0;
+  for (const [text, times] of run.talk.posted)
+    if (!stored.has(text) && missing(`message "${text}"`, times)) lostMessages += 1;
+  for (const [text, count] of stored) if (count > 1) violations.push(`message "${text}" came ${count} times`);
+
+  const { operations } = run.contention;
+  const history = { operations, losses: service.losses, hasRepeats: true };
+  violations.push(
+    ...check(history, mutexModel).map(({ rule, key, message }) => `${rule}, ${key}: ${message}`),
+  );
+  const sent = [...mails.arrived.values()].reduce((sum, count) => sum + count, 0);
+  return {
+    violations,
+    figures: {
+      sales: trade.sales.length,
+      'sales lost with a master': lostSales,
+      'mails due': mails.due.size,
+      'mails sent twice': sent - mails.arrived.size,
+      'mails lost with a master': lostMails,
+      messages: run.talk.posted.size,
+      'messages lost with a master': lostMessages,
+      grants: operations.filter(({ op, outcome }) => op === 'acquire' && outcome === 'acquired').length,
+      'failed acquisitions': operations.filter(({ op, outcome }) => op === 'acquire' && outcome === 'failed')
+        .length,
+    },
+  };
+}
+
+/** Each player has what the receipts say, so that no coin was made or lost. */
+async function moneyOf(client: ServiceClient, sales: readonly Sale[]): Promise<string[]> {
+  const expected = new Map(PLAYERS.map((id) => [id, FUNDS]));
+  for (const { sellerId, buyerId, price } of sales) {
+    expected.set(sellerId, expected.get(sellerId)! + price);
+    expected.set(buyerId, expected.get(buyerId)! - price);
+  }
+  const violations: string[] = [];
+  let sum = 0;
+  for (const id of PLAYERS) {
+    const { funds } = (await client.get('GET', `market/players/${id}`)).document;
+    sum += funds;
+    if (funds !== expected.get(id)) violations.push(`${id} has ${funds} coins, not ${expected.get(id)}`);
+  }
+  if (sum !== FUNDS * PLAYERS.length) violations.push(`there are ${sum} coins in all`);
+  return violations;
+}
+
+/** Each item is in one place; a sold one is its buyer's. */
+async function itemsOf(
+  client: ServiceClient,
+  sales: readonly Sale[],
+  trade: Trade,
+  missing: (what: string, times: Times) => boolean,
+): Promise<string[]> {
+  const places = new Map<string, string[]>();
+  const put = (itemId: string, place: string): void => {
+    places.set(itemId, [...(places.get(itemId) ?? []), place]);
+  };
+  for (const id of PLAYERS)
+    for (const item of await client.list(`market/players/${id}/items`)) put(item.id, id);
+  for (const { itemId } of await client.list('market/listings')) put(itemId, 'the market');
+  for (const [itemId, times] of trade.items) if (!places.has(itemId)) missing(itemId, times);
+  const doubled = [...places].filter(([, some]) => some.length > 1);
+  const misplaced = sales.filter(({ itemId, buyerId }) => places.get(itemId)?.[0] !== buyerId);
+  return [
+    ...doubled.map(([itemId, some]) => `${itemId} is at ${some.join(' and ')}`),
+    ...misplaced.map(({ itemId, buyerId }) => `${itemId} is not at ${buyerId}, who has bought it`),
+  ];
+}
+
+interface Mails {
+  /** By task. */
+  readonly due: ReadonlyMap<string, Times>;
+  /** By task: how often each was accepted by the peer. */
+  readonly arrived: ReadonlyMap<string, number>;
+  /** Tasks that somebody has asked for. */
+  readonly known: ReadonlySet<string>;
+}
+
+/** Waits until no task is left to do. */
+async function mailsOf({ service, client, trade }: Run, kept: readonly Sale[]): Promise<Mails> {
+  const due = new Map<string, Times>([
+    ...kept.map((sale): [string, Times] => [sale.id, sale]),
+    ...trade.expired,
+    ...trade.resets,
+  ]);
+  const arrived = (): Map<string, number> => {
+    const counts = new Map<string, number>();
+    for (const { source } of service.peer.mails) {
+      const id = /^message-id: <([^@>]+)@mail\.mortise\.example>\r?$/im.exec(source.toString())?.[1] ?? '';
+      const task = decodeURIComponent(id);
+      counts.set(task, (counts.get(task) ?? 0) + 1);
+    }
+    return counts;
+  };
+  const isMissing = (): boolean => {
+    const here = arrived();
+    return [...due].some(([task, times]) => !here.has(task) && !service.mayBeLost(times));
+  };
+  // The caller reports those that never come.
+  await until('all mails', () => !isMissing(), REST_MS).catch(() => undefined);
+  await until('no task is left', async () => (await leftTasks(client)) === 0, REST_MS);
+  const known = new Set([...due.keys(), ...trade.sales.map(({ id }) => id), ...trade.asked]);
+  return { due, arrived: arrived(), known };
+}
+
+async function leftTasks(client: ServiceClient): Promise<number> {
+  let left = 0;
+  for (const queue of QUEUES) {
+    const { counts } = (await client.get('GET', `queues/${queue}`)).document as {
+      counts: Record<string, number>;
+    };
+    for (const [state, count] of Object.entries(counts)) if (!AT_REST.has(state)) left += count;
+  }
+  return left;
+}
+
+async function deadMails(client: ServiceClient): Promise<number> {
+  return (await client.get('GET', 'queues/mail')).document.counts.dead;
+}
