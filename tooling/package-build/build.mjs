@@ -6,6 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build as bundle } from 'esbuild';
+import { classNames } from './class-names.mjs';
 import { copyDeclarations } from './declarations.mjs';
 import { entriesOf, programsOf, threadsOf } from './entries.mjs';
 import { publicNames } from './public-names.mjs';
@@ -113,10 +114,10 @@ function startsThread(module) {
  * @returns {import('esbuild').Plugin[]}
  */
 function pluginsOf(outfile, form, usesOthers) {
-  if (!usesOthers) return [withoutDocumentation];
+  if (!usesOthers) return [withoutDocumentation, classNames];
   const pathOf = (/** @type {string} */ entry) => {
     const path = relative(dirname(outfile), join(form, `${entry}.js`)).replaceAll('\\', '/');
     return path.startsWith('.') ? path : `./${path}`;
   };
-  return [publicNames(COMPILED, shared, pathOf), withoutDocumentation];
+  return [publicNames(COMPILED, shared, pathOf), withoutDocumentation, classNames];
 }

@@ -80,6 +80,17 @@ test.each(PACKAGES)('@mortise/%s tells npm where it comes from, and brings its c
   expect(readdirSync(path)).toEqual(expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'README.md']));
 });
 
+test.each(PACKAGES)('the classes of @mortise/%s keep their names in the bundles', (name) => {
+  const { path } = unpack(name);
+  const files = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.js'),
+  );
+  expect(files.length).toBeGreaterThan(1);
+  expect(
+    files.flatMap((file) => readFileSync(join(path, file), 'utf8').match(/= class _\w+/g) ?? []),
+  ).toEqual([]);
+});
+
 test.each([
   ['pack', 'npm run pnpm -- --filter=<package> pack'],
   ['publish', 'npm run release'],
@@ -119,8 +130,12 @@ test('all packages install into an empty project and load by import and by requi
     `import { createRequire } from 'node:module';
      const require = createRequire(import.meta.url);
      for (const name of ${names}) {
-       const imported = Object.keys(await import(name)).filter((key) => key !== 'module.exports');
-       const required = Object.keys(require(name)).filter((key) => key !== '__esModule');
+       const [esm, cjs] = [await import(name), require(name)];
+       for (const [key, value] of [...Object.entries(esm), ...Object.entries(cjs)]) {
+         if (typeof value === 'function' && /^[A-Z]/.test(key) && value.name !== key) throw new Error(\`\${key} is \${value.name}\`);
+       }
+       const imported = Object.keys(esm).filter((key) => key !== 'module.exports');
+       const required = Object.keys(cjs).filter((key) => key !== '__esModule');
        if (imported.length === 0 || imported.some((key) => !required.includes(key))) throw new Error(name);
        console.log(name, imported.length > 0);
      }`,
