@@ -2,9 +2,14 @@
  * Why Redis can't be used: no connection, no rights, a replica, too old a version. `cause` is the error of ioredis or the reply
  * of the server. All other replies of the server pass through as they are.
  */
+import { addressOf } from './address-of.js';
 import type { RedisConnection } from './client.js';
 import { isClosed } from './closure.js';
 import { CodedError } from './coded-error.js';
+
+export interface RedisUnreachableOptions extends ErrorOptions {
+  readonly address?: string | undefined;
+}
 
 /**
  * The client has no connection. A call rejects with it after 10 s without one. Such a call may have been executed, or may yet
@@ -13,21 +18,26 @@ import { CodedError } from './coded-error.js';
 export class RedisUnreachableError extends CodedError {
   static override readonly className: string = 'RedisUnreachableError';
   readonly code = 'ERR_REDIS_UNREACHABLE';
+  /** Of the server, or of its sentinels or nodes. Undefined if the client doesn't tell it. */
+  declare readonly address?: string;
 
   constructor(
     /** Of the ioredis client. */
     readonly status: string,
-    options?: ErrorOptions,
+    { address, ...options }: RedisUnreachableOptions = {},
   ) {
+    const at = address === undefined ? '' : ` at ${address}`;
     super(
-      `Redis cannot be reached: the client is "${status}". Check the address, and that the server runs`,
+      `Redis cannot be reached${at}: the client is "${status}". Check the address, and that the server runs`,
       options,
     );
+    if (address !== undefined) this.address = address;
   }
 
   /** The error of a client without a connection; undefined if it has one, or was closed. */
   static of(client: RedisConnection, options?: ErrorOptions): RedisUnreachableError | undefined {
-    return client.status === 'ready' || isClosed(client) ? undefined : new this(client.status, options);
+    if (client.status === 'ready' || isClosed(client)) return undefined;
+    return new this(client.status, { ...options, address: addressOf(client) });
   }
 }
 
