@@ -7,6 +7,7 @@
  * messages.
  */
 import { inspect } from 'node:util';
+import { CodedError } from '@mortise/redis';
 import type { TaskError } from '../task-error.js';
 import { errorText } from './handed-back.js';
 import { userFrames } from './user-frames.js';
@@ -22,7 +23,7 @@ export function storeError(thrown: unknown): string {
   const head = `${MARK}${word(name)}${code === undefined ? '' : ` ${word(code)}`}\n${cut(message, stack === '' ? MAX_CHARACTERS : MAX_MESSAGE)}`;
   let text = head.replaceAll('\0', ' ');
   let separator = '\0';
-  for (const frame of userFrames(stack)) {
+  for (const frame of userFrames(stack, thrown instanceof CodedError)) {
     if (text.length + frame.length >= MAX_CHARACTERS) break;
     text += separator + frame;
     separator = '\n';

@@ -6,7 +6,8 @@
  *   all after a call of handlers   known by the names of the two functions that call them, which bundlers keep
  *
  * So a bundle, where application and library are one file, may show frames of the library above those of a handler, when
- * its context threw the error. A stack without other frames is kept up to the call.
+ * its context threw the error. A stack without other frames is kept up to the call, but for an error of Mortise itself, such as a
+ * timeout: its code and its message tell everything.
  */
 
 /** Names of properties, so that no minifier changes them; see handler-call.ts. */
@@ -22,12 +23,12 @@ const SOURCE = /^(?:redis|queues|locks|messaging|autocomplete|cache)[\\/](?:src|
 
 let checkout: string | undefined;
 
-export function userFrames(stack: string): string[] {
+export function userFrames(stack: string, isOwnError = false): string[] {
   const frames = stack.split('\n').filter((line) => FRAME.test(line));
   const call = frames.findIndex((frame) => CALL.test(frame));
   const above = call === -1 ? frames : frames.slice(0, call);
   const users = above.filter((frame) => !INTERNAL.test(frame) && !isOfMortise(frame));
-  return users.length > 0 ? users : above;
+  return users.length > 0 || isOwnError ? users : above;
 }
 
 function isOfMortise(frame: string): boolean {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import type { TaskError } from '@mortise/queues';
-import { Discard } from '@mortise/queues';
+import { AttemptError, Discard } from '@mortise/queues';
 import { freshPrefix } from '@mortise/test-kit';
 import { readError, storeError } from '../../src/task/stored-error.js';
 import { userFrames } from '../../src/task/user-frames.js';
@@ -93,6 +93,25 @@ describe('the frames of a stack', () => {
       expect(frames).toEqual([own]);
       expect(frames[0]).toContain('stored-error.test');
     }
+  });
+
+  test('are none where Mortise made the error, also if the handler throws it', async () => {
+    const { queue, work } = newQueue();
+    await work({
+      slow: (waits, { signal }) =>
+        new Promise((_, reject) => {
+          if (!waits) signal.addEventListener('abort', () => reject(signal.reason as Error));
+        }),
+    });
+    for (const waits of [true, false])
+      await queue.enqueue('slow', waits, { id: String(waits), attempts: 1, timeoutMs: 10 });
+    await counted(queue, { dead: 2 });
+    for (const id of ['true', 'false']) {
+      const { name, message, stack } = (await queue.get(id))!.error!;
+      expect(stack).toBe(`${name}: ${message}`);
+      expect(message).toMatch(/ took longer than 10 ms$/);
+    }
+    expect(stored(new AttemptError('ERR_TASK_TIMEOUT', 'mail', '1', 5)).stack).toContain('stored-error.test');
   });
 
   test('are those of the handler, from the built package', async () => {
