@@ -183,12 +183,16 @@ export class TaskActiveError extends CodedError {
 export class TaskCancelledError extends CodedError {
   static override readonly className: string = 'TaskCancelledError';
   readonly code = 'ERR_TASK_CANCELLED';
+  /** The reason that `cancel` was given. Only `result` knows it. */
+  declare readonly reason?: string;
 
   constructor(
     readonly queue: string,
     readonly taskId: string,
+    reason = '',
   ) {
-    super(`${taskOf(queue, taskId)} was cancelled`);
+    super(`${taskOf(queue, taskId)} was cancelled${reason === '' ? '' : `: ${reason}`}`);
+    if (reason !== '') this.reason = reason;
   }
 }
 

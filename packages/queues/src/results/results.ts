@@ -67,7 +67,7 @@ export class Results {
   #read(id: string, end: End): unknown {
     const state = String.fromCharCode(end[0]!);
     const text = end.toString('utf8', DATA_AT);
-    if (state === 'C') throw new TaskCancelledError(this.#queue, id);
+    if (state === 'C') throw new TaskCancelledError(this.#queue, id, text);
     if (state === 'D') throw new TaskDeadError(this.#queue, id, readError(text));
     return text === '' ? undefined : (JSON.parse(text) as unknown);
   }

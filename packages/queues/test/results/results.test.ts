@@ -37,21 +37,26 @@ describe('result', () => {
     const waits = Promise.allSettled(ids.map((id) => queue.result(id)));
     await until(isWatched(keys, 4));
     await work({ t: () => Promise.reject(new Discard('no such address')) });
-    await queue.cancel(cancelled);
+    await queue.cancel(cancelled, { reason: 'sold' });
     await queue.remove(removed);
     await reached(queue, hopeless, 'dead');
     await queue.drain({ scheduled: true });
     const reasons = (await waits).map((wait) => (wait as PromiseRejectedResult).reason as object);
     expect(reasons).toMatchObject([
       { code: 'ERR_TASK_DEAD', taskId: hopeless, reason: expect.stringContaining('no such address') },
-      { code: 'ERR_TASK_CANCELLED', taskId: cancelled },
+      {
+        code: 'ERR_TASK_CANCELLED',
+        taskId: cancelled,
+        reason: 'sold',
+        message: expect.stringMatching(/ was cancelled: sold$/),
+      },
       { code: 'ERR_TASK_NOT_FOUND', taskId: removed },
       { code: 'ERR_TASK_NOT_FOUND', taskId: drained },
     ]);
     const again = await Promise.allSettled([...ids, 'nobody'].map((id) => queue.result(id)));
     expect(again.map((wait) => (wait as PromiseRejectedResult).reason as object)).toMatchObject([
       { code: 'ERR_TASK_DEAD' },
-      { code: 'ERR_TASK_CANCELLED' },
+      { code: 'ERR_TASK_CANCELLED', reason: 'sold' },
       { code: 'ERR_TASK_NOT_FOUND' },
       { code: 'ERR_TASK_NOT_FOUND' },
       { code: 'ERR_TASK_NOT_FOUND' },

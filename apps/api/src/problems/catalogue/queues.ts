@@ -87,7 +87,7 @@ export const QUEUES_PROBLEMS = {
     title: 'The task was cancelled',
     when: 'The claimed task was cancelled: its completion no longer counts. Or the one whose result is asked for was.',
     action: 'Stop working on it.',
-    fields: '`queue`, `taskId`',
+    fields: '`queue`, `taskId`; of a result the `reason`, if the cancellation had one',
   },
   'wrong-state': {
     status: 409,
