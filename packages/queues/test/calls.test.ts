@@ -1,5 +1,5 @@
 /** Every public call: on a closed client, and with wrong arguments. */
-import { Claims, Queue, Worker } from '@mortise/queues';
+import { Claims, Overviews, Queue, Worker } from '@mortise/queues';
 import type { CallTable } from '@mortise/test-kit';
 import { describeCalls, freshPrefix } from '@mortise/test-kit';
 import type { Redis } from 'ioredis';
@@ -10,6 +10,7 @@ function tableOf(redis: Redis): CallTable {
   const prefix = freshPrefix();
   const queue = new Queue(redis, 'q', { prefix });
   const claims = new Claims(redis, 'q', { prefix, onError: () => undefined });
+  const overviews = new Overviews(redis, { prefix });
   return {
     'queue.enqueue': [queue.enqueue.bind(queue), 't', {}, {}],
     'queue.enqueueMany': [queue.enqueueMany.bind(queue), [{ name: 't', payload: 1 }]],
@@ -39,6 +40,7 @@ function tableOf(redis: Redis): CallTable {
     'queue.obliterate': [queue.obliterate.bind(queue), {}],
     'Queue.exists': [Queue.exists.bind(Queue), redis, 'q', { prefix }],
     'Queue.names': [Queue.names.bind(Queue), redis, { prefix }],
+    'overviews.read': [overviews.read.bind(overviews), ['q']],
     'Queue.pauseAll': [Queue.pauseAll.bind(Queue), redis, { prefix }],
     'Queue.resumeAll': [Queue.resumeAll.bind(Queue), redis, { prefix }],
     'claims.claim': [claims.claim.bind(claims), { waitMs: 0 }],
@@ -58,6 +60,11 @@ function constructors(redis: Redis): CallTable {
       (...args: ConstructorParameters<typeof Queue>) => void new Queue(...args),
       redis,
       'q',
+      { prefix },
+    ],
+    Overviews: [
+      (...args: ConstructorParameters<typeof Overviews>) => void new Overviews(...args),
+      redis,
       { prefix },
     ],
     Claims: [

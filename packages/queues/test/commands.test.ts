@@ -1,7 +1,7 @@
 /** The commands of each public method, as MONITOR sees them. All scripts and settings are known before, unless a name says so. */
 import { expect, test } from '@jest/globals';
 import type { TaskContext } from '@mortise/queues';
-import { Claims, Queue } from '@mortise/queues';
+import { Claims, Overviews, Queue } from '@mortise/queues';
 import { ErrorReporter } from '@mortise/redis';
 import { commands, commandTable, freshPrefix, gate, until } from '@mortise/test-kit';
 import { FlowQueues } from '../src/flow/flow-queues.js';
@@ -51,6 +51,7 @@ async function newBench(): Promise<Bench> {
   await queue.enqueue('ok', 0, { id: 'first' });
   await queue.get('first');
   await queue.counts();
+  await new Overviews(redis, { prefix: bench.prefix }).read(['q']);
   return bench;
 }
 
@@ -257,14 +258,18 @@ test('cancel of a running task', async () => {
 
 test('the first cancel of a queue; names', async () => {
   const { prefix, queue } = await newBench();
+  const overviews = new Overviews(redis, { prefix });
+  await overviews.read(['q']);
   expect(
     await table(prefix, {
+      overview: () => overviews.read(['q']),
       cancel: () => queue.cancel('first'),
       names: () => Queue.names(redis, { prefix }),
       pauseAll: () => Queue.pauseAll(redis, { prefix }),
     }),
   ).toMatchInlineSnapshot(`
-"cancel → shard.configure:  get settings · set settings · set features · zrange idle · zremrangebyrank idle | operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · hset attempts · zadd cancelled · zcard cancelled · exists awaited
+"overview → queue.overview:  time · get settings · exists tombstones · zcount scheduled:0 · zcount retrying:0 · llen ready:0 · zcard scheduled:0 · zcard retrying:0 · zcount scheduled:1 · zcount retrying:1 · llen ready:1 · lindex ready:1 · zcard scheduled:1 · zcard retrying:1 · zcard grouped · hget tasks · zcard active · llen succeeded · zcard dead · zcard cancelled · hget flows
+cancel → shard.configure:  get settings · set settings · set features · zrange idle · zremrangebyrank idle | operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · hset attempts · zadd cancelled · zcard cancelled · exists awaited
 names → sscan names
 pauseAll → sscan names | get settings | shard.configure:  get settings · set settings · set features · zrange idle · zremrangebyrank idle"
 `);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Queue } from '@mortise/queues';
+import { Overviews, Queue } from '@mortise/queues';
 import type { FlowTask, QueueEvent, TaskContext } from '@mortise/queues';
 import type { RedisServer } from '@mortise/redis-server';
 import { gate, runCluster } from '@mortise/test-kit';
@@ -46,6 +46,8 @@ describe('without looking by themselves', () => {
     for (const { name } of queues) {
       await until(async () => (await cluster.zcard(new QueueKeys(name, prefix).of.idle)) === 1);
     }
+    const idle = await new Overviews(cluster, { prefix }).read(queues.map(({ name }) => name));
+    expect(idle.map(({ nextEnqueuedAt }) => nextEnqueuedAt)).toEqual([null, null, null]);
     for (const { name } of queues) {
       const queue = new Queue<Tasks>(cluster, name, { prefix });
       for (const payload of ['a', 'b']) {

@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
 import type { Tracing } from '../tracing/index.js';
 import { PrometheusTelemetry } from './prometheus-telemetry.js';
-import { watchQueues } from './queue-metrics.js';
+import { QueueMetrics } from './queue-metrics.js';
 
 /** A scrape doesn't wait longer for Redis. */
 const PING_MS = 1_000;
@@ -17,7 +17,11 @@ export class Metrics {
   /** The same without the metrics, for names that would each be a series of their own. */
   readonly spans: Telemetry | undefined;
 
+  readonly #app: string;
+  #queues: QueueMetrics | undefined;
+
   constructor(app: string, tracing?: Tracing) {
+    this.#app = app;
     const prometheus = new PrometheusTelemetry(this.registry);
     this.spans = tracing?.telemetry;
     this.telemetry = {
@@ -27,6 +31,12 @@ export class Metrics {
     };
     this.registry.setDefaultLabels({ app });
     collectDefaultMetrics({ register: this.registry });
+  }
+
+  /** A scrape, in the text format of Prometheus. */
+  async text(): Promise<string> {
+    const [others, queues = ''] = await Promise.all([this.registry.metrics(), this.#queues?.text()]);
+    return others + queues;
   }
 
   /** Adds those that are read from Redis at each scrape. */
@@ -54,6 +64,6 @@ export class Metrics {
       help: 'How long Redis took to answer PING during the scrape',
       registers: [this.registry],
     });
-    watchQueues(this.registry, redis, prefix);
+    this.#queues = new QueueMetrics(redis, prefix, this.#app);
   }
 }

@@ -60,7 +60,7 @@ export class OperationsServer {
       if (method !== 'GET' && method !== 'HEAD') send(405, JSON.stringify({ status: 'method not allowed' }));
       else if (url === '/health/live') state(undefined);
       else if (url === '/health/ready') state(await unready());
-      else if (url === '/metrics') send(200, await metrics.registry.metrics(), metrics.registry.contentType);
+      else if (url === '/metrics') send(200, await metrics.text(), metrics.registry.contentType);
       else send(404, JSON.stringify({ status: 'not found' }));
     } catch (err) {
       log.error({ err, url }, 'operations');

@@ -1,0 +1,119 @@
+/** The counts of many queues with few calls, for a process that watches all of them. */
+import type { RedisClient } from '@mortise/redis';
+import { ArgumentTypeError, perClient, requireClient, requireName } from '@mortise/redis';
+import { namesKey } from '../keys.js';
+import { queueOverview } from '../scripts.gen.js';
+import type { PrefixOptions } from '../shard/queue-names.js';
+import { resolvePrefix } from '../shard/queue-names.js';
+import type { Shard } from '../shard/shard.js';
+import { Shards } from '../shard/shards.js';
+import type { Counts } from '../task/task.js';
+import { TASK_STATES } from '../task/task.js';
+
+/** The state of a queue at one instant. */
+export interface QueueOverview {
+  readonly counts: Counts;
+  /** When the next task was enqueued, ms, by the clock of Redis; null when none is ready. Of several shards the earliest. */
+  readonly nextEnqueuedAt: number | null;
+}
+
+/** Shards in one call, which hold the server for half a millisecond. */
+const MAX_BATCH = 25;
+const MAX_TRIES = 5;
+
+type Reply = readonly [...number[], string];
+
+/** Of a shard whose settings change all the time. */
+const EMPTY: Reply = [...TASK_STATES.map(() => 0), ''];
+
+/** Whether the server belongs to a Cluster, though the client is one of a single server. */
+const isSplit = /* @__PURE__ */ perClient(() => ({ isSplit: false }));
+
+/** Reads what a monitor of many queues shows. It keeps the settings of the queues that it has read last. */
+export class Overviews {
+  readonly #redis: RedisClient;
+  readonly #prefix: string | undefined;
+  #kept = new Map<string, Shards>();
+
+  /** Throws ERR_INVALID_ARG. */
+  constructor(redis: RedisClient, options: PrefixOptions = {}) {
+    this.#redis = requireClient(redis);
+    this.#prefix = resolvePrefix('Overviews', options);
+    // It checks the prefix.
+    namesKey(this.#prefix);
+  }
+
+  /**
+   * The overviews of these queues, in their order; one that isn't there is empty. Exact for each shard at one instant. One call for
+   * 25 shards, all sent at once; on Cluster one for each shard. One round trip, two for new queues; read-only, O(log n) for each.
+   * Rejects with ERR_INVALID_ARG for a name.
+   */
+  async read(names: readonly string[]): Promise<QueueOverview[]> {
+    if (!Array.isArray(names)) throw new ArgumentTypeError('names must be an array');
+    const [redis, prefix] = [this.#redis, this.#prefix];
+    const queues = names.map((name: string) => {
+      requireName('name', name);
+      return this.#kept.get(name) ?? new Shards(redis, name, prefix);
+    });
+    this.#kept = new Map(queues.map((shards, index) => [names[index]!, shards]));
+    const opened = await Promise.all(queues.map((shards) => shards.open()));
+    const replies = new Map<Shard, Reply>();
+    let missing = opened.flat();
+    for (let tries = 0; missing.length > 0 && tries < MAX_TRIES; tries += 1) {
+      await Promise.all(this.#batchesOf(missing).map((batch) => this.#read(batch, replies)));
+      missing = missing.filter((shard) => !replies.has(shard));
+      // Their settings have changed.
+      await Promise.all(missing.map((shard) => shard.settings.learn(redis)));
+    }
+    return opened.map((shards) => sumOf(shards.map((shard) => replies.get(shard) ?? EMPTY)));
+  }
+
+  /** Shards that one call can read. */
+  #batchesOf(shards: readonly Shard[]): (readonly Shard[])[] {
+    const size = this.#redis.isCluster || isSplit(this.#redis).isSplit ? 1 : MAX_BATCH;
+    const batches: (readonly Shard[])[] = [];
+    for (let from = 0; from < shards.length; from += size) batches.push(shards.slice(from, from + size));
+    return batches;
+  }
+
+  async #read(batch: readonly Shard[], replies: Map<Shard, Reply>): Promise<void> {
+    const shardKeys = batch.flatMap(({ keys: { of }, settings: { priorityKeys } }) => [
+      of.settings,
+      of.active,
+      of.succeeded,
+      of.dead,
+      of.cancelled,
+      of.tombstones,
+      of.grouped,
+      of.flows,
+      of.tasks,
+      ...priorityKeys,
+    ]);
+    const shardArgs = batch.flatMap(({ settings: { text, values } }) => [text, values.priorities.length]);
+    try {
+      const answers = (await queueOverview.run(this.#redis, { shardKeys }, { shardArgs })) as (
+        | Reply
+        | string
+      )[];
+      for (const [index, answer] of answers.entries()) {
+        if (typeof answer !== 'string') replies.set(batch[index]!, answer);
+      }
+    } catch (error) {
+      if (batch.length === 1 || !(error as Error).message.startsWith('CROSSSLOT')) throw error;
+      isSplit(this.#redis).isSplit = true;
+      await Promise.all(batch.map((shard) => this.#read([shard], replies)));
+    }
+  }
+}
+
+function sumOf(replies: readonly Reply[]): QueueOverview {
+  const sums = TASK_STATES.map((state, index) => {
+    const counts = replies.map((reply) => reply[index] as number);
+    return [state, counts.reduce((sum, count) => sum + count, 0)];
+  });
+  const instants = replies.map((reply) => reply.at(-1)).filter((instant) => instant !== '');
+  return {
+    counts: Object.fromEntries(sums) as Counts,
+    nextEnqueuedAt: instants.length > 0 ? Math.min(...instants.map(Number)) : null,
+  };
+}

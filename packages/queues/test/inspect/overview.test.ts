@@ -1,0 +1,93 @@
+import { describe, expect, test } from '@jest/globals';
+import { Overviews, Queue } from '@mortise/queues';
+import { freshPrefix, runServer, until } from '@mortise/test-kit';
+import { redis } from '../fixture/new-queue.js';
+import { launch } from '../fixture/launch.js';
+
+/** The server of the tests belongs to a Cluster, this one does not. */
+const { connect } = await runServer();
+
+const clients = { 'a node of a Cluster': () => redis, 'a single server': connect };
+
+describe.each(Object.entries(clients))('Overviews on %s', (_, clientOf) => {
+  test('is what counts and summaries say, for each queue', async () => {
+    const client = clientOf();
+    const prefix = freshPrefix();
+    const queue = (name: string, options = {}): Queue => new Queue(client, name, { prefix, ...options });
+    const queues = Array.from({ length: 60 }, (_each, index) => queue(`plain ${index}`));
+    await Promise.all(queues.slice(20).map((each) => each.enqueue('t', 1)));
+    const delayed = queue('delayed');
+    await delayed.enqueue('t', 1, { delayMs: 3_600_000 });
+    const due = queue('due');
+    await due.enqueue('t', 1, { id: 'later', delayMs: 3_600_000 });
+    await due.enqueue('t', 1, { id: 'now', priority: 'high' });
+    await due.enqueue('t', 1, { id: 'soon', priority: 'high', delayMs: 1 });
+    await until('it is due', async () => (await due.counts()).ready === 2);
+    const removed = queue('removed');
+    for (const id of ['a', 'b', 'c']) await removed.enqueue('t', 1, { id });
+    await removed.remove('a');
+    await removed.cancel('b');
+    const grouped = queue('grouped');
+    await grouped.enqueue('t', 1, { group: 'g' });
+    const limited = queue('limited', { priorities: ['one'], shards: 3 });
+    await limited.configure({ concurrency: 3 });
+    await limited.enqueueMany([1, 2, 3, 4, 5].map((payload) => ({ name: 't', payload })));
+    const ended = queue('ended');
+    await ended.enqueue('fail', 1, { attempts: 1 });
+    await ended.enqueue('fail', 1, { backoff: { type: 'fixed', delayMs: 3_600_000 } });
+    await ended.enqueue('ok', 1);
+    await launch(client, 'ended', { ok: () => 1, fail: () => Promise.reject(new Error('no')) }, { prefix });
+    await until('the ends', async () => (await ended.counts()).ready + (await ended.counts()).active === 0);
+
+    const all = [...queues, delayed, due, removed, grouped, limited, ended];
+    const overviews = await new Overviews(client, { prefix }).read(all.map(({ name }) => name));
+    for (const [index, each] of all.entries()) {
+      const { tasks } = await each.summaries('ready', { limit: 100 });
+      const [next] = each === limited ? tasks.toSorted((a, b) => a.enqueuedAt - b.enqueuedAt) : tasks;
+      expect([each.name, overviews[index]]).toEqual([
+        each.name,
+        { counts: await each.counts(), nextEnqueuedAt: next?.enqueuedAt ?? null },
+      ]);
+    }
+    expect(overviews.at(-1)!.counts).toMatchObject({ dead: 1, retrying: 1, succeeded: 1 });
+  });
+
+  test('learns settings that have changed since', async () => {
+    const client = clientOf();
+    const prefix = freshPrefix();
+    const queue = new Queue(client, 'q', { prefix });
+    const overviews = new Overviews(client, { prefix });
+    await queue.enqueue('t', 1);
+    const before = await overviews.read(['q']);
+    await queue.configure({ concurrency: 5 });
+    expect(await overviews.read(['q'])).toEqual(before);
+    await queue.obliterate();
+    const again = new Queue(client, 'q', { prefix, priorities: ['one'], shards: 2 });
+    await again.enqueueMany([1, 2, 3].map((payload) => ({ name: 't', payload })));
+    await overviews.read(['q']);
+    expect((await overviews.read(['q']))[0]!.counts).toMatchObject({ ready: 3 });
+  });
+});
+
+test('a call reads 25 queues of a single server', async () => {
+  const client = connect();
+  const prefix = freshPrefix();
+  const queues = Array.from({ length: 60 }, (_, index) => new Queue(client, `q${index}`, { prefix }));
+  await Promise.all(queues.map((queue) => queue.enqueue('t', 1)));
+  const overviews = new Overviews(client, { prefix });
+  const names = queues.map(({ name }) => name);
+  await overviews.read(names);
+  const callsOf = async (): Promise<number> =>
+    Number(/cmdstat_evalsha_ro:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+  const before = await callsOf();
+  await overviews.read(names);
+  expect((await callsOf()) - before).toBe(3);
+});
+
+test('a queue that is not there is empty, and names are checked', async () => {
+  const overviews = new Overviews(redis, { prefix: freshPrefix() });
+  expect(await overviews.read([])).toEqual([]);
+  expect(await overviews.read(['none'])).toMatchObject([{ counts: { ready: 0 }, nextEnqueuedAt: null }]);
+  await expect(overviews.read('q' as never)).rejects.toThrow('names must be an array');
+  await expect(overviews.read([''])).rejects.toThrow(/^name /);
+});
