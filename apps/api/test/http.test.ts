@@ -300,7 +300,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(138);
+    expect(routes.length).toBe(141);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -411,11 +411,11 @@ describe('the OpenAPI document', () => {
         .join(' '),
     ).toBe(
       'ackFile ackMessages acquireLock acquireLocks acquirePermits acquireSide addDevice boostName cancelTask claimTasks ' +
-        'cleanQueue completeTask createChat drainQueue editMessage enqueueTask enqueueTasks failTask forceReleaseSide ' +
+        'cleanQueue completeTask createChat drainQueue editMessage enqueueFlow enqueueTask enqueueTasks failTask forceReleaseSide ' +
         'giveTaskBack heartbeat joinChat list logLine moveCursor muteChat postMessage postWebhook purchase putKey putName ' +
         'putNames putPlayer putQueue putSchedule putTenant releaseLock releaseLocks releasePermits releaseSide renewLock renewLocks ' +
         'renewPermits renewSide ' +
-        'resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole takePermits tellPresence tellProgress ' +
+        'resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole startOperation takePermits tellPresence tellProgress ' +
         'tellTyping touchContacts',
     );
     for (const [route, { requestBody }] of bodies) {

@@ -56,7 +56,6 @@ describe('the catalogue', () => {
       'ERR_DISCARDED',
       'ERR_HANDLER_MISSING',
       'ERR_IDLE_TIMEOUT',
-      'ERR_INVALID_FLOW',
       'ERR_LISTENER_FAILED',
       'ERR_MEMORY_FULL',
       'ERR_RESULT_NOT_KEPT',

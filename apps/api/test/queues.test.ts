@@ -2,3 +2,5 @@
 import './queues/queues.js';
 import './queues/schedules.js';
 import './queues/claims.js';
+import './queues/flows.js';
+import './queues/operations.js';

@@ -97,6 +97,7 @@ const READS: Readonly<Record<string, string>> = {
   'GET /v1/queues/:queue/tasks/:id': '/queues/ID/tasks/one',
   'GET /v1/queues/:queue/tasks/:id/result': '/queues/ID/tasks/one/result',
   'GET /v1/queues/:queue/schedules': '/queues/ID/schedules',
+  'GET /v1/operations/:id': '/operations/shown',
   'GET /v1/locks': '/locks?limit=200',
   'GET /v1/locks/:name': '/locks/ID',
   'GET /v1/semaphores': '/semaphores?limit=200',
@@ -130,6 +131,11 @@ describe('another tenant', () => {
     const created: Answer[] = [];
     for (const [target, body, headers = {}] of [
       ['POST /queues/shown/tasks', { name: 'a', payload: 1, id: 'one' }],
+      [
+        'POST /queues/shown/bulk-operations',
+        { action: 'remove', state: 'dead' },
+        { 'idempotency-key': 'shown' },
+      ],
       ['PUT /queues/shown/schedules/daily', { cron: '0 9 * * *', name: 'a', payload: 1 }],
       ['POST /locks/shown/acquire', { leaseMs: 60_000 }],
       ['POST /semaphores/shown/acquire', { permits: 3, leaseMs: 60_000 }],

@@ -32,6 +32,7 @@ const EXCEPTIONS: Readonly<Record<string, Scope>> = {
   'POST /v1/queues/:queue/drain': 'queues:admin',
   'POST /v1/queues/:queue/clean': 'queues:admin',
   'POST /v1/queues/:queue/retry': 'queues:admin',
+  'POST /v1/queues/:queue/bulk-operations': 'queues:admin',
 
   'POST /v1/queues/:queue/claims': 'queues:consume',
   'POST /v1/queues/:queue/tasks/:id/heartbeat': 'queues:consume',
@@ -51,6 +52,7 @@ const SEGMENTS: Readonly<Record<string, string>> = {
   'read-write-locks': 'locks',
   semaphores: 'locks',
   queues: 'queues',
+  operations: 'queues',
   webhooks: 'queues',
   mailboxes: 'messaging',
   chats: 'messaging',

@@ -73,6 +73,11 @@ export class OpenQueues implements BeforeApplicationShutdown {
     });
   }
 
+  /** Before a queue may be created by tasks of another one. Throws the problem `quota-exceeded`. */
+  requireRoomFor(name: string): Promise<void> {
+    return this.quotas.requireQueue(() => this.isThere(name));
+  }
+
   /**
    * A queue with priorities and shards of the caller's choice. Throws ERR_PRIORITIES_MISMATCH and ERR_SHARDS_MISMATCH where the
    * application has made the choice; the queue refuses others than it has by the same. Throws the problem `quota-exceeded`.
@@ -87,7 +92,7 @@ export class OpenQueues implements BeforeApplicationShutdown {
       if (!isOwn) throw new SettingsMismatchError(name, 'priorities', priorities, OWN_PRIORITIES);
       if (shards !== 1) throw new SettingsMismatchError(name, 'shards', shards, 1);
     }
-    await this.quotas.requireQueue(() => this.isThere(name));
+    await this.requireRoomFor(name);
     this.#queues.delete(keyOf(name));
     return new Queue(this.#redis, name, { ...options, prefix: this.#tenantPrefix, ...this.#measured() });
   }

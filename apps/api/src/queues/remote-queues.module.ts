@@ -7,8 +7,11 @@ import type { Config } from '../config.js';
 import { MarketModule } from '../market/market.module.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import { ClaimsController } from './claims.controller.js';
+import { FlowsController } from './flows.controller.js';
 import { MailTasksController } from './mail-tasks.controller.js';
 import { OpenQueues } from './open-queues.js';
+import { OperationsController } from './operations.controller.js';
+import { Operations } from './operations.js';
 import { QueuesController } from './queues.controller.js';
 import { ResultsController } from './results.controller.js';
 import { SchedulesController } from './schedules.controller.js';
@@ -33,8 +36,10 @@ import { TasksController } from './tasks.controller.js';
     ResultsController,
     SchedulesController,
     ClaimsController,
+    FlowsController,
+    OperationsController,
     MailTasksController,
   ],
-  providers: [OpenQueues],
+  providers: [OpenQueues, Operations],
 })
 export class RemoteQueuesModule {}

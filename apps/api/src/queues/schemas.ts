@@ -14,7 +14,7 @@ const MAX_HEADERS_BYTES = 16_384;
 /** A cursor contains an id of up to 1,024 bytes, encoded twice. */
 const MAX_CURSOR_LENGTH = 8_192;
 
-const queueName = nameSchema.meta({ examples: ['mail'] });
+export const queueName = nameSchema.meta({ examples: ['mail'] });
 
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= MAX_NAME_BYTES;
 
@@ -199,22 +199,31 @@ export const taskOptions = {
     .meta({ description: 'tasks of a group take turns with those of others', examples: ['eu'] }),
 };
 
+/** The members of a new task. */
+export const taskFields = {
+  name,
+  payload,
+  id: nameSchema.optional().meta({ description: 'enqueued twice under one id, a task is stored once' }),
+  delayMs: delayMs.optional(),
+  runAt: instant.refine((at) => at <= Date.now() + MAX_DELAY_MS, 'must be within ten years').optional(),
+  ...taskOptions,
+};
+
+/** Refines a new task: it has one of the two, or none. */
+export const oneDelay = [
+  (task: { readonly delayMs?: number | undefined; readonly runAt?: number | undefined }): boolean =>
+    task.delayMs === undefined || task.runAt === undefined,
+  { path: ['runAt'] as PropertyKey[], error: 'excludes delayMs' },
+] as const;
+
 const newTask = z
   .strictObject({
-    name,
-    payload,
-    id: nameSchema.optional().meta({ description: 'enqueued twice under one id, a task is stored once' }),
-    delayMs: delayMs.optional(),
-    runAt: instant.refine((at) => at <= Date.now() + MAX_DELAY_MS, 'must be within ten years').optional(),
-    ...taskOptions,
+    ...taskFields,
     dedupMs: termMs
       .optional()
       .meta({ description: 'how long the id is refused as a duplicate, also after the task has ended' }),
   })
-  .refine(({ delayMs: delay, runAt }) => delay === undefined || runAt === undefined, {
-    path: ['runAt'],
-    error: 'excludes delayMs',
-  });
+  .refine(...oneDelay);
 
 export const taskBody = newTask.meta({
   id: 'TaskBody',
@@ -282,22 +291,56 @@ export const taskSchema = z
   })
   .meta({ id: 'Task', description: 'A task and its state. Instants are ms since the epoch.' });
 
-export const tasksQuery = z.strictObject({
-  state: z.enum(TASK_STATES),
-  name: name.optional(),
-  cursor: z
+/** Tasks by a member of their payload. */
+export const byField = {
+  field: z
     .string()
     .min(1)
-    .max(MAX_CURSOR_LENGTH)
+    .max(256)
     .optional()
-    .meta({ description: 'nextCursor of the page before' }),
-  limit,
-});
+    .meta({ description: 'a member of the payload, nested ones by dots', examples: ['user.id'] }),
+  equals: z
+    .string()
+    .max(1_024)
+    .optional()
+    .meta({ description: 'its value: a text, or the JSON of another value', examples: ['42'] }),
+};
 
-export const tasksPage = z.object({ items: z.array(taskSummarySchema), nextCursor }).meta({
-  id: 'TaskPage',
-  description: 'May have fewer tasks than the limit, or none, though there are more.',
-});
+/** Refines what has both. */
+export const fieldWithValue = [
+  (given: { readonly field?: string | undefined; readonly equals?: string | undefined }): boolean =>
+    (given.field === undefined) === (given.equals === undefined),
+  { path: ['equals'] as PropertyKey[], error: 'goes together with field' },
+] as const;
+
+export const tasksQuery = z
+  .strictObject({
+    state: z.enum(TASK_STATES),
+    name: name.optional(),
+    cursor: z
+      .string()
+      .min(1)
+      .max(MAX_CURSOR_LENGTH)
+      .optional()
+      .meta({ description: 'nextCursor of the page before' }),
+    limit,
+    ...byField,
+  })
+  .refine(...fieldWithValue);
+
+export const tasksPage = z
+  .object({
+    items: z.array(taskSummarySchema),
+    nextCursor,
+    isCapped: z.boolean().optional().meta({
+      description:
+        'of a list by a field: the page ends because it has visited 1,000 tasks; go on with `nextCursor`',
+    }),
+  })
+  .meta({
+    id: 'TaskPage',
+    description: 'May have fewer tasks than the limit, or none, though there are more.',
+  });
 
 export const cancelBody = z
   .strictObject({

@@ -16,6 +16,7 @@ import { problemOf } from '../problems/problem-of.js';
 import { Quotas } from '../limits/quotas.js';
 import { Problem } from '../problems/problem.js';
 import { refuseMisuse, refuseReuse } from './misuse.js';
+import { filterTasks } from './task-filter.js';
 import { OpenQueues } from './open-queues.js';
 import {
   batchBody,
@@ -111,14 +112,26 @@ export class TasksController {
     summary: 'List the tasks in one state',
     description:
       'Ready tasks in the order of their fetch, finished ones latest first. Without payloads. A page visits 1,000 ' +
-      'tasks at most, so it may be empty for a rare name: go on until `nextCursor` is null.',
+      'tasks at most, so it may be empty for a rare name: go on until `nextCursor` is null. A page by `field` may have up to ' +
+      '199 tasks more than `limit`, and says by `isCapped` that it ends for the number of visited tasks.',
   })
   @Answers(tasksPage, 'A page of tasks.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-queue')
   async listTasks(
     @Name('queue') queueName: string,
-    @Query({ schema: tasksQuery }) { state, name, cursor, limit }: z.infer<typeof tasksQuery>,
+    @Query({ schema: tasksQuery }) query: z.infer<typeof tasksQuery>,
   ): Promise<z.infer<typeof tasksPage>> {
+    const { state, name, cursor, limit, field } = query;
+    if (field !== undefined) {
+      return this.queues.use(queueName, async (queue) => {
+        const { tasks, cursor: nextCursor, isCapped } = await filterTasks(queue, state, query, query);
+        const items = tasks.map(({ payload: _payload, result: _result, logs: _logs, ...task }) => ({
+          ...task,
+          queue: queueName,
+        }));
+        return { items, nextCursor, isCapped };
+      });
+    }
     const options = {
       limit,
       ...(name !== undefined && { name }),

@@ -33,6 +33,13 @@ export const QUEUES_PROBLEMS = {
     action: 'Mend the body.',
     fields: '`taskName`, `issues`',
   },
+  'invalid-flow': {
+    status: 400,
+    title: 'The tasks of the flow make no tree that can be stored',
+    when: 'The flow has more than 10 levels or 8 MiB, or names an id twice.',
+    action: 'Make it smaller.',
+    fields: '`queue`',
+  },
   'invalid-schedule': {
     status: 400,
     title: 'The rule of the schedule is none',
@@ -123,6 +130,19 @@ export const QUEUES_PROBLEMS = {
     when: 'Tasks of the queue are active, or workers wait for them, so it cannot be removed.',
     action: 'Stop its workers, or set `isForced`.',
     fields: '`queue`, `active`, `workers`',
+  },
+  'unknown-operation': {
+    status: 404,
+    title: 'There is no such operation',
+    when: 'There is no operation of this id, or it began more than a day ago.',
+    fields: '`id`',
+  },
+  'too-many-operations': {
+    status: 429,
+    title: 'As many operations of the tenant run as may run',
+    when: 'Four operations of the tenant run in this process.',
+    action: 'Wait for the end of one.',
+    fields: '`limit`',
   },
   'too-many-schedules': {
     status: 409,

@@ -1,0 +1,57 @@
+/** Requests and responses of the routes of flows. A tree is a list: each task names the place of its parent. */
+import { z } from 'zod';
+
+import { oneDelay, queueName, taskFields, taskId } from './schemas.js';
+
+const MAX_TASKS = 1_000;
+
+const flowTask = z
+  .strictObject({
+    ...taskFields,
+    queue: queueName.optional().meta({ description: 'of a child; default: the queue of the flow' }),
+    parent: z
+      .int()
+      .min(0)
+      .max(MAX_TASKS)
+      .optional()
+      .meta({ description: 'the place of its parent in the list, from 0; the first task alone has none' }),
+    onChildFailure: z.enum(['fail', 'ignore']).optional().meta({
+      description:
+        '`fail`, the default: the task is dead when a child is dead, cancelled or removed; `ignore`: it runs when all have ended',
+    }),
+  })
+  .refine(...oneDelay);
+
+export const flowBody = z
+  .strictObject({ tasks: z.array(flowTask).min(1).max(MAX_TASKS) })
+  .superRefine(({ tasks }, context) => {
+    for (const [index, { parent, queue }] of tasks.entries()) {
+      const isRoot = index === 0;
+      const isSound = isRoot ? parent === undefined : parent !== undefined && parent < index;
+      const message = isRoot ? 'is of children alone' : 'must be the place of an earlier task';
+      if (!isSound) context.addIssue({ code: 'custom', path: ['tasks', index, 'parent'], message });
+      if (isRoot && queue !== undefined)
+        context.addIssue({ code: 'custom', path: ['tasks', 0, 'queue'], message: 'is of children alone' });
+    }
+  })
+  .meta({
+    id: 'FlowBody',
+    examples: [
+      {
+        tasks: [
+          { name: 'album.publish', payload: { album: 7 } },
+          { name: 'photo.scale', payload: { photo: 1 }, parent: 0 },
+          { name: 'photo.scale', payload: { photo: 2 }, parent: 0 },
+        ],
+      },
+    ],
+  });
+
+export const enqueuedFlowSchema = z
+  .object({
+    items: z
+      .array(z.object({ queue: queueName, id: taskId }))
+      .meta({ description: 'the tasks, in the order of the request' }),
+    isDuplicate: z.boolean().meta({ description: 'it was there before, and is unchanged' }),
+  })
+  .meta({ id: 'EnqueuedFlow' });

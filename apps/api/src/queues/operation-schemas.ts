@@ -1,0 +1,67 @@
+/** Requests and responses of the routes of bulk operations. */
+import { TASK_STATES } from '@mortise/queues';
+import { z } from 'zod';
+
+import { byField, fieldWithValue, instant, name, queueName } from './schemas.js';
+
+const MAX_TASKS = 1_000_000;
+
+/** The states in which a task can be acted on so. */
+const STATES = {
+  retry: ['dead', 'cancelled', 'retrying'],
+  promote: ['scheduled', 'retrying'],
+  cancel: ['scheduled', 'ready', 'waiting', 'retrying', 'active'],
+  remove: TASK_STATES.filter((state) => state !== 'active'),
+} as const satisfies Record<string, readonly string[]>;
+
+const action = z.enum(['retry', 'promote', 'cancel', 'remove']);
+const state = z.enum(TASK_STATES);
+
+export type Action = z.infer<typeof action>;
+
+export const operationBody = z
+  .strictObject({
+    action,
+    state,
+    name: name.optional(),
+    ...byField,
+    limit: z
+      .int()
+      .min(1)
+      .max(MAX_TASKS)
+      .default(10_000)
+      .meta({ description: 'the most tasks; up to 199 more may be changed' }),
+  })
+  .refine(...fieldWithValue)
+  .refine((body) => (STATES[body.action] as readonly string[]).includes(body.state), {
+    path: ['state'],
+    error: 'must be one in which tasks can be acted on so',
+  })
+  .meta({
+    id: 'OperationBody',
+    examples: [{ action: 'retry', state: 'dead', field: 'user.id', equals: '42' }],
+  });
+
+const count = z.int().min(0);
+
+export const operationSchema = z
+  .object({
+    id: z.string().meta({ examples: ['019e4b5a-3f6e-7c4a-9d51-6a4f0c2b7e10'] }),
+    queue: queueName,
+    action,
+    state,
+    name: name.optional(),
+    ...byField,
+    limit: count,
+    status: z.enum(['running', 'completed', 'interrupted', 'failed']).meta({
+      description:
+        '`interrupted`: its process has ended; `failed`: Redis was not there. Start it again: what was changed stays so',
+    }),
+    changed: count.meta({ description: 'tasks so far' }),
+    skipped: count.meta({ description: 'tasks that were in another state by then' }),
+    startedAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Operation', description: 'An operation on many tasks. It is kept for a day.' });
+
+export type Operation = z.infer<typeof operationSchema>;

@@ -1,0 +1,65 @@
+import { Body, Controller, Get, HttpCode, HttpStatus, Post, Res } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { v7 as uuid } from 'uuid';
+import type { z } from 'zod';
+
+import { Answers } from '../http/answers.js';
+import { Id, Name } from '../http/id.decorator.js';
+import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { headerRefs } from '../http/response-headers.js';
+import { Problem } from '../problems/problem.js';
+import { operationBody, operationSchema } from './operation-schemas.js';
+import type { Operation } from './operation-schemas.js';
+import { Operations } from './operations.js';
+
+@ApiTags('tasks')
+@Controller('v1')
+export class OperationsController {
+  constructor(private readonly operations: Operations) {}
+
+  @Post('queues/:queue/bulk-operations')
+  @HttpCode(HttpStatus.ACCEPTED)
+  @ApiOperation({
+    summary: 'Act on all tasks that match',
+    description:
+      'Retries, promotes, cancels or removes the tasks of a state, of a name and by a member of their payload, in the background: ' +
+      '`Location` has the address that tells how far it is. Tasks that reach the state meanwhile may or may not be met.',
+  })
+  @TakesIdempotencyKey('Becomes the id of the operation: the same request again starts nothing.')
+  @ApiResponse({
+    status: 202,
+    standardSchema: operationSchema,
+    description: 'It runs, or has run.',
+    headers: headerRefs(['Location']),
+  })
+  @Problems(
+    'invalid-id',
+    ...BODY_PROBLEMS,
+    'invalid-idempotency-key',
+    'request-reused',
+    'unknown-queue',
+    'too-many-operations',
+  )
+  async startOperation(
+    @Name('queue') queue: string,
+    @Body({ schema: operationBody }) body: z.infer<typeof operationBody>,
+    @IdempotencyKey() key: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Operation> {
+    const operation = await this.operations.start(key ?? uuid(), { queue, ...body });
+    reply.header('location', `/v1/operations/${operation.id}`);
+    return operation;
+  }
+
+  @Get('operations/:id')
+  @ApiOperation({ summary: 'Look at an operation on tasks', description: 'For a day after its start.' })
+  @Answers(operationSchema, 'How far it is.')
+  @Problems('invalid-id', 'unknown-operation')
+  async operation(@Id('id') id: string): Promise<Operation> {
+    const operation = await this.operations.find(id);
+    if (!operation) throw new Problem('unknown-operation', undefined, { id });
+    return operation;
+  }
+}
