@@ -2,10 +2,10 @@ import { Controller, Get, Param } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 
-import { Answers } from '../http/answers.js';
-import { Problems } from '../http/problems.decorator.js';
-import { isProblemSlug, kindOf, PROBLEM_BASE } from './catalogue.js';
-import { Problem } from './problem.js';
+import { Answers } from './answers.js';
+import { Problems } from './problems.decorator.js';
+import { isProblemSlug, kindOf, PROBLEM_BASE } from '../problems/catalogue.js';
+import { Problem } from '../problems/problem.js';
 
 const slugSchema = z.string().meta({ example: 'lock-timeout' });
 
