@@ -70,7 +70,6 @@ const environment = z
     LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
     MORTISE_PREFIX: z.string().max(128).default(DEFAULT_PREFIX),
     ...REDIS_FIELDS,
-    ...TRACING_FIELDS,
     REDIS_COMMAND_TIMEOUT_MS: timeoutMs().default(750),
     REQUEST_DEADLINE_MS: timeoutMs().default(850),
     SHUTDOWN_DELAY_MS: durationMs().default(0),
@@ -102,6 +101,7 @@ const environment = z
     TENANT_LIMIT: rate.optional(),
     SESSION_TTL_MS: wholeNumber(60_000, 30 * DAY_MS).default(DAY_MS / 2),
     NODE_ENV: z.string().optional(),
+    ...TRACING_FIELDS,
   })
   .superRefine((env, context) => {
     const refuse = (path: string, message: string): void =>

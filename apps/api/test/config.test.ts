@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { describe, expect, test } from '@jest/globals';
 
-import { REDIS_FIELDS, SettingsError } from '@mortise/app-common/settings';
+import { REDIS_FIELDS, SettingsError, TRACING_FIELDS } from '@mortise/app-common/settings';
 
 import { readConfig } from '../src/config.js';
 
@@ -137,10 +137,11 @@ describe('readConfig', () => {
     const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
     const source = readFileSync(new URL('../src/config.ts', import.meta.url), 'utf8');
     const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
-    const read = Array.from(source.matchAll(/^ {4}(?:([A-Z_]+): |\.\.\.REDIS_FIELDS)/gm), ([, name]) =>
-      name === undefined ? Object.keys(REDIS_FIELDS) : name,
+    const groups: Readonly<Record<string, object>> = { REDIS_FIELDS, TRACING_FIELDS };
+    const read = Array.from(source.matchAll(/^ {4}(?:([A-Z_]+): |\.\.\.(\w+))/gm), ([, name, group]) =>
+      name === undefined ? Object.keys(groups[group!]!) : name,
     ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(45);
+    expect(read.length).toBe(51);
   });
 });
