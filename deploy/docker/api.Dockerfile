@@ -22,11 +22,11 @@ RUN pnpm exec turbo run build --filter=@mortise/api --env-mode=loose
 RUN pnpm --filter @mortise/api deploy --prod production
 
 FROM node:24-bookworm-slim
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 METRICS_HOST=0.0.0.0 METRICS_PORT=3002
 WORKDIR /app
 COPY --from=build /app/production/ ./
 USER node
-EXPOSE 3000
+EXPOSE 3000 3002
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

@@ -74,10 +74,12 @@ describe.each(APPS)('the Dockerfile of the %s', (app) => {
     expect(lastStep(image, 'ENTRYPOINT')).toBeUndefined();
   });
 
-  test('names the port that it exposes', () => {
+  test('names the ports that it exposes', () => {
     const variables = variablesOf(lastStep(image, 'ENV')!);
     const [, name = ''] = /process\.env\.(\w+)/.exec(lastStep(image, 'HEALTHCHECK')!.text)!;
-    expect(lastStep(image, 'EXPOSE')?.text).toBe(variables[name]);
+    const { METRICS_PORT } = variables;
+    const ports = [variables[name], ...(METRICS_PORT === undefined ? [] : [METRICS_PORT])];
+    expect(lastStep(image, 'EXPOSE')?.text).toBe(ports.join(' '));
   });
 
   test('runs nothing by absolute path, so that it can be replayed', () => {

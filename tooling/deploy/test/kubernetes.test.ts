@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { lastStep, stagesOf } from '../src/dockerfile.js';
+import { lastStep, stagesOf, variablesOf } from '../src/dockerfile.js';
 import { deploymentsOf, objectsIn, OVERLAYS } from '../src/kubernetes.js';
 import { problemsOf } from '../src/pods.js';
 import { APPS, read } from '../src/repository.js';
@@ -60,8 +60,50 @@ describe.each(APPS)('the %s', (app) => {
 
   test('has the user and the port of its image', () => {
     expect(pod['securityContext']).toMatchObject({ runAsUser: 1_000 });
-    const port = Number(lastStep(stagesOf(app).at(-1)!, 'EXPOSE')!.text);
-    expect(container!.ports).toEqual([{ name: expect.any(String), containerPort: port }]);
+    const exposed = lastStep(stagesOf(app).at(-1)!, 'EXPOSE')!.text.split(' ').map(Number);
+    expect(container!.ports.map(({ containerPort }) => containerPort)).toEqual(exposed);
+  });
+
+  test('is scraped where it answers, and by Prometheus alone', () => {
+    const variables = variablesOf(lastStep(stagesOf(app).at(-1)!, 'ENV')!);
+    const [host, port] =
+      app === 'api'
+        ? [variables['METRICS_HOST'], variables['METRICS_PORT']]
+        : [variables['WORKER_HOST'], variables['WORKER_PORT']];
+    expect(host).toBe('0.0.0.0');
+    expect(spec.template.metadata).toMatchObject({
+      annotations: {
+        'prometheus.io/scrape': 'true',
+        'prometheus.io/port': port,
+        'prometheus.io/path': '/metrics',
+      },
+    });
+    const { name } = container!.ports.find(({ containerPort }) => String(containerPort) === port)!;
+    const policies = base.filter(
+      (object) =>
+        object.kind === 'NetworkPolicy' &&
+        JSON.stringify(object.spec['ingress'] ?? []).includes(`"port":"${name}"`),
+    );
+    expect(policies.map(({ spec: { ingress } }) => ingress)).toEqual([
+      [
+        {
+          from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
+          ports: [{ port: name }],
+        },
+      ],
+    ]);
+    const [monitor] = objectsIn('pod-monitor.yaml');
+    expect(monitor!.spec['podMetricsEndpoints']).toContainEqual({
+      port: name,
+      path: '/metrics',
+      interval: '15s',
+    });
+    const { scrape_configs: jobs } = parse(read('deploy/monitoring/prometheus.yaml')) as {
+      scrape_configs: { static_configs?: { targets: string[] }[] }[];
+    };
+    expect(jobs.flatMap(({ static_configs: all = [] }) => all.flatMap(({ targets }) => targets))).toContain(
+      `127.0.0.1:${port!}`,
+    );
   });
 
   test('has time to stop before it is killed', () => {

@@ -18,6 +18,11 @@ describe.each(APPS)('the unit of the %s', (app) => {
     expect([...settingsOf(app).keys()]).toEqual(expect.arrayContaining(Object.keys(settings)));
   });
 
+  test('is scraped on this host alone', () => {
+    const [host, port] = app === 'api' ? ['METRICS_HOST', 'METRICS_PORT'] : ['WORKER_HOST', 'WORKER_PORT'];
+    expect([environment[host], environment[port]]).toEqual([undefined, app === 'api' ? '3002' : '3001']);
+  });
+
   test('has time to stop before it is killed', () => {
     const seconds = Number(service.get('TimeoutStopSec')![0]);
     expect(seconds * 1_000).toBeGreaterThan(stopMs(app, environment) + 2_000);

@@ -90,7 +90,7 @@ async function start(
   const port = await freePort(false);
   const address =
     app === 'api'
-      ? { HOST: '127.0.0.1', PORT: String(port) }
+      ? { HOST: '127.0.0.1', PORT: String(port), METRICS_HOST: '127.0.0.1', METRICS_PORT: '0' }
       : { WORKER_HOST: '127.0.0.1', WORKER_PORT: String(port) };
   const container = Container.start(images.get(app)!, { ...here(variables), ...address });
   running.push(container);
