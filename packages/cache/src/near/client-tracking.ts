@@ -96,7 +96,7 @@ export class ClientTracking implements Coherence {
     this.#invalidations ??= this.#connect('invalidations');
     const [reads, invalidations] = [this.#reads, this.#invalidations];
     const { epoch } = this.#tier;
-    if (!(await bounded(ready(invalidations), CHECK_MS)) || !(await bounded(ready(reads), CHECK_MS)))
+    if (!(await isReadyWithin(invalidations, CHECK_MS)) || !(await isReadyWithin(reads, CHECK_MS)))
       return false;
     const subscribed = this.#subscribed ?? (await this.#subscribe(invalidations));
     if (!subscribed) return false;
@@ -207,13 +207,17 @@ function renew(connection: RedisConnection | undefined): void {
   if (connection && CONNECTED.has(connection.status)) connection.disconnect(true);
 }
 
-function ready(connection: RedisConnection): Promise<true> {
+/** The listener goes when the time is up: an outage may take many such waits. */
+function isReadyWithin(connection: RedisConnection, waitMs: number): Promise<boolean> {
   if (connection.status === 'ready') return Promise.resolve(true);
   return new Promise((resolve) => {
-    const onReady = (): void => {
+    const end = (isReady: boolean): void => {
+      clearTimeout(timer);
       connection.off('ready', onReady);
-      resolve(true);
+      resolve(isReady);
     };
+    const onReady = (): void => end(true);
+    const timer = setTimeout(end, waitMs, false);
     connection.on('ready', onReady);
   });
 }

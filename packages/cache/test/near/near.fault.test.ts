@@ -1,13 +1,17 @@
 /** Connections of the near tier that are left behind, and a process that closes its client without stopping its cache. */
 import { createServer, connect as dial } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
-import { expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { startProxy, startSingle } from '@mortise/redis-server';
 import { connect, runServer, until } from '@mortise/test-kit';
+import type { Redis } from 'ioredis';
 import { pagesOf } from '../fixture/cached.js';
 import { exitOf } from '../fixture/exit-of.js';
 
 const { server: before } = await runServer();
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 test.each(['quit', 'disconnect'])('a process ends when it closes its client (%s)', async (how) => {
   expect(await exitOf([before], how)).toBe(0);
@@ -105,4 +109,22 @@ test('a process ends when it closes a client that has lost its server', async ()
   } finally {
     await proxy.stop();
   }
+});
+
+test('an outage adds no listeners to the connections of a near tier, however long it takes', async () => {
+  const redis = connect('redis://127.0.0.1:1');
+  const duplicates = jest.spyOn(redis, 'duplicate');
+  const { cache } = pagesOf<string>(redis, { near: {} });
+  expect(await cache.getOrLoad('tools', () => 'saws')).toBe('saws');
+  const connections = (): Redis[] => duplicates.mock.results.map(({ value }) => value as Redis);
+  await until('both connections', () => connections().length === 2);
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask'] });
+  for (let second = 0; second < 20; second += 1) {
+    await jest.advanceTimersByTimeAsync(1_000);
+    await new Promise(setImmediate);
+  }
+  for (const connection of connections()) expect(connection.listenerCount('ready')).toBeLessThanOrEqual(2);
+  const stopped = cache.stop();
+  await jest.advanceTimersByTimeAsync(2_000);
+  await stopped;
 });
