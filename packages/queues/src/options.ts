@@ -201,7 +201,7 @@ export const DEFAULTS = {
 /** The longest timer of Node. */
 const MAX_TIMEOUT_MS = 24 * 86_400_000;
 const MAX_ATTEMPTS = 65_535;
-const MAX_HEADERS_BYTES = 16_384;
+export const MAX_HEADERS_BYTES = 16_384;
 const MAX_PAST_MS = 60_000;
 const MAX_SHARDS = 64;
 

@@ -94,6 +94,14 @@ describe('a queue', () => {
     expect((await silent.get(id))?.headers).toEqual({});
   });
 
+  test('headers without room for it are stored as they are', async () => {
+    const { queue, telemetry } = set();
+    const headers = { own: 'x'.repeat(16_384 - '{"own":""}'.length) };
+    const { id } = await queue.enqueue('t', 1, { headers });
+    expect((await queue.get(id))?.headers).toEqual(headers);
+    expect(telemetry.totals).toEqual({ enqueued: 1 });
+  });
+
   test('of a flow, every task carries it', async () => {
     const { queue, telemetry } = set();
     const { id, children } = await queue.enqueueFlow({

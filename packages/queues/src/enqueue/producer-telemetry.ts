@@ -1,6 +1,7 @@
 /** Counts stored and cancelled tasks. Each enqueuing call has a span, whose context travels with the tasks. */
 import type { SpanEnd, Telemetry, TelemetryAttributes, TraceContext } from '@mortise/redis';
 import type { EnqueueOptions } from '../options.js';
+import { MAX_HEADERS_BYTES } from '../options.js';
 import { metricAttributes, queueAttributes, spanAttributes } from '../telemetry.js';
 import { CANCELLED, ENQUEUED } from '../telemetry.js';
 import { SafeTelemetry } from '@mortise/redis';
@@ -123,7 +124,10 @@ function sizeOf({ children }: Given): number {
   return children.reduce((size: number, child: Given) => size + sizeOf(child), 1);
 }
 
-/** Keeps a trace context that the caller has set. Invalid options or headers stay unchanged here and are refused later. */
+/**
+ * Keeps a trace context that the caller has set, and headers that leave no room for one. Invalid options or headers stay unchanged
+ * here and are refused later.
+ */
 function withTrace<Task extends Given>(task: Task, context: TraceContext): Task {
   const { options = {}, children } = task;
   const traced = Array.isArray(children)
@@ -134,7 +138,15 @@ function withTrace<Task extends Given>(task: Task, context: TraceContext): Task 
   if (!isPlain(headers) || 'traceparent' in headers) return traced;
   const { traceparent, tracestate } = context;
   const trace = { traceparent, ...(tracestate !== undefined && { tracestate }) };
-  return { ...traced, options: { ...options, headers: { ...headers, ...trace } } };
+  const all: Readonly<Record<string, unknown>> = { ...headers, ...trace };
+  if (!hasRoom(all)) return traced;
+  return { ...traced, options: { ...options, headers: all as Record<string, string> } };
+}
+
+/** Whether these can be stored, as `resolveHeaders` decides. */
+function hasRoom(headers: Readonly<Record<string, unknown>>): boolean {
+  if (!Object.values(headers).every((value) => typeof value === 'string')) return false;
+  return Buffer.byteLength(JSON.stringify(headers)) <= MAX_HEADERS_BYTES;
 }
 
 function isPlain(value: unknown): value is object {
