@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { AggregatesModule } from './aggregates/aggregates.module.js';
 import { RemoteAutocompleteModule } from './autocomplete/remote-autocomplete.module.js';
 import { CallersModule } from './callers/callers.module.js';
+import { CachesModule } from './caches/caches.module.js';
 import type { Config } from './config.js';
 import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
@@ -55,6 +56,7 @@ export class AppModule {
         RemoteAutocompleteModule,
         AggregatesModule,
         RowCacheModule,
+        CachesModule,
       ],
       controllers: [HealthController, ProblemsController],
       providers: [

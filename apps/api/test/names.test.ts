@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { RecentContacts } from '@mortise/autocomplete';
 import { RowCache } from '@mortise/cache/rows';
+import { Cache } from '@mortise/cache';
 import { Mutex, RateLimiter, ReadWriteLock, Semaphore } from '@mortise/locks';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import { FileChannel } from '@mortise/messaging/files';
@@ -79,6 +80,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
     find: async (name) =>
       (await new RateLimiter(redis, name, { prefix, limit: 5, periodMs: 3_600_000 }).take(0)).remaining,
     found: () => 4,
+  },
+  'a cache, a key and a tag': {
+    send: (coded, name) => ask('PUT', `caches/${coded}/entries/${coded}`, { value: 1, tags: [name] }),
+    find: (name) => new Cache(redis, name, { prefix }).get(name),
+    found: () => 1,
   },
   'a semaphore': {
     send: (coded) => ask('PUT', `semaphores/${coded}`, { permits: 3 }),

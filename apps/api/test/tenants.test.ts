@@ -98,6 +98,7 @@ const READS: Readonly<Record<string, string>> = {
   'GET /v1/queues/:queue/tasks/:id/result': '/queues/ID/tasks/one/result',
   'GET /v1/queues/:queue/schedules': '/queues/ID/schedules',
   'GET /v1/operations/:id': '/operations/shown',
+  'GET /v1/caches/:cache/entries/:key': '/caches/shown/entries/one',
   'GET /v1/locks': '/locks?limit=200',
   'GET /v1/locks/:name': '/locks/ID',
   'GET /v1/semaphores': '/semaphores?limit=200',
@@ -137,6 +138,7 @@ describe('another tenant', () => {
         { 'idempotency-key': 'shown' },
       ],
       ['PUT /queues/shown/schedules/daily', { cron: '0 9 * * *', name: 'a', payload: 1 }],
+      ['PUT /caches/shown/entries/one', { value: 1 }],
       ['POST /locks/shown/acquire', { leaseMs: 60_000 }],
       ['POST /semaphores/shown/acquire', { permits: 3, leaseMs: 60_000 }],
       ['POST /read-write-locks/shown/acquire', { mode: 'read', leaseMs: 60_000 }],
@@ -204,7 +206,7 @@ describe('another tenant', () => {
   test('has its own prefix for all that it stores', async () => {
     const its = await keysOf(redis, `${api.prefix}.t.acme`);
     const packages = new Set(its.map((key) => key.split(':')[2]));
-    expect(packages).toEqual(new Set(['api', 'autocomplete', 'locks', 'messaging', 'queues']));
+    expect(packages).toEqual(new Set(['api', 'autocomplete', 'cache', 'locks', 'messaging', 'queues']));
   });
 
   test('follows its own members, by SSE and by WebSocket, also with a token of this one', async () => {

@@ -62,6 +62,7 @@ const SEGMENTS: Readonly<Record<string, string>> = {
   contacts: 'autocomplete',
   'address-books': 'autocomplete',
   cache: 'cache',
+  caches: 'cache',
   market: 'market',
   // The mails of the market.
   tasks: 'market',

@@ -6,7 +6,7 @@
  * Refusals of the market, of locks, of queues, of messaging and of address books come by their code: ERR_PRICE_CHANGED is `price-changed`.
  */
 import { ADDRESS_BOOKS_PROBLEMS } from './catalogue/address-books.js';
-import { CACHED_ROWS_PROBLEMS } from './catalogue/cached-rows.js';
+import { CACHE_PROBLEMS } from './catalogue/cache.js';
 import { CALLERS_PROBLEMS } from './catalogue/callers.js';
 import { FILES_PROBLEMS } from './catalogue/files.js';
 import { LOCKS_PROBLEMS } from './catalogue/locks.js';
@@ -33,7 +33,7 @@ export const PROBLEMS_BY_HEADING: Readonly<Record<string, Readonly<Record<string
   Files: FILES_PROBLEMS,
   'Streams of events': STREAMS_PROBLEMS,
   'Address books': ADDRESS_BOOKS_PROBLEMS,
-  'Cached rows': CACHED_ROWS_PROBLEMS,
+  Cache: CACHE_PROBLEMS,
   'The service': SERVICE_PROBLEMS,
 };
 
@@ -48,7 +48,7 @@ export const CATALOGUE = {
   ...FILES_PROBLEMS,
   ...STREAMS_PROBLEMS,
   ...ADDRESS_BOOKS_PROBLEMS,
-  ...CACHED_ROWS_PROBLEMS,
+  ...CACHE_PROBLEMS,
   ...SERVICE_PROBLEMS,
 } as const;
 

@@ -1,6 +1,13 @@
 import type { ProblemKind } from './problem-kind.js';
 
-export const CACHED_ROWS_PROBLEMS = {
+export const CACHE_PROBLEMS = {
+  'not-cached': {
+    status: 404,
+    title: 'The cache has no such entry',
+    when: 'The entry was never stored, has ended, or was invalidated; or Redis is unavailable.',
+    action: 'Load the value, and PUT it.',
+    fields: '`cache`, `key`',
+  },
   'unknown-table': {
     status: 404,
     title: 'No such table is cached',

@@ -1,0 +1,114 @@
+import { Cache } from '@mortise/cache';
+import type { RedisClient } from '@mortise/redis';
+import { Body, Controller, Delete, Get, Inject, Param, Post, Put } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+
+import type { Config } from '../config.js';
+import { Answers, AnswersNothing } from '../http/answers.js';
+import { LARGE_BODY } from '../http/body-config.js';
+import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { Problem } from '../problems/problem.js';
+import { currentTenant, prefixOf } from '../tenants/tenancy.js';
+import { CONFIG, LOG, REDIS } from '../tokens.js';
+import {
+  cacheNameSchema,
+  deletedSchema,
+  entryBody,
+  entryKeySchema,
+  entrySchema,
+  invalidationBody,
+} from './schemas.js';
+
+/** The caches of @mortise/cache under the prefix of the tenant: programs that use the package share them, and their loaders fill them. */
+@ApiTags('caches')
+@Controller('v1/caches/:cache')
+export class CachesController {
+  readonly #prefix: string;
+
+  constructor(
+    @Inject(REDIS) private readonly redis: RedisClient,
+    @Inject(LOG) private readonly log: Logger,
+    @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
+  ) {
+    this.#prefix = prefix;
+  }
+
+  @Get('entries/:key')
+  @ApiOperation({
+    summary: 'Read an entry of a cache',
+    description:
+      'Fresh or stale. Loads nothing: programs that use @mortise/cache load, and others PUT what they have loaded after a 404. While ' +
+      'Redis is unavailable, nothing is cached.',
+  })
+  @Answers(entrySchema, 'The value.')
+  @Problems('invalid-id', 'not-cached')
+  async cacheEntry(
+    @Param('cache', { schema: cacheNameSchema }) name: string,
+    @Param('key', { schema: entryKeySchema }) key: string,
+  ): Promise<z.infer<typeof entrySchema>> {
+    const value = await this.#open(name).get(key);
+    if (value === undefined) throw new Problem('not-cached', undefined, { cache: name, key });
+    return { value };
+  }
+
+  @Put('entries/:key')
+  @RouteConfig(LARGE_BODY)
+  @ApiOperation({
+    summary: 'Store an entry of a cache',
+    description: 'A load that is under way will not overwrite it. Repeating it is safe.',
+  })
+  @AnswersNothing('It is stored.')
+  @Problems('invalid-id', ...BODY_PROBLEMS)
+  async putCacheEntry(
+    @Param('cache', { schema: cacheNameSchema }) name: string,
+    @Param('key', { schema: entryKeySchema }) key: string,
+    @Body({ schema: entryBody }) { value, ttlMs, staleMs, tags }: z.infer<typeof entryBody>,
+  ): Promise<void> {
+    await this.#open(name, ttlMs).set(key, value, { ttlMs, staleMs, tags });
+  }
+
+  @Delete('entries/:key')
+  @ApiOperation({
+    summary: 'Remove an entry of a cache',
+    description:
+      'The result of a load under way is not stored. Repeating it is safe; a repeated request finds none.',
+  })
+  @Answers(deletedSchema, 'There is none.')
+  @Problems('invalid-id')
+  async deleteCacheEntry(
+    @Param('cache', { schema: cacheNameSchema }) name: string,
+    @Param('key', { schema: entryKeySchema }) key: string,
+  ): Promise<z.infer<typeof deletedSchema>> {
+    return { isDeleted: await this.#open(name).delete(key) };
+  }
+
+  @Post('invalidations')
+  @ApiOperation({
+    summary: 'Invalidate all entries with a tag',
+    description: 'In one step, for any number of entries, and for loads under way. Repeating it is safe.',
+  })
+  @AnswersNothing('None of them is read again.')
+  @Problems('invalid-id', ...BODY_PROBLEMS)
+  async invalidateTag(
+    @Param('cache', { schema: cacheNameSchema }) name: string,
+    @Body({ schema: invalidationBody }) { tag }: z.infer<typeof invalidationBody>,
+  ): Promise<void> {
+    await this.#open(name).invalidateTag(tag);
+  }
+
+  /** It has no connection and keeps nothing. @param ttlMs Also that of a known absence. */
+  #open(name: string, ttlMs = 60_000): Cache {
+    const tenant = currentTenant();
+    return new Cache(this.redis, name, {
+      prefix: prefixOf(this.#prefix, tenant),
+      ttlMs,
+      negativeTtlMs: ttlMs,
+      jitter: 0,
+      commandTimeoutMs: 60_000,
+      onError: (err) => this.log.warn({ err, tenant, cache: name }, 'a cache'),
+    });
+  }
+}
