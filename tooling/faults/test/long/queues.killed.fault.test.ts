@@ -178,6 +178,6 @@ test('a handler that ends the process: dead after its attempts, and all others a
   expect([account.tasks.succeeded, account.tasks.dead]).toEqual([147, 3]);
   expect(await run.queues[0]!.get('t57')).toMatchObject({
     attempt: 2,
-    error: expect.stringContaining('the lease ended'),
+    error: { code: 'ERR_LEASE_LOST', message: expect.stringContaining('the lease ended') },
   });
 });
