@@ -170,6 +170,7 @@ export const KNOWN = {
   '@Locked': /* @__PURE__ */ setOf(MUTEX_OPTIONS, 'waitMs', 'module'),
   acquire: /* @__PURE__ */ setOf('waitMs', 'signal'),
   'acquire of a semaphore': /* @__PURE__ */ setOf('waitMs', 'signal', 'permits'),
+  renew: /* @__PURE__ */ setOf(),
   tryAcquire: /* @__PURE__ */ setOf(),
   'tryAcquire of a semaphore': /* @__PURE__ */ setOf('permits'),
   wait: /* @__PURE__ */ setOf('waitMs', 'signal'),
@@ -291,11 +292,11 @@ export function resolveAcquireOptions(
 }
 
 /**
- * `tryAcquire` of all locks but Semaphore has no options. Without this check, `tryAcquire({ leaseMs })` would get a lease of the
- * default duration.
+ * `tryAcquire` of all locks but Semaphore has no options, nor has `renew`. Without this check, `tryAcquire({ leaseMs })` and
+ * `renew(60_000)` would get a lease of the default duration.
  */
-export function requireNoOptions(options: NoOptions): void {
-  known('tryAcquire', options);
+export function requireNoOptions(method: 'renew' | 'tryAcquire', options: NoOptions): void {
+  known(method, options);
 }
 
 /** The number as text, which is the role of a waiter for permits. */

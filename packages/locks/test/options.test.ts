@@ -236,3 +236,17 @@ describe('tryAcquire', () => {
     await expect(locks[kind]!.tryAcquire({ leaseMs: 60_000 } as never)).rejects.toEqual(refused);
   });
 });
+
+describe('renew', () => {
+  test.each(['Mutex', 'MultiLock'])('of a %s refuses a duration, which is that of the lock', async (kind) => {
+    const name = `renew of ${kind}`;
+    const lock =
+      kind === 'Mutex' ? new Mutex(redis, name, { prefix }) : new MultiLock(redis, [name], { prefix });
+    await using lease = await lock.acquire();
+    const renew = lease.renew.bind(lease) as (options: unknown) => Promise<void>;
+    for (const wrong of [60_000, { leaseMs: 60_000 }]) {
+      await expect(renew(wrong)).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
+    }
+    await renew({});
+  });
+});

@@ -8,6 +8,8 @@ import type { LeaseEnd } from '@mortise/redis';
 import type { Grant } from '../acquire/acquisition.js';
 import type { Gate, Holder } from '../acquire/gate.js';
 import * as liveMembers from '../acquire/live-members.js';
+import type { NoOptions } from '../options.js';
+import { requireNoOptions } from '../options.js';
 import { SharedTimer } from '../shared-timer.js';
 import type { LockTelemetry } from '../telemetry/lock-telemetry.js';
 
@@ -95,9 +97,11 @@ export class Lease implements AsyncDisposable {
 
   /**
    * Extends the lease to `leaseMs` from now, even if the watchdog renews it. Throws LeaseLostError if it has ended. Errors
-   * of ioredis pass through, and the lease then lasts until `expiresAt`. One round trip.
+   * of ioredis pass through, and the lease then lasts until `expiresAt`. Takes no options: `leaseMs` is that of the lock. One
+   * round trip.
    */
-  async renew(): Promise<void> {
+  async renew(options: NoOptions = {}): Promise<void> {
+    requireNoOptions('renew', options);
     if (this.#isReleased) throw this.#error('released');
     if (!this.isValid) throw this.#lose('expired');
     await this.#renewFor(this.#terms.leaseMs);

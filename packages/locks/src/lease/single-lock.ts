@@ -51,7 +51,7 @@ export abstract class SingleLock<Terms extends SingleLockTerms, L extends Lease 
    * trip; three if a holder died unnoticed by its waiters.
    */
   async tryAcquire(options: NoOptions = {}): Promise<L | null> {
-    requireNoOptions(options);
+    requireNoOptions('tryAcquire', options);
     const { terms } = this;
     const grant = await measured(terms.telemetry, this.try(terms));
     return grant && this.hold(terms, grant);

@@ -1,5 +1,6 @@
 import type { Holder } from '../acquire/gate.js';
 import { Lease } from '../lease/lease.js';
+import type { NoOptions } from '../options.js';
 import type { MultiHolder } from './multi-gate.js';
 import type { MultiLockGrant, MultiLockTerms } from './multi-lock-request.js';
 
@@ -53,8 +54,8 @@ export class MultiLease implements AsyncDisposable {
    * Extends all leases to `leaseMs` from now. Throws LeaseLostError if one of them has ended. Errors of ioredis pass
    * through, and the lease then lasts until `expiresAt`. One command; on Cluster one for each slot.
    */
-  renew(): Promise<void> {
-    return this.#lease.renew();
+  renew(options: NoOptions = {}): Promise<void> {
+    return this.#lease.renew(options);
   }
 
   /**

@@ -78,7 +78,7 @@ export class MultiLock {
    * each lock whose holder died unnoticed by its waiters.
    */
   async tryAcquire(options: NoOptions = {}): Promise<MultiLease | null> {
-    requireNoOptions(options);
+    requireNoOptions('tryAcquire', options);
     const grant = await measured(this.#terms.telemetry, tryAcquire(this.#request(false)));
     return grant && new MultiLease(this.#terms, grant);
   }

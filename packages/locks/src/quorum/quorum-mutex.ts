@@ -79,7 +79,7 @@ export class QuorumMutex {
    * on each node.
    */
   async tryAcquire(options: NoOptions = {}): Promise<Lease | null> {
-    requireNoOptions(options);
+    requireNoOptions('tryAcquire', options);
     const grant = await measured(this.#terms.telemetry, this.#tryAcquire());
     return grant && this.#lease(grant);
   }
