@@ -25,7 +25,7 @@ import { ProducerTelemetry } from './enqueue/producer-telemetry.js';
 import { Producer } from './enqueue/producer.js';
 import type { QueueEvent } from './events/event.js';
 import type { EventsOptions } from './events/events.js';
-import { readEvents } from './events/events.js';
+import { newestCursor, readEvents } from './events/events.js';
 import type { FlowIds, FlowTask } from './flow/flow-node.js';
 import type { EnqueuedFlow } from './flow/flows.js';
 import { Flows } from './flow/flows.js';
@@ -205,18 +205,16 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Retries all dead tasks, or all cancelled ones, or those of a name. Tasks that die during the call are left. The latest go
-   * first. Resolves to their number. Two round trips for each 500 tasks, one after the other; not atomic. After a failure of
-   * Redis some are retried: a second call retries the others. The number lacks the tasks of a command that was resent.
+   * Retries all dead tasks, or all cancelled ones, or those of a name, the latest first. Tasks that die meanwhile are left. Resolves
+   * to their number, without those of a resent command. Two round trips for each 500 tasks; not atomic: repeat it after an error.
    */
   async retryAll(options: RetryAllOptions = {}): Promise<number> {
     return retryAll(this.#shards, this.#operator, options);
   }
 
   /**
-   * Deletes all ready tasks; with `scheduled` also scheduled and retrying ones. Running tasks and tasks that come during the
-   * call stay. Resolves to the number of deleted tasks, without those of a command that was resent. A round trip for each 500
-   * tasks and shard, not atomic.
+   * Deletes all ready tasks; with `scheduled` also scheduled and retrying ones. Running tasks and tasks that come during the call
+   * stay. Resolves to their number, without those of a resent command. A round trip for each 500 tasks and shard, not atomic.
    */
   async drain(options: DrainOptions = {}): Promise<number> {
     return drain(this.#shards, options);
@@ -372,6 +370,11 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void> {
     return readEvents(this.#shards, options);
+  }
+
+  /** The cursor of now, for `after` of a later `events`. Switches events on. Two round trips for each shard. */
+  eventsCursor(): Promise<string> {
+    return newestCursor(this.#shards);
   }
 
   /**

@@ -37,6 +37,7 @@ function tableOf(redis: Redis): CallTable {
     'queue.result': [queue.result.bind(queue), 'a', { waitMs: 10 }],
     'queue.idle': [queue.idle.bind(queue), { waitMs: 10 }],
     'queue.events': [queue.events.bind(queue), { signal: AbortSignal.timeout(500) }],
+    'queue.eventsCursor': [queue.eventsCursor.bind(queue)],
     'queue.obliterate': [queue.obliterate.bind(queue), {}],
     'Queue.exists': [Queue.exists.bind(Queue), redis, 'q', { prefix }],
     'Queue.names': [Queue.names.bind(Queue), redis, { prefix }],

@@ -122,6 +122,7 @@ async function worked(queue, redis, prefix, until) {
   await until(async () => (await queue.schedules())[0]?.runs !== 0, 'the scheduled task');
 
   await queue.idle({ waitMs: 20_000 });
+  assert.match(await queue.eventsCursor(), /^[0-9a-z]+$/);
   const seen = [];
   for await (const event of queue.events({ after: 'oldest' })) {
     if (event.id === 'dead') seen.push(event.type);

@@ -63,6 +63,18 @@ export function readEvents(shards: Shards, options: EventsOptions): AsyncGenerat
   return Object.assign(events, { [Symbol.asyncDispose]: dispose });
 }
 
+/** The cursor of the newest event, after which later ones are read. Switches events on, as `readEvents` does. */
+export async function newestCursor(shards: Shards): Promise<string> {
+  const all = await shards.open();
+  const positions = await Promise.all(
+    all.map(async (shard) => {
+      await keepEvents(shard);
+      return new EventReader(shard).newest();
+    }),
+  );
+  return cursorOf(positions);
+}
+
 async function* iterate(
   shards: Shards,
   isFromOldest: boolean,

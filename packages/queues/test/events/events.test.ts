@@ -117,6 +117,18 @@ describe('events', () => {
     await other.return();
   });
 
+  test('begins after the cursor of an instant, however late it is called', async () => {
+    const { queue } = newQueue({ shards: 2 });
+    await queue.enqueue('t', 1, { id: 'before' });
+    const after = await queue.eventsCursor();
+    for (let n = 0; n < 10; n += 1) await queue.enqueue('t', n, { id: `after${n}` });
+    const events = await read(queue, { after }, ({ length }) => length === 10);
+    expect(events.map(({ id }) => id).toSorted()).toEqual(
+      Array.from({ length: 10 }, (_, n) => `after${n}`),
+    );
+    expect((await queue.eventsCursor()).split('-').length).toBe(2);
+  });
+
   test('begins with the oldest event, also when that happens while it looks for it', async () => {
     const { queue, prefix } = newQueue();
     await queue.configure({ keepEvents: 10 });
