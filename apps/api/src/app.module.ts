@@ -9,6 +9,7 @@ import { RemoteAutocompleteModule } from './autocomplete/remote-autocomplete.mod
 import { CallersModule } from './callers/callers.module.js';
 import { CachesModule } from './caches/caches.module.js';
 import type { Config } from './config.js';
+import { EventsModule } from './events/events.module.js';
 import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
 import { Connections } from './http/connections.js';
@@ -57,6 +58,7 @@ export class AppModule {
         AggregatesModule,
         RowCacheModule,
         CachesModule,
+        EventsModule,
       ],
       controllers: [HealthController, ProblemsController],
       providers: [

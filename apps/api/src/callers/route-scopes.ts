@@ -72,6 +72,8 @@ const SEGMENTS: Readonly<Record<string, string>> = {
 const WHOLE: Readonly<Record<string, Access>> = {
   admin: 'tenants:admin',
   aggregates: 'ops:read',
+  // Each topic has a scope.
+  events: 'credential',
   session: 'credential',
 };
 

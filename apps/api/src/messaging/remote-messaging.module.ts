@@ -21,5 +21,6 @@ import { TenantChats, TenantMailboxes } from './tenant-messaging.js';
     SocketController,
   ],
   providers: [TenantMailboxes, TenantChats, LiveStreams, SocketServer],
+  exports: [TenantChats, LiveStreams],
 })
 export class RemoteMessagingModule {}

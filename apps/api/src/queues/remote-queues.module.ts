@@ -41,5 +41,6 @@ import { TasksController } from './tasks.controller.js';
     MailTasksController,
   ],
   providers: [OpenQueues, Operations],
+  exports: [OpenQueues],
 })
 export class RemoteQueuesModule {}

@@ -123,8 +123,8 @@ describe('events', () => {
     const after = await queue.eventsCursor();
     for (let n = 0; n < 10; n += 1) await queue.enqueue('t', n, { id: `after${n}` });
     const events = await read(queue, { after }, ({ length }) => length === 10);
-    expect(events.map(({ id }) => id).toSorted()).toEqual(
-      Array.from({ length: 10 }, (_, n) => `after${n}`),
+    expect(new Set(events.map(({ id }) => id))).toEqual(
+      new Set(Array.from({ length: 10 }, (_, n) => `after${n}`)),
     );
     expect((await queue.eventsCursor()).split('-').length).toBe(2);
   });

@@ -1,11 +1,9 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
-import type { ChatEvent } from '@mortise/messaging';
-
 import { closeTimeoutMs } from './close-timeout.js';
 import type { EndReason, LiveStream } from './live-streams.js';
 import { ClientTimeout } from './client-timeout.js';
-import type { Outlet } from './forward-events.js';
+import type { Outlet, StreamEvent } from './forward-events.js';
 import { HIGH_WATER_BYTES } from './forward-events.js';
 
 /** When a client reconnects after the end of its stream, ms. */
@@ -25,7 +23,7 @@ export interface EventStreamOptions {
 }
 
 /** A response of server-sent events. The id of each event is its resume token. */
-export class EventStream implements LiveStream, Outlet {
+export class EventStream implements LiveStream, Outlet<Pick<StreamEvent, 'type' | 'token'>> {
   readonly #response: ServerResponse;
   readonly #closed: AbortController;
   readonly #timeout: ClientTimeout;
@@ -47,7 +45,7 @@ export class EventStream implements LiveStream, Outlet {
     return this.#isOver;
   }
 
-  write({ token, ...event }: ChatEvent): Promise<void> | undefined {
+  write({ token, ...event }: Pick<StreamEvent, 'type' | 'token'>): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     this.#send(`id: ${token}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     if (this.#response.writableLength <= HIGH_WATER_BYTES) return undefined;

@@ -2,14 +2,20 @@
  * Forwards events to a client as fast as it reads. It takes the next event when the client has room, and a subscription
  * buffers nothing meanwhile; so a slow client costs `HIGH_WATER_BYTES`. The outlet drops a client that stops reading.
  */
-import type { ChatEvent } from '@mortise/messaging';
-
 import { isRedisUnavailable } from '../../redis/is-redis-unavailable.js';
 import type { EndReason } from './live-streams.js';
 
-export interface Outlet {
+/** An event of a chat, or of another topic. */
+export interface StreamEvent {
+  readonly type: string;
+  /** Continues after the event. */
+  readonly token: string;
+  readonly [member: string]: unknown;
+}
+
+export interface Outlet<Event> {
   /** Undefined when there is room for more at once; otherwise resolves when there is, or when the stream is over. */
-  write(event: ChatEvent): Promise<void> | undefined;
+  write(event: Event): Promise<void> | undefined;
 }
 
 /** The unsent bytes at which a client gets no further events. */
@@ -20,9 +26,9 @@ export const HIGH_WATER_BYTES = 65_536;
  *
  * @param signal Aborted when the stream is over; it has to end `events` too.
  */
-export async function forwardEvents(
-  events: AsyncIterable<ChatEvent>,
-  outlet: Outlet,
+export async function forwardEvents<Event>(
+  events: AsyncIterable<Event>,
+  outlet: Outlet<Event>,
   signal: AbortSignal,
   onError: (error: unknown) => void,
 ): Promise<EndReason | undefined> {

@@ -27,7 +27,11 @@ export interface LiveStream {
 /** A stream ends within 5 s of the end of its credential; a process keeps a key for half a second. */
 const RECHECK_MS = 2_000;
 /** Those by which a stream was opened. */
-const STREAM_SCOPES: ReadonlySet<Scope> = new Set<Scope>(['messaging:read', 'messaging:write']);
+const STREAM_SCOPES: ReadonlySet<Scope> = new Set<Scope>([
+  'messaging:read',
+  'messaging:write',
+  'queues:read',
+]);
 
 @Injectable()
 export class LiveStreams implements OnModuleDestroy {

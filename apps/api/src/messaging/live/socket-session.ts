@@ -62,7 +62,7 @@ const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string
  * A ping follows each `STEP_BYTES` of output. Its answer shows that the client has read them; the system would show that
  * only after a megabyte.
  */
-export class SocketSession implements LiveStream, Outlet {
+export class SocketSession implements LiveStream, Outlet<ChatEvent> {
   readonly #socket: WebSocket;
   readonly #context: SessionContext;
   readonly #closed = new AbortController();
