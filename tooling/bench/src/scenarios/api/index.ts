@@ -1,7 +1,9 @@
 import { percentile } from '../../percentile.js';
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
-import type { ApiReply, ApiServer } from './server.js';
+import type { Kind } from './kinds.js';
+import { KINDS } from './kinds.js';
 import { load, startApi } from './server.js';
+import { soak } from './soak.js';
 
 const SECONDS = 4;
 const WARM_UP_SECONDS = 2;
@@ -18,69 +20,6 @@ const LIMITED: Setting = {
   name: 'with a key, and limits of key and tenant',
   env: { ...KEYED.env, KEY_LIMIT: '1000000/1', TENANT_LIMIT: '1000000/1' },
 };
-
-interface Kind {
-  readonly name: string;
-  readonly title: string;
-  readonly operation: string;
-  readonly before?: (api: ApiServer) => Promise<unknown>;
-  readonly act: (api: ApiServer, nth: number) => Promise<unknown>;
-}
-
-/** Throws for a refusal: what fails is not measured. */
-async function accepted(reply: Promise<ApiReply>): Promise<ApiReply> {
-  const { status, text } = await reply;
-  if (status >= 300) throw new Error(`the API answered ${status}: ${text}`);
-  return { status, text };
-}
-
-const KINDS: readonly Kind[] = [
-  {
-    name: 'enqueue',
-    title: 'API: enqueueing a task',
-    operation: 'one `POST /v1/queues/{queue}/tasks`',
-    act: (api) =>
-      accepted(
-        api.send({ method: 'POST', path: '/v1/queues/bench/tasks', body: { name: 'a', payload: { n: 1 } } }),
-      ),
-  },
-  {
-    name: 'lock',
-    title: 'API: a lock, acquired and released',
-    operation: 'one acquisition of a free lock and its release: two requests',
-    act: async (api, nth) => {
-      const path = `/v1/locks/bench-${nth % 1_000}-${nth}`;
-      const { text } = await accepted(
-        api.send({ method: 'POST', path: `${path}/acquire`, body: { leaseMs: 10_000 } }),
-      );
-      const { holder } = JSON.parse(text) as { holder: string };
-      await accepted(api.send({ method: 'POST', path: `${path}/release`, body: { holder } }));
-    },
-  },
-  {
-    name: 'complete',
-    title: 'API: a completion of a name',
-    operation: 'one `GET /v1/address-books/{guild}/completions` in a book of 1,000 names',
-    before: async (api) => {
-      const names = Array.from({ length: 1_000 }, (_, index) => ({
-        name: `n${index}`,
-        display: `Name ${index}`,
-      }));
-      const path = '/v1/address-books/bench';
-      await accepted(
-        api.send({ method: 'PUT', path: `${path}/names/n0?by=n0`, body: { display: 'Name 0' } }),
-      );
-      await accepted(api.send({ method: 'POST', path: `${path}/name-batches?by=n0`, body: { names } }));
-    },
-    act: (api, nth) =>
-      accepted(
-        api.send({
-          method: 'GET',
-          path: `/v1/address-books/bench/completions?by=n0&prefix=name%20${nth % 1_000}`,
-        }),
-      ),
-  },
-];
 
 function competitor({ name, env }: Setting, { before, act }: Kind): Competitor {
   return {
@@ -114,7 +53,7 @@ function competitor({ name, env }: Setting, { before, act }: Kind): Competitor {
 /** The bar of a request with a key. */
 const KEY_BAR: Bar = { competitor: KEYED.name, figure: 'API CPU µs', atMost: 1.25, times: OPEN.name };
 
-export const api: readonly Scenario[] = KINDS.map((kind) => ({
+const kinds = KINDS.map((kind): Scenario => ({
   name: `api.${kind.name}`,
   title: kind.title,
   operation: kind.operation,
@@ -125,3 +64,5 @@ export const api: readonly Scenario[] = KINDS.map((kind) => ({
   baseline: { competitor: OPEN.name, figure: 'API CPU µs' },
   ...(kind.name === 'enqueue' && { bars: [KEY_BAR] }),
 }));
+
+export const api: readonly Scenario[] = [...kinds, soak(LIMITED, KEY)];

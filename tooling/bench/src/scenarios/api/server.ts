@@ -8,6 +8,10 @@ import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('../../../../../apps/api/dist/main.js', import.meta.url));
 const CONNECTIONS = 50;
+/** The message with the port of the metrics. */
+const METRICS_LINE = 'health checks and metrics are answered';
+/** The beginning of a line of its log that says what is as it should be. */
+const LEVEL_INFO = '{"level":30,';
 /** Linux counts the CPU time of a process in hundredths of a second. */
 const TICK_MICROS = 10_000;
 
@@ -28,6 +32,8 @@ export interface ApiServer {
   cpuMicros(): number;
   /** The memory of the process, MiB. */
   residentMib(): number;
+  /** The heap of JavaScript in use, garbage included, MiB. */
+  heapMib(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -37,19 +43,31 @@ export async function startApi(
   headers: Record<string, string>,
 ): Promise<ApiServer> {
   const child = spawn(process.execPath, [PROGRAM], {
-    env: { PORT: '0', LOG_LEVEL: 'info', ...env },
+    env: { PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  // Also when a measurement fails.
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('exit', () => process.off('exit', kill));
   const lines = createInterface({ input: child.stdout });
+  let metricsPort = 0;
   const url = await new Promise<string>((resolve, reject) => {
     child.once('exit', () => reject(new Error('the API ended before it listened')));
     lines.on('line', (line) => {
-      const { msg, url: address } = JSON.parse(line) as { msg: string; url: string };
+      const { msg, url: address, port } = JSON.parse(line) as { msg: string; url: string; port: number };
+      if (msg === METRICS_LINE) metricsPort = port;
       if (msg === 'listening') resolve(address);
     });
   });
-  // Its log is read and thrown away, as a collector would.
-  lines.removeAllListeners('line').on('line', () => undefined);
+  // Its log is read and thrown away, as a collector would, but for warnings and errors.
+  lines.removeAllListeners('line').on('line', (line) => {
+    if (!line.startsWith(LEVEL_INFO)) console.error(line);
+  });
+  let isStopping = false;
+  child.once('exit', (code, signal) => {
+    if (!isStopping) console.error(`the API ended with ${code ?? signal}`);
+  });
   const { hostname, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   return {
@@ -91,7 +109,13 @@ export async function startApi(
         /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
       return Number(kib) / 1_024;
     },
+    heapMib: async () => {
+      const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+      const [, bytes] = /^nodejs_heap_size_used_bytes\{[^}]*\} (\d+)/m.exec(metrics)!;
+      return Number(bytes) / 1_048_576;
+    },
     stop: async () => {
+      isStopping = true;
       agent.destroy();
       if (child.exitCode !== null) return;
       child.kill('SIGTERM');
