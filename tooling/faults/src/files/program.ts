@@ -107,10 +107,11 @@ async function repeated(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Notes the code of an error, or its message. */
+/** Notes the code of an error, or its message: ERR_INVALID_ARG has many. */
 function note(error: unknown): void {
   const { code, message } = error as { code?: string; message?: string };
-  appendFileSync(config.notes, `${name}: ${code ?? message ?? String(error)}\n`);
+  const text = code === 'ERR_INVALID_ARG' ? message : (code ?? message);
+  appendFileSync(config.notes, `${name}: ${text ?? String(error)}\n`);
 }
 
 function tell(message: ActorMessage): void {
