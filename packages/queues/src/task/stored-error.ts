@@ -19,11 +19,11 @@ const MAX_NAME = 100;
 
 /** The text of a thrown value, which may be anything. Never throws. */
 export function storeError(thrown: unknown): string {
-  const { name, code, message, stack } = fieldsOf(thrown);
+  const { name, code, message, stack, isOurs } = fieldsOf(thrown);
   const head = `${MARK}${word(name)}${code === undefined ? '' : ` ${word(code)}`}\n${cut(message, stack === '' ? MAX_CHARACTERS : MAX_MESSAGE)}`;
   let text = head.replaceAll('\0', ' ');
   let separator = '\0';
-  for (const frame of userFrames(stack, thrown instanceof CodedError)) {
+  for (const frame of userFrames(stack, isOurs ?? false)) {
     if (text.length + frame.length >= MAX_CHARACTERS) break;
     text += separator + frame;
     separator = '\n';
@@ -60,6 +60,8 @@ interface Thrown {
   readonly message: string;
   readonly code?: string;
   readonly stack: string;
+  /** Mortise made it. */
+  readonly isOurs?: boolean;
 }
 
 function fieldsOf(thrown: unknown): Thrown {
@@ -72,6 +74,7 @@ function fieldsOf(thrown: unknown): Thrown {
         message: String(message),
         ...(typeof code === 'string' && code !== '' && { code }),
         stack: typeof stack === 'string' ? stack : '',
+        isOurs: thrown instanceof CodedError,
       };
     }
     const message = typeof thrown === 'string' ? thrown : inspect(thrown, { maxStringLength: MAX_MESSAGE });
