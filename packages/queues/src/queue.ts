@@ -99,10 +99,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     return isQueueName(requireClient(redis), resolvePrefix('exists', options), requireName('name', name));
   }
 
-  /**
-   * The names of all queues of a prefix (default `mortise`) that have had tasks or limits, sorted. One round trip for about
-   * 1,000 names.
-   */
+  /** The names of all queues of a prefix (default `mortise`) that have had tasks or limits, sorted. 1,000 names a round trip. */
   static async names(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
     return queueNames(requireClient(redis), resolvePrefix('names', options));
   }
@@ -378,9 +375,9 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Stores a task and its children, in this and other queues of the prefix: a tree of up to 10 levels, 1,000 tasks and 8 MiB. A
-   * parent is ready when all its children have ended. Once Redis has accepted the root, the whole flow is certain: this
-   * call stores the children, or a worker of the parent's queue does within 10 s. The end of a child is counted once.
+   * Stores a task and its children, in this and other queues of the prefix: up to 10 levels, 1,000 tasks and 8 MiB. A parent is ready
+   * when all its children have ended. Once Redis has accepted the root, the whole flow is certain: this call stores the children,
+   * or a worker of the parent's queue does within 10 s. The end of a child is counted once.
    *
    * A round trip for each level and two more. O(tasks). With an `id` of the root a repeated call stores the flow once and returns
    * the same ids, or rejects with ERR_TASK_CONFLICT for other children. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then

@@ -3,7 +3,7 @@ import * as queues from '@mortise/queues';
 import { sandbox } from '@mortise/queues/sandbox';
 import { Verbs } from './verbs.mjs';
 
-const { Claims, Discard, Queue, RetryLater, Worker } = queues;
+const { Claims, Discard, Overviews, Queue, RetryLater, Worker } = queues;
 
 export async function smoke({ connect, prefix, until }) {
   const verbs = new Verbs(queues);
@@ -26,6 +26,8 @@ async function stored(queue, redis, prefix) {
   const { id, isDuplicate } = await queue.enqueue('send', { to: 'a' }, { id: 'one', priority: 'high' });
   assert.deepEqual([id, isDuplicate], ['one', false]);
   assert.equal((await queue.enqueue('send', { to: 'a' }, { id: 'one' })).isDuplicate, true);
+  const [overview] = await new Overviews(redis, { prefix }).read(['mail']);
+  assert.deepEqual([overview.counts.ready, typeof overview.nextEnqueuedAt], [1, 'number']);
   const ids = await queue.enqueueMany(
     ['two', 'three', 'four'].map((each) => ({ name: 'send', payload: { to: each }, options: { id: each } })),
   );
