@@ -87,7 +87,7 @@ describe('a sale', () => {
       name: 'mail.sold',
       state: 'ready',
       priority: 'medium',
-      headers: {},
+      headers: { 'x-request-id': expect.any(String) },
       attempt: 0,
       attempts: 20,
       enqueuedAt: expect.any(Number),

@@ -282,6 +282,8 @@ describe('a relay', () => {
     await until('the task to have run and to be forgotten', async () => {
       return runs.length === 1 && (await queue.get(id!)) === null;
     });
+    // The relay deletes a row after it has enqueued its task, which may have run by then.
+    await database.untilEmpty();
 
     await database.pool.query(`insert into outbox (id, name, payload) values ($1, 'task', '1')`, [id]);
     await database.untilEmpty();
