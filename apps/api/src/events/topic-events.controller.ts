@@ -1,20 +1,12 @@
-import type { OutgoingHttpHeaders } from 'node:http';
-
-import { Controller, Get, Headers, HttpCode, HttpStatus, Inject, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Headers, HttpCode, HttpStatus, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
 import type { z } from 'zod';
 
 import { requireScope, requireSubject } from '../callers/principal.js';
 import type { Principal } from '../callers/principal.js';
-import type { Config } from '../config.js';
-import { Origins } from '../http/origins.js';
 import { Problems } from '../http/problems.decorator.js';
-import { EventStream } from '../messaging/live/event-stream.js';
-import { forwardEvents } from '../messaging/live/forward-events.js';
-import { LiveStreams } from '../messaging/live/live-streams.js';
-import { CONFIG, LOG } from '../tokens.js';
+import { EventServer } from '../messaging/live/event-server.js';
 import { TopicEvents } from './topic-events.js';
 import type { Topic } from './topics.js';
 import { decodeTokens, topicsQuery } from './topics.js';
@@ -24,10 +16,7 @@ import { decodeTokens, topicsQuery } from './topics.js';
 export class TopicEventsController {
   constructor(
     private readonly topics: TopicEvents,
-    private readonly streams: LiveStreams,
-    private readonly origins: Origins,
-    @Inject(CONFIG) private readonly config: Config,
-    @Inject(LOG) private readonly log: Logger,
+    private readonly server: EventServer,
   ) {}
 
   @Get()
@@ -70,44 +59,10 @@ export class TopicEventsController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const principal = request.principal!;
-    for (const topic of topics) requireTopic(principal, topic);
-    const origin = this.origins.require(request.headers);
-    await this.streams.requireRoomFor(principal.tenant);
-    const controller = new AbortController();
-    const { signal } = controller;
-    reply.raw.once('close', () => controller.abort());
+    for (const topic of topics) requireTopic(request.principal!, topic);
     const token = lastEventId || after;
     const tokens = token === undefined ? {} : decodeTokens(token, topics);
-    const events = await this.topics.open(topics, tokens, signal);
-    // The deadline has answered, or the client has gone.
-    const { socket } = request.raw;
-    if (reply.sent || signal.aborted || socket.readableEnded) return;
-    this.streams.requireRoom();
-    reply.hijack();
-    const headers = {
-      ...(reply.getHeaders() as OutgoingHttpHeaders),
-      ...(origin !== undefined && { 'access-control-allow-origin': origin, vary: 'origin' }),
-    };
-    const timeoutMs = this.config.STREAM_TIMEOUT_MS;
-    const stream = new EventStream(reply.raw, { headers, timeoutMs, closed: controller });
-    if (request.method === 'HEAD') {
-      reply.raw.end();
-      return;
-    }
-    this.streams.add(stream, principal);
-    // A client that closes its side during a stream has gone; no other signal shows it.
-    const leave = (): void => void reply.raw.destroy();
-    socket.once('end', leave);
-    reply.raw.once('close', () => {
-      socket.off('end', leave);
-      this.streams.remove(stream);
-    });
-    const { id: reqId } = request;
-    // The interceptor waits only until the stream has begun.
-    void forwardEvents(events, stream, signal, (err) => this.log.error({ err, reqId }, 'events')).then(
-      (reason) => reason && stream.end(reason),
-    );
+    await this.server.serve(request, reply, (signal) => this.topics.open(topics, tokens, signal));
   }
 }
 

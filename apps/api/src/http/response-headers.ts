@@ -15,7 +15,9 @@ export const RESPONSE_HEADERS = {
   'Content-Range': text('Which bytes of the file these are.'),
   ETag: text('Names this version of the content, for `If-Match` and `If-None-Match`.'),
   Location: text('The address of what was created.'),
-  RateLimit: text('What is left of each limit: `r` requests; all of it is back in `t` seconds.'),
+  RateLimit: text(
+    'For each limit: `r` requests remain; the whole limit is available again after `t` seconds.',
+  ),
   'RateLimit-Policy': text('The limits of the caller: `q` requests in `w` seconds.'),
   'Repr-Digest': text('The SHA-256 of the whole file, by RFC 9530.'),
   'Retry-After': whole('Seconds after which the request may be sent again.'),

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 
 import { ChatMessagesController } from './chat-messages.controller.js';
 import { ChatsController } from './chats.controller.js';
+import { EventServer } from './live/event-server.js';
 import { EventsController } from './live/events.controller.js';
 import { LiveStreams } from './live/live-streams.js';
 import { SocketServer } from './live/socket-server.js';
@@ -20,7 +21,7 @@ import { TenantChats, TenantMailboxes } from './tenant-messaging.js';
     EventsController,
     SocketController,
   ],
-  providers: [TenantMailboxes, TenantChats, LiveStreams, SocketServer],
-  exports: [TenantChats, LiveStreams],
+  providers: [TenantMailboxes, TenantChats, LiveStreams, EventServer, SocketServer],
+  exports: [TenantChats, EventServer],
 })
 export class RemoteMessagingModule {}

@@ -77,7 +77,7 @@ describe('claim of some names', () => {
     expect(await bench.claims.claim({ limit: 2, names: ['t'] })).toMatchObject([{ id: 't-2' }]);
   });
 
-  test('waits for a task of the name, behind others, and hands these to who waits for them', async () => {
+  test('waits for a task of its name behind other tasks, which a claim of their name gets', async () => {
     const bench = newBench();
     const other = newClaims(bench.prefix);
     const [mine, its] = [

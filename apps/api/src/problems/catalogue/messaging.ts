@@ -12,7 +12,7 @@ export const MESSAGING_PROBLEMS = {
     status: 404,
     title: 'There is no such message',
     when: "The id is beyond the last message of the mailbox or chat: it is of another one, or of one that was forgotten. Or the message that shall be edited or deleted isn't stored any more.",
-    action: 'Read again what is there.',
+    action: 'Read the mailbox or the chat again.',
     fields: '`recipient` (the mailbox or chat), `id`, `lastId`',
   },
   'unknown-device': {
