@@ -3,12 +3,14 @@
  * registry of its own, installs each package from there into an empty project and runs its examples. Then it publishes to npm,
  * commits and tags. A dry run works on a copy of the last commit and publishes nothing. docs/RELEASING.md tells the whole.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pnpm, root as repository, requireNode } from '../start/pnpm.mjs';
+import { keptChangelog } from './changelogs.mjs';
 import { check, pack } from './pack.mjs';
+import { packagesOf } from './packages.mjs';
 import { startRegistry } from './registry.mjs';
 import { installTools, run, tool } from './tools.mjs';
 import { tryPackage } from './try-package.mjs';
@@ -33,7 +35,7 @@ async function release(root) {
   installTools();
   step('versions');
   // Without change files the versions stand: a release that broke off is finished so.
-  if (changeFiles(root).length > 0) run(tool('changeset', 'version'), { cwd: root });
+  if (changeFiles(root).length > 0) takeVersions(root);
   else console.log('  no change files: what is not published yet is published');
   step('build and pack');
   const items = pack(root, join(workplace, 'tarballs'));
@@ -49,6 +51,15 @@ async function release(root) {
   if (git(root, 'status', '--porcelain') !== '') git(root, 'commit', '-m', `release: ${items[0].version}`);
   git(root, 'tag', `v${items[0].version}`);
   console.log(`\n✓ published. Push the commit and its tag: git push origin HEAD:main v${items[0].version}`);
+}
+
+function takeVersions(root) {
+  run(tool('changeset', 'version'), { cwd: root });
+  const date = new Date().toISOString().slice(0, 10);
+  for (const { directory, version } of packagesOf(root)) {
+    const file = join(directory, 'CHANGELOG.md');
+    writeFileSync(file, keptChangelog(readFileSync(file, 'utf8'), version, date));
+  }
 }
 
 async function tryAll(items, versions) {
