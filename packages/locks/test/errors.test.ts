@@ -6,8 +6,10 @@ import { errorCodes } from '@mortise/test-kit';
 import * as all from '../src/errors.js';
 
 describe('errors', () => {
-  test('the README lists the codes that this package exports, and one that it passes on', () => {
-    const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
+  test('the reference lists the codes that this package exports, and one that it passes on', () => {
+    const { declared, listed } = errorCodes(join(import.meta.dirname, '..'), {
+      document: '../../docs/locks/reference/errors.md',
+    });
     // LockSettingsError has two.
     expect(declared).toHaveLength(Object.keys(all).length + 1);
     expect(listed).toEqual(

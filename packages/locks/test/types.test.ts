@@ -1,4 +1,4 @@
-/** The types of the README, and misuse that the compiler refuses; it also throws at run time where that can be tried. */
+/** The types of the documents, and misuse that the compiler refuses; it also throws at run time where that can be tried. */
 import { describe, expect, test } from '@jest/globals';
 import {
   CountDownLatch,

@@ -24,7 +24,11 @@ test('there are documents to check', () => {
 });
 
 describe.each(documents)('%s', (file) => {
-  const links = [...withoutFences(read(file)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+  // `[text](target)`, and `[label]: target` on a line of its own.
+  const links = [...withoutFences(read(file)).matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)].map(
+    ([, target, defined]) => (target ?? defined)!,
+  );
+  const labels = [...withoutFences(read(file)).matchAll(/^\[([^\]]+)\]: /gm)].map(([, label]) => label!);
   /** A link to this repository is one to the file beside it. */
   const local = links.map((target) =>
     target.startsWith(`${ADDRESS}/`) ? relative(dirname(file), target.slice(ADDRESS.length + 1)) : target,
@@ -40,6 +44,25 @@ describe.each(documents)('%s', (file) => {
         return anchor !== undefined && linked.endsWith('.md') && !anchors(linked).includes(anchor);
       });
     expect(broken).toEqual([]);
+  });
+
+  test('has a definition for each reference, and a reference for each definition', () => {
+    const text = withoutFences(read(file)).replace(/^\[[^\]]+\]: .*$/gm, '');
+    const used = new Set(
+      [...text.matchAll(/\](?:\[([^\]]+)\])|\[([^\]\n]+)\](?![([:])/g)].map(([, full, short]) =>
+        (full ?? short)!.toLowerCase(),
+      ),
+    );
+    const full = [...text.matchAll(/\]\[([^\]]+)\]/g)].map(([, label]) => label!.toLowerCase());
+    expect(full.filter((label) => !labels.includes(label))).toEqual([]);
+    expect(labels.filter((label) => !used.has(label))).toEqual([]);
+  });
+
+  test('quotes files that the tests run, as they are', () => {
+    const quotes = [...read(file).matchAll(/<!-- (packages\/\S+) -->\n\n```\w+\n([\s\S]*?)```/g)];
+    expect(quotes.filter(([, quoted, text]) => text !== read(quoted!)).map(([, quoted]) => quoted)).toEqual(
+      [],
+    );
   });
 
   // On npm there is only what was packed.
@@ -94,10 +117,4 @@ test('every package has a README, a changelog and an example', () => {
     ['README.md', 'CHANGELOG.md', 'examples/'].map((file) => `packages/${name}/${file}`),
   ).filter((file) => !present.some((other) => other.startsWith(file)));
   expect(missing).toEqual([]);
-});
-
-test('the examples in README.md are the ones that the tests run', () => {
-  const blocks = [...read('README.md').matchAll(/<!-- (packages\/\S+) -->\n\n```ts\n([\s\S]*?)```/g)];
-  expect(new Set(blocks.map(([, file]) => file!.split('/')[1]))).toEqual(new Set(PACKAGES));
-  for (const [, file, text] of blocks) expect(text).toBe(read(file!));
 });

@@ -1,4 +1,4 @@
-/** All metrics of the package; the README lists them. Durations are in seconds. All have `mortise.locks.kind`. */
+/** All metrics of the package; docs/locks/reference/metrics.md lists them. Durations are in seconds. All have `mortise.locks.kind`. */
 import type { Metric } from '@mortise/redis';
 import { metricsOf } from '@mortise/redis';
 

@@ -116,7 +116,9 @@ test('the adapter to OpenTelemetry counts and records under the scope of the pac
   jest.restoreAllMocks();
 });
 
-test('the README lists all metrics', async () => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-  expect(readme.match(/(?<=\| `)mortise\.locks\.\w+/g)).toEqual(METRICS.map(({ name }) => name));
+test('the reference lists all metrics', async () => {
+  const page = new URL('../../../../docs/locks/reference/metrics.md', import.meta.url);
+  expect((await readFile(page, 'utf8')).match(/(?<=\| `)mortise\.locks\.\w+/g)).toEqual(
+    METRICS.map(({ name }) => name),
+  );
 });
