@@ -6,8 +6,10 @@ import { PostgresSource, postgresOutboxSql } from '@mortise/cache/postgres';
 import { SqliteSource, sqliteOutboxSql } from '@mortise/cache/sqlite';
 import { connect, errorCodes, freshPrefix } from '@mortise/test-kit';
 
-test('the README lists the codes of the package, and one of @mortise/redis', () => {
-  const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
+test('the reference lists the codes of the package, and one of @mortise/redis', () => {
+  const { declared, listed } = errorCodes(join(import.meta.dirname, '..'), {
+    document: '../../docs/cache/reference/errors.md',
+  });
   expect(declared).toHaveLength(18);
   expect(listed).toEqual([...declared, 'ERR_INVALID_ARG'].toSorted());
 });

@@ -17,7 +17,7 @@ async function timesToLive(prefix: string): Promise<Record<string, number>> {
 }
 
 describe('a cache', () => {
-  test('every key is one of those in the README, and goes away when it says', async () => {
+  test('every key is one of those in the reference, and goes away when it says', async () => {
     const prefix = freshPrefix();
     const { cache } = pagesOf<string>(redis, { prefix, ttlMs: 30 * MINUTE_MS, staleMs: 10 * MINUTE_MS });
     const loader = new GatedLoader<string>();

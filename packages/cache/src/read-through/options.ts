@@ -105,7 +105,7 @@ export interface CacheOptions<Value = unknown> {
   readonly shards?: number | undefined;
   /** Keeps applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Receives counters and durations, see the README. Default: none. */
+  /** Receives counters and durations, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
   /**
    * Receives failures that no caller awaits, the same one once a minute: of the refreshes with the same cause the first, with its

@@ -55,7 +55,7 @@ export interface RowCacheOptions<Row> {
   readonly idleMs?: number | undefined;
   /** Keeps applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Receives the results of reads, see the README. Default: none. */
+  /** Receives the results of reads, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 
@@ -87,7 +87,7 @@ export interface RefresherOptions {
    * 60_000, jitter: 0.5 }`.
    */
   readonly backoff?: Backoff | undefined;
-  /** Receives counters and durations, see the README. Default: none. */
+  /** Receives counters and durations, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
   /**
    * Receives failures of the background work, the same one once a minute: of the loads of one table with the same cause the first,

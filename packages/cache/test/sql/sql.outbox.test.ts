@@ -123,7 +123,7 @@ describe('an outbox in PostgreSQL', () => {
     const twoPhases = `begin; update items set name = 'two phases' where id = 1; prepare transaction 'sale'`;
     await pool.query(`select setval('items_mortise_outbox_idle', 1)`);
     const client = await pool.connect();
-    // The README warns of this, and the option `notify` avoids it.
+    // docs/cache/change-feed.md warns of this, and the option `notify` avoids it.
     await expect(client.query(twoPhases)).rejects.toMatchObject({ code: '0A000' });
     await client.query('rollback');
     const silent = sourceOf({ notify: false });

@@ -41,7 +41,7 @@ export interface ChangeFeedOptions {
    * notifications, and 50 with SQLite, which cannot.
    */
   readonly recheckMs?: number | undefined;
-  /** Receives counters, see the README. Default: none. */
+  /** Receives counters, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
   /** Receives failures of the background work. Default: one line on stderr. */
   readonly onError?: OnError | undefined;
