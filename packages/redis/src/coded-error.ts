@@ -1,7 +1,7 @@
 import { isInstanceOf } from './instance-of.js';
 
 /**
- * A refusal with a stable code. Callers branch on `code`, never on the message. The README of a package lists its codes.
+ * A refusal with a stable code. Callers branch on `code`, never on the message. docs/<package>/reference/errors.md lists its codes.
  * Other replies of Redis pass through unwrapped.
  *
  * `instanceof` also holds for the error of another copy of the package, such as another version.

@@ -22,9 +22,9 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-test('the README lists the codes that are exported', () => {
-  const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8');
-  const listed = [...readme.matchAll(/^\| `(ERR_\w+)` +\| `(\w+)` +\|/gm)].map(
+test('the reference lists the codes that are exported', () => {
+  const page = join(import.meta.dirname, '../../../docs/redis/reference/errors.md');
+  const listed = [...readFileSync(page, 'utf8').matchAll(/^\| `(ERR_\w+)` +\| `(\w+)` +\|/gm)].map(
     ([, code, name]) => `${code} ${name}`,
   );
   const errors = [
