@@ -177,7 +177,10 @@ describe('a credential', () => {
     await expect(SocketClient.open(api.url, bearer('mk_x_0123456789012345678901'))).rejects.toThrow(
       '401 unauthenticated',
     );
-    await expect(SocketClient.open(api.url, bearer(reader))).rejects.toThrow('403 scope-missing');
+    const mute = await SocketClient.open(api.url, bearer(reader));
+    const { error } = await mute.ask({ subscribe: 'bill' });
+    expect([error.status, error.scope]).toEqual([403, 'messaging:write']);
+    mute.socket.close();
     const socket = await SocketClient.open(api.url, bearer(writer));
     expect(await socket.ask({ subscribe: 'bill' })).toEqual({ subscribed: 'bill' });
     socket.socket.close();

@@ -249,6 +249,9 @@ test('hostile frames of a WebSocket get errors below 500', async () => {
     'id',
     'upToId',
     'epoch',
+    'follow',
+    'unfollow',
+    'includeMuted',
   ];
   for (let round = 0; round < 25 * ROUNDS; round += 1) {
     const socket = await SocketClient.open(api.url, bearer(ADMIN));

@@ -310,7 +310,6 @@ describe('a credential with a subject', () => {
       'GET /v1/market/listings',
       'GET /v1/market/listings/:id',
       'GET /v1/market/players/:id/items',
-      'GET /v1/ws',
     ]);
   });
 

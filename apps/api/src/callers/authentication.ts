@@ -14,7 +14,6 @@ import type { Principal } from './principal.js';
 import { ANYONE, requireScope } from './principal.js';
 import type { Access } from './route-scopes.js';
 import { accessOf, DOCUMENT, isOfDeployment } from './route-scopes.js';
-import type { Scope } from './scopes.js';
 import { SessionVerifier } from './session-verifier.js';
 import { TokenVerifier } from './token-verifier.js';
 
@@ -71,13 +70,11 @@ export class Authentication {
   }
 
   /**
-   * The sender of a request outside of the router. Throws the problems `unauthenticated`, `scope-missing`, `foreign-origin` and
+   * The sender of a request outside of the router. Throws the problems `unauthenticated`, `foreign-origin` and
    * `key-set-unavailable`, and errors of Redis.
    */
-  async require(headers: IncomingHttpHeaders, scope: Scope): Promise<Principal> {
-    const principal = await this.#identify('POST', headers);
-    requireScope(principal, scope);
-    return principal;
+  require(headers: IncomingHttpHeaders): Promise<Principal> {
+    return this.#identify('POST', headers);
   }
 
   #accessOf(method: string, url: string): Access {

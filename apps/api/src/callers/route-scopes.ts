@@ -13,8 +13,8 @@ const PUBLIC = /^\/(?:v1)?$|^\/(?:health|docs|problems)(?:\/|$)|^\/openapi\.json
 /** The OpenAPI document, and the page that shows it. */
 export const DOCUMENT = /^\/docs(?:\/|$)|^\/openapi\.json$/;
 
-/** A WebSocket posts and acks as well. */
-export const SOCKET_SCOPE = 'messaging:write';
+/** A member on a WebSocket posts and acks as well. */
+export const SUBSCRIBE_SCOPE = 'messaging:write';
 
 const EXCEPTIONS: Readonly<Record<string, Scope>> = {
   'POST /v1/locks/:name/force-release': 'locks:admin',
@@ -41,8 +41,6 @@ const EXCEPTIONS: Readonly<Record<string, Scope>> = {
   'POST /v1/queues/:queue/tasks/:id/give-back': 'queues:consume',
   'POST /v1/queues/:queue/tasks/:id/progress': 'queues:consume',
   'POST /v1/queues/:queue/tasks/:id/log': 'queues:consume',
-
-  'GET /v1/ws': SOCKET_SCOPE,
 };
 
 const SEGMENTS: Readonly<Record<string, string>> = {
@@ -72,8 +70,9 @@ const SEGMENTS: Readonly<Record<string, string>> = {
 const WHOLE: Readonly<Record<string, Access>> = {
   admin: 'tenants:admin',
   aggregates: 'ops:read',
-  // Each topic has a scope.
+  // Each topic has a scope, and each frame.
   events: 'credential',
+  ws: 'credential',
   session: 'credential',
 };
 

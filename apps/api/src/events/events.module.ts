@@ -2,13 +2,15 @@ import { Module } from '@nestjs/common';
 
 import { RemoteMessagingModule } from '../messaging/remote-messaging.module.js';
 import { RemoteQueuesModule } from '../queues/remote-queues.module.js';
+import { SocketServer } from './socket-server.js';
+import { SocketController } from './socket.controller.js';
 import { TopicEventsController } from './topic-events.controller.js';
 import { TopicEvents } from './topic-events.js';
 
-/** Events of several kinds in one stream. */
+/** Events of several kinds in one stream, and over a WebSocket. */
 @Module({
   imports: [RemoteMessagingModule, RemoteQueuesModule],
-  controllers: [TopicEventsController],
-  providers: [TopicEvents],
+  controllers: [TopicEventsController, SocketController],
+  providers: [TopicEvents, SocketServer],
 })
 export class EventsModule {}

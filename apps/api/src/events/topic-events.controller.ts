@@ -3,13 +3,13 @@ import { ApiHeader, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
-import { requireScope, requireSubject } from '../callers/principal.js';
-import type { Principal } from '../callers/principal.js';
 import { Problems } from '../http/problems.decorator.js';
 import { EventServer } from '../messaging/live/event-server.js';
+import type { StreamEvent } from '../messaging/live/forward-events.js';
+import type { OpenTopics } from './topic-events.js';
 import { TopicEvents } from './topic-events.js';
 import type { Topic } from './topics.js';
-import { decodeTokens, topicsQuery } from './topics.js';
+import { decodeTokens, requireTopic, topicsQuery } from './topics.js';
 
 @ApiTags('events')
 @Controller('v1/events')
@@ -62,12 +62,16 @@ export class TopicEventsController {
     for (const topic of topics) requireTopic(request.principal!, topic);
     const token = lastEventId || after;
     const tokens = token === undefined ? {} : decodeTokens(token, topics);
-    await this.server.serve(request, reply, (signal) => this.topics.open(topics, tokens, signal));
+    await this.server.serve(request, reply, async (signal) =>
+      withOpen(topics, await this.topics.open(topics, tokens, signal)),
+    );
   }
 }
 
-/** Throws the problems `scope-missing` and `subject-mismatch`. */
-function requireTopic(principal: Principal, { kind, name }: Topic): void {
-  requireScope(principal, kind === 'queue' ? 'queues:read' : 'messaging:read');
-  if (kind === 'member') requireSubject(principal, name);
+async function* withOpen(
+  topics: readonly Topic[],
+  { token, events }: OpenTopics,
+): AsyncGenerator<StreamEvent, void> {
+  yield { type: 'open', topics: topics.map(({ text }) => text), token };
+  yield* events;
 }

@@ -11,10 +11,17 @@ import type { Tokens, Topic } from './topics.js';
 import { encodeTokens } from './topics.js';
 
 interface TopicEvent {
-  readonly topic: string;
+  readonly topic: Topic;
   /** The event as its source has it, without its token. */
   readonly event: { readonly type: string };
   readonly token: string;
+}
+
+/** Topics to which a stream has subscribed. */
+export interface OpenTopics {
+  /** Continues at their beginning. */
+  readonly token: string;
+  readonly events: AsyncIterable<StreamEvent>;
 }
 
 /** The events of several topics in one stream. */
@@ -26,14 +33,10 @@ export class TopicEvents {
   ) {}
 
   /**
-   * Resolves when it has subscribed to all topics: it yields all that happens from then on, or after the tokens. Throws the problems
+   * Resolves when it has subscribed to all topics: they yield all that happens from then on, or after the tokens. Throws the problems
    * `unknown-queue` and `invalid-token`.
    */
-  async open(
-    topics: readonly Topic[],
-    given: Tokens,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<StreamEvent>> {
+  async open(topics: readonly Topic[], given: Tokens, signal: AbortSignal): Promise<OpenTopics> {
     const tokens: Tokens = { ...given };
     const sources = await Promise.all(
       topics.map((topic) =>
@@ -42,64 +45,54 @@ export class TopicEvents {
           : this.#openMember(topic, tokens, signal),
       ),
     );
-    return merge(topics, sources, tokens);
+    return { token: encodeTokens(tokens), events: merge(sources, tokens) };
   }
 
-  async #openQueue(
-    { text, name }: Topic,
-    tokens: Tokens,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<TopicEvent>> {
-    return this.queues.use(name, async (queue) => {
-      const after = (tokens[text] ??= await queue.eventsCursor());
+  async #openQueue(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
+    return this.queues.use(topic.name, async (queue) => {
+      const after = (tokens[topic.id] ??= await queue.eventsCursor());
       const events = (from: string): AsyncIterable<QueueEvent> => queue.events({ after: from, signal });
       // Checked now: the reading begins later.
       const first = orInvalidToken(() => events(after));
       return (async function* read(): AsyncGenerator<TopicEvent, void> {
         try {
-          yield* named(text, first);
+          yield* named(topic, first);
         } catch (error) {
           if (!(error instanceof RangeError)) throw error;
           // The cursor is of a queue of the same name that had other shards.
           const now = await queue.eventsCursor();
-          yield { topic: text, event: { type: 'reset' }, token: now };
-          yield* named(text, events(now));
+          yield { topic, event: { type: 'reset' }, token: now };
+          yield* named(topic, events(now));
         }
       })();
     });
   }
 
-  async #openMember(
-    { text, name }: Topic,
-    tokens: Tokens,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<TopicEvent>> {
-    const after = tokens[text];
-    const events = await openEvents(this.chats.current, name, {
+  async #openMember(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
+    const after = tokens[topic.id];
+    const events = await openEvents(this.chats.current, topic.name, {
       signal,
       ...(after !== undefined && { after }),
     });
     return (async function* read(): AsyncGenerator<TopicEvent, void> {
-      for await (const { token, ...event } of events) yield { topic: text, event, token };
+      for await (const { token, ...event } of events) yield { topic, event, token };
     })();
   }
 }
 
-async function* named(topic: string, events: AsyncIterable<QueueEvent>): AsyncGenerator<TopicEvent, void> {
+async function* named(topic: Topic, events: AsyncIterable<QueueEvent>): AsyncGenerator<TopicEvent, void> {
   for await (const { cursor, ...event } of events) yield { topic, event, token: cursor };
 }
 
 async function* merge(
-  topics: readonly Topic[],
   sources: readonly AsyncIterable<TopicEvent>[],
   tokens: Tokens,
 ): AsyncGenerator<StreamEvent, void> {
-  yield { type: 'open', topics: topics.map(({ text }) => text), token: encodeTokens(tokens) };
   const merged = new Merged<TopicEvent>();
   for (const source of sources) merged.add(source);
   for await (const { topic, event, token } of merged) {
-    tokens[topic] = token;
-    yield { ...event, topic, token: encodeTokens(tokens) };
+    tokens[topic.id] = token;
+    yield { ...event, topic: topic.text, token: encodeTokens(tokens) };
   }
 }
 

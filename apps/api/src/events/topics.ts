@@ -1,30 +1,65 @@
-/** The topics of a stream: `queue:<name>` and `member:<name>`, and the token that continues all of them. */
+/** The topics of a stream, the rights that each needs, and the token that continues all of them. */
 import { z } from 'zod';
 
+import type { Principal } from '../callers/principal.js';
+import { requireScope, requireSubject } from '../callers/principal.js';
+import type { Scope } from '../callers/scopes.js';
 import { nameSchema } from '../http/id-schema.js';
 import { Problem } from '../problems/problem.js';
 
-const MAX_TOPICS = 10;
-const TOPIC = /^(queue|member):(.+)$/su;
+/** The most topics of a stream, and of a WebSocket. */
+export const MAX_TOPICS = 10;
 /** Of all topics: a token of a member has up to 1 KiB. */
 const MAX_TOKEN_LENGTH = 16_384;
+
+interface Kind {
+  readonly scope: Scope;
+  /** The name is that of somebody, for whom the credential has to act. */
+  readonly isPerson?: true;
+}
+
+const KINDS = {
+  queue: { scope: 'queues:read' },
+  member: { scope: 'messaging:read', isPerson: true },
+} as const satisfies Record<string, Kind>;
 
 export interface Topic {
   /** As the request has it. */
   readonly text: string;
-  readonly kind: 'queue' | 'member';
+  /** The same for all texts of the topic. */
+  readonly id: string;
+  readonly kind: keyof typeof KINDS;
   readonly name: string;
 }
 
+const FORMS = Object.keys(KINDS).map((kind) => `${kind}:<name>`);
+
 function topicOf(text: string): Topic | undefined {
-  const [, kind, coded = ''] = TOPIC.exec(text) ?? [];
+  const at = text.indexOf(':');
+  const kind = text.slice(0, at);
+  if (!Object.hasOwn(KINDS, kind)) return undefined;
   try {
-    const name = nameSchema.safeParse(decodeURIComponent(coded));
-    return kind && name.success ? { text, kind: kind as Topic['kind'], name: name.data } : undefined;
+    const name = nameSchema.safeParse(decodeURIComponent(text.slice(at + 1)));
+    if (!name.success) return undefined;
+    return { text, id: `${kind}:${name.data}`, kind: kind as Topic['kind'], name: name.data };
   } catch {
     return undefined;
   }
 }
+
+/** Throws the problems `scope-missing` and `subject-mismatch`. */
+export function requireTopic(principal: Principal, { kind, name }: Topic): void {
+  const { scope, isPerson }: Kind = KINDS[kind];
+  requireScope(principal, scope);
+  if (isPerson) requireSubject(principal, name);
+}
+
+export const topicSchema = z.string().transform((text, context): Topic => {
+  const topic = topicOf(text);
+  if (topic) return topic;
+  context.addIssue({ code: 'custom', message: `must be ${FORMS.join(' or ')}, with a percent-encoded name` });
+  return z.NEVER;
+});
 
 export const topicsQuery = z.strictObject({
   topics: z
@@ -32,9 +67,9 @@ export const topicsQuery = z.strictObject({
     .transform((text, context): Topic[] => {
       const topics = text.split(',').map(topicOf);
       const known = topics.filter((topic) => topic !== undefined);
-      const isOnce = new Set(known.map(({ kind, name }) => `${kind}:${name}`)).size === topics.length;
+      const isOnce = new Set(known.map(({ id }) => id)).size === topics.length;
       if (isOnce && topics.length <= MAX_TOPICS) return known;
-      const message = `must be 1 to ${MAX_TOPICS} different topics, queue:<name> or member:<name>, with commas between them`;
+      const message = `must be 1 to ${MAX_TOPICS} different topics, ${FORMS.join(' or ')}, with commas between them`;
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     })
@@ -48,7 +83,7 @@ export const topicsQuery = z.strictObject({
     .meta({ description: 'the id of an event: continues after it, as the header Last-Event-ID does' }),
 });
 
-/** The token of each topic, by its text. */
+/** The token of each topic, by its id. */
 export type Tokens = Record<string, string>;
 
 export function encodeTokens(tokens: Tokens): string {
@@ -57,13 +92,13 @@ export function encodeTokens(tokens: Tokens): string {
 
 /** Throws the problem `invalid-token`. */
 export function decodeTokens(text: string, topics: readonly Topic[]): Tokens {
-  const known = new Set(topics.map((topic) => topic.text));
+  const known = new Set(topics.map(({ id }) => id));
   try {
     if (text.length > MAX_TOKEN_LENGTH) throw new RangeError('too long');
     const tokens = z
       .record(z.string(), z.string())
       .parse(JSON.parse(Buffer.from(text, 'base64url').toString()));
-    return Object.fromEntries(Object.entries(tokens).filter(([topic]) => known.has(topic)));
+    return Object.fromEntries(Object.entries(tokens).filter(([id]) => known.has(id)));
   } catch (error) {
     throw new Problem('invalid-token', 'is not the id of an event of this stream', {}, { cause: error });
   }

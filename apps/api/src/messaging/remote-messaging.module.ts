@@ -5,8 +5,6 @@ import { ChatsController } from './chats.controller.js';
 import { EventServer } from './live/event-server.js';
 import { EventsController } from './live/events.controller.js';
 import { LiveStreams } from './live/live-streams.js';
-import { SocketServer } from './live/socket-server.js';
-import { SocketController } from './live/socket.controller.js';
 import { MailboxesController } from './mailboxes.controller.js';
 import { MembersController } from './members.controller.js';
 import { TenantChats, TenantMailboxes } from './tenant-messaging.js';
@@ -19,9 +17,8 @@ import { TenantChats, TenantMailboxes } from './tenant-messaging.js';
     ChatMessagesController,
     MembersController,
     EventsController,
-    SocketController,
   ],
-  providers: [TenantMailboxes, TenantChats, LiveStreams, EventServer, SocketServer],
-  exports: [TenantChats, EventServer],
+  providers: [TenantMailboxes, TenantChats, LiveStreams, EventServer],
+  exports: [TenantChats, LiveStreams, EventServer],
 })
 export class RemoteMessagingModule {}

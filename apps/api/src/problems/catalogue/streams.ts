@@ -3,14 +3,14 @@ import type { ProblemKind } from './problem-kind.js';
 export const STREAMS_PROBLEMS = {
   'invalid-token': {
     status: 400,
-    title: 'The token belongs to no event of this member',
-    when: '`after` or `Last-Event-ID` is not the token of an event of this member.',
-    action: "Begin without one: at what isn't acked.",
+    title: 'The token belongs to no event of this stream',
+    when: '`after` or `Last-Event-ID` is not the token of an event of this member, or of these topics.',
+    action: "Begin without one: a member at what isn't acked, other topics with now.",
   },
   'invalid-frame': {
     status: 400,
     title: 'The frame is invalid',
-    when: 'A frame of a WebSocket is no JSON, not one of those that there are, or comes before `subscribe`. Three in a row close the socket with 1008.',
+    when: 'A frame of a WebSocket is no JSON, not one of those that there are, comes before `subscribe`, or follows a topic twice. Three in a row close the socket with 1008.',
     action: 'Mend the client.',
   },
   'foreign-origin': {

@@ -9,26 +9,26 @@ import type { Logger } from 'pino';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 
-import { Authentication } from '../../callers/authentication.js';
-import type { Principal } from '../../callers/principal.js';
-import { SOCKET_SCOPE } from '../../callers/route-scopes.js';
-import type { Config } from '../../config.js';
-import { challengeOf } from '../../http/challenge.js';
-import { linesOf, messageOf } from '../../http/client-error.js';
-import { securityHeadersOf } from '../../http/security-headers.js';
-import { Connections } from '../../http/connections.js';
-import { requireSoundHead } from '../../http/request-head.js';
-import { requestId } from '../../http/request-id.js';
-import { RequestLimits } from '../../limits/request-limits.js';
-import { problemOf } from '../../problems/problem-of.js';
-import { Problem } from '../../problems/problem.js';
-import { inTenant } from '../../tenants/tenancy.js';
-import { CONFIG, LOG } from '../../tokens.js';
+import { Authentication } from '../callers/authentication.js';
+import type { Principal } from '../callers/principal.js';
+import type { Config } from '../config.js';
+import { challengeOf } from '../http/challenge.js';
+import { linesOf, messageOf } from '../http/client-error.js';
+import { securityHeadersOf } from '../http/security-headers.js';
+import { Connections } from '../http/connections.js';
+import { requireSoundHead } from '../http/request-head.js';
+import { requestId } from '../http/request-id.js';
+import { RequestLimits } from '../limits/request-limits.js';
+import { problemOf } from '../problems/problem-of.js';
+import { Problem } from '../problems/problem.js';
+import { inTenant } from '../tenants/tenancy.js';
+import { CONFIG, LOG } from '../tokens.js';
 import { MAX_FRAME_BYTES } from './frames.js';
-import { LiveStreams } from './live-streams.js';
-import { Origins } from '../../http/origins.js';
-import { TenantChats } from '../tenant-messaging.js';
+import { LiveStreams } from '../messaging/live/live-streams.js';
+import { Origins } from '../http/origins.js';
+import { TenantChats } from '../messaging/tenant-messaging.js';
 import { SocketSession } from './socket-session.js';
+import { TopicEvents } from './topic-events.js';
 
 /** Accepts the requests that become WebSockets: those that `ApiRequest` lets pass. */
 @Injectable()
@@ -47,6 +47,7 @@ export class SocketServer implements OnApplicationBootstrap {
     private readonly connections: Connections,
     private readonly authentication: Authentication,
     private readonly chats: TenantChats,
+    private readonly topics: TopicEvents,
     private readonly limits: RequestLimits,
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOG) private readonly log: Logger,
@@ -74,7 +75,7 @@ export class SocketServer implements OnApplicationBootstrap {
       this.connections.requireRoom();
       requireSoundHead(request);
       this.origins.requireOwn('POST', request.headers);
-      principal = await this.authentication.require(request.headers, SOCKET_SCOPE);
+      principal = await this.authentication.require(request.headers);
       const { tenant } = principal;
       await inTenant(tenant, () => this.streams.requireRoomFor(tenant));
     } catch (error) {
@@ -88,7 +89,7 @@ export class SocketServer implements OnApplicationBootstrap {
   }
 
   #open(webSocket: WebSocket, connection: Socket, reqId: string, principal: Principal): void {
-    const { limits, log, streams } = this;
+    const { limits, log, streams, topics } = this;
     const { keyId, tenant } = principal;
     const chats = this.chats.of(tenant);
     const startedAt = performance.now();
@@ -96,6 +97,7 @@ export class SocketServer implements OnApplicationBootstrap {
     const session = new SocketSession(webSocket, {
       connection,
       chats,
+      topics,
       principal,
       limits,
       log: log.child({ reqId, tenant }),

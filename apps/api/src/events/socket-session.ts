@@ -1,27 +1,32 @@
 import type { Socket } from 'node:net';
 
-import type { ChatEvent, Chats } from '@mortise/messaging';
+import type { Chats } from '@mortise/messaging';
 import type { Logger } from 'pino';
 import type { RawData, WebSocket } from 'ws';
 
-import type { Principal } from '../../callers/principal.js';
-import { requireSubject } from '../../callers/principal.js';
-import type { RequestLimits } from '../../limits/request-limits.js';
-import { problemOf } from '../../problems/problem-of.js';
-import { Problem } from '../../problems/problem.js';
-import { closeTimeoutMs } from './close-timeout.js';
-import type { Frame, Ref, ServerFrame } from './frames.js';
+import type { Principal } from '../callers/principal.js';
+import { requireScope, requireSubject } from '../callers/principal.js';
+import { SUBSCRIBE_SCOPE } from '../callers/route-scopes.js';
+import type { RequestLimits } from '../limits/request-limits.js';
+import { problemOf } from '../problems/problem-of.js';
+import { Problem } from '../problems/problem.js';
+import { closeTimeoutMs } from '../messaging/live/close-timeout.js';
+import { FollowedTopics } from './followed-topics.js';
+import type { Frame, Ref, SentEvent, ServerFrame } from './frames.js';
 import { checkFrame, parseFrame, refOf } from './frames.js';
-import type { EndReason, LiveStream } from './live-streams.js';
-import { openEvents } from './open-events.js';
-import { ClientTimeout, STEP_BYTES } from './client-timeout.js';
-import type { Outlet } from './forward-events.js';
-import { forwardEvents, HIGH_WATER_BYTES } from './forward-events.js';
+import type { EndReason, LiveStream } from '../messaging/live/live-streams.js';
+import { openEvents } from '../messaging/live/open-events.js';
+import { ClientTimeout, STEP_BYTES } from '../messaging/live/client-timeout.js';
+import type { Outlet } from '../messaging/live/forward-events.js';
+import type { TopicEvents } from './topic-events.js';
+import type { Topic } from './topics.js';
+import { forwardEvents, HIGH_WATER_BYTES } from '../messaging/live/forward-events.js';
 
 export interface SessionContext {
   /** The connection of the frames. */
   readonly connection: Pick<Socket, 'bytesRead'>;
   readonly chats: Chats;
+  readonly topics: TopicEvents;
   /** Whose session it is. */
   readonly principal: Principal;
   readonly limits: Pick<RequestLimits, 'take'>;
@@ -57,18 +62,19 @@ const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string
 };
 
 /**
- * A WebSocket session of one member.
+ * A WebSocket session: of one member, of topics, or of both.
  *
  * A ping follows each `STEP_BYTES` of output. Its answer shows that the client has read them; the system would show that
  * only after a megabyte.
  */
-export class SocketSession implements LiveStream, Outlet<ChatEvent> {
+export class SocketSession implements LiveStream, Outlet<SentEvent> {
   readonly #socket: WebSocket;
   readonly #context: SessionContext;
   readonly #closed = new AbortController();
   #idle: NodeJS.Timeout | undefined;
   #cut: NodeJS.Timeout | undefined;
   #member: string | undefined;
+  readonly #followed: FollowedTopics;
   #underWay = 0;
   #invalid = 0;
   readonly #timeout: ClientTimeout;
@@ -81,6 +87,8 @@ export class SocketSession implements LiveStream, Outlet<ChatEvent> {
   /** Bytes that the client had sent when the timeout began. */
   #receivedBytes = 0;
   #renewals = 0;
+  /** Resolves when there is room for all that wait for it. */
+  #room: Promise<void> | undefined;
   #onRoom: (() => void) | undefined;
   #isOver = false;
 
@@ -88,6 +96,7 @@ export class SocketSession implements LiveStream, Outlet<ChatEvent> {
     this.#socket = socket;
     this.#context = context;
     this.#timeout = new ClientTimeout(context.timeoutMs, () => this.#onStill());
+    this.#followed = new FollowedTopics(context.topics, context.principal);
     this.#expectSubscription();
     socket.on('message', (data, isBinary) => void this.#receive(data, isBinary));
     socket.on('pong', (data) => this.#onPong(Number(data.toString())));
@@ -103,13 +112,17 @@ export class SocketSession implements LiveStream, Outlet<ChatEvent> {
     return this.#isOver;
   }
 
-  write(event: ChatEvent): Promise<void> | undefined {
+  write(event: SentEvent): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     this.#send({ event });
     if (this.#hasRoom) return undefined;
-    return new Promise((resolve) => {
-      this.#onRoom = resolve;
+    this.#room ??= new Promise((resolve) => {
+      this.#onRoom = () => {
+        this.#room = this.#onRoom = undefined;
+        resolve();
+      };
     });
+    return this.#room;
   }
 
   beat(): void {
@@ -120,8 +133,11 @@ export class SocketSession implements LiveStream, Outlet<ChatEvent> {
     this.#close(...CLOSING[reason], closeTimeoutMs(reason));
   }
 
+  /** The timeout of a client that follows nothing. */
   #expectSubscription(): void {
+    if (this.#isOver || this.#member !== undefined || this.#followed.size > 0) return;
     const { timeoutMs } = this.#context;
+    clearTimeout(this.#idle);
     this.#idle = setTimeout(() => this.#close(POLICY, 'nobody was subscribed to'), timeoutMs);
   }
 
@@ -140,6 +156,7 @@ export class SocketSession implements LiveStream, Outlet<ChatEvent> {
     clearTimeout(this.#idle);
     this.#timeout.stop();
     this.#closed.abort();
+    this.#followed.end();
     this.#onRoom?.();
   }
 
@@ -170,8 +187,18 @@ export class SocketSession implements LiveStream, Outlet<ChatEvent> {
     }
   }
 
-  async #obey({ subscribe, ack, typing, post, ref, ...options }: Frame): Promise<void> {
+  async #obey({ subscribe, ack, typing, post, follow, unfollow, ref, ...options }: Frame): Promise<void> {
     const { chats } = this.#context;
+    if (follow !== undefined) {
+      await this.#follow(follow, options.after, ref);
+      return;
+    }
+    if (unfollow !== undefined) {
+      this.#followed.unfollow(unfollow);
+      this.#expectSubscription();
+      this.#answer({ unfollowed: unfollow.text }, ref);
+      return;
+    }
     if (subscribe !== undefined) {
       await this.#subscribe(subscribe, options, ref);
       return;
@@ -198,6 +225,7 @@ export class SocketSession implements LiveStream, Outlet<ChatEvent> {
     ref: Ref | undefined,
   ): Promise<void> {
     if (this.#member !== undefined) throw new Problem('invalid-frame', 'it is subscribed already');
+    requireScope(this.#context.principal, SUBSCRIBE_SCOPE);
     requireSubject(this.#context.principal, member);
     // At once: the frames right after this one belong to the member.
     this.#member = member;
@@ -207,18 +235,33 @@ export class SocketSession implements LiveStream, Outlet<ChatEvent> {
       const options = { signal, after, includeMuted, includeUnread };
       const events = await openEvents(this.#context.chats, member, options);
       this.#answer({ subscribed: member }, ref);
-      void this.#serve(events);
+      void this.#serve(events, signal);
     } catch (error) {
       this.#member = undefined;
-      if (!this.#isOver) this.#expectSubscription();
+      this.#expectSubscription();
       throw error;
     }
   }
 
-  async #serve(events: AsyncIterable<ChatEvent>): Promise<void> {
+  async #follow(topic: Topic, after: string | undefined, ref: Ref | undefined): Promise<void> {
+    clearTimeout(this.#idle);
+    try {
+      const { token, events, signal } = await this.#followed.follow(topic, after);
+      this.#answer({ followed: topic.text, token }, ref);
+      void this.#serve(events, signal);
+    } catch (error) {
+      this.#expectSubscription();
+      throw error;
+    }
+  }
+
+  /** @param signal Aborted when the events are over for the client; none is sent after that. */
+  async #serve(events: AsyncIterable<SentEvent>, signal: AbortSignal): Promise<void> {
     const { log } = this.#context;
-    const { signal } = this.#closed;
-    const reason = await forwardEvents(events, this, signal, (err) => log.error({ err }, 'events'));
+    const outlet: Outlet<SentEvent> = {
+      write: (event) => (signal.aborted ? undefined : this.write(event)),
+    };
+    const reason = await forwardEvents(events, outlet, signal, (err) => log.error({ err }, 'events'));
     if (reason) this.end(reason);
   }
 

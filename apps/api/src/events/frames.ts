@@ -1,19 +1,21 @@
 /** The frames of a WebSocket: requests of clients, and their answers. */
-import type { ChatEvent, PostResult } from '@mortise/messaging';
+import type { PostResult } from '@mortise/messaging';
 import { z } from 'zod';
 
-import { nameSchema } from '../../http/id-schema.js';
-import { parseJsonBody } from '../../http/json-body.js';
-import type { ProblemFields } from '../../problems/problem.js';
-import { Problem } from '../../problems/problem.js';
-import { ackEpoch } from '../chat-schemas.js';
-import { body, senderId, upToId } from '../schemas.js';
+import { nameSchema } from '../http/id-schema.js';
+import { parseJsonBody } from '../http/json-body.js';
+import type { ProblemFields } from '../problems/problem.js';
+import { Problem } from '../problems/problem.js';
+import { ackEpoch } from '../messaging/chat-schemas.js';
+import type { StreamEvent } from '../messaging/live/forward-events.js';
+import { body, senderId, upToId } from '../messaging/schemas.js';
+import { topicSchema } from './topics.js';
 
 /** A message of 65,536 bytes, and the rest of its frame. */
 export const MAX_FRAME_BYTES = 65_536 + 4_096;
 
-const VERBS = ['subscribe', 'ack', 'typing', 'post'] as const;
-const SUBSCRIBE_OPTIONS = ['after', 'includeMuted', 'includeUnread'] as const;
+const VERBS = ['subscribe', 'ack', 'typing', 'post', 'follow', 'unfollow'] as const;
+const SUBSCRIBE_OPTIONS = ['includeMuted', 'includeUnread'] as const;
 
 const refSchema = z.union([z.string().max(64), z.int()]);
 
@@ -29,6 +31,8 @@ const frameSchema = z
     ack: z.strictObject({ chatId: nameSchema, upToId, epoch: ackEpoch }).optional(),
     typing: nameSchema.optional(),
     post: z.strictObject({ chatId: nameSchema, body, id: senderId }).optional(),
+    follow: topicSchema.optional(),
+    unfollow: topicSchema.optional(),
     /** Repeated in the answer. */
     ref: refSchema.optional(),
   })
@@ -40,10 +44,17 @@ const frameSchema = z
     ({ subscribe, ...options }) =>
       subscribe !== undefined || SUBSCRIBE_OPTIONS.every((option) => options[option] === undefined),
     `${SUBSCRIBE_OPTIONS.join(', ')} go together with subscribe`,
+  )
+  .refine(
+    ({ subscribe, follow, after }) => after === undefined || subscribe !== undefined || follow !== undefined,
+    'after goes together with subscribe or follow',
   );
 
 export type Frame = z.infer<typeof frameSchema>;
 export type Ref = string | number;
+
+/** An event of the member, or of a topic. */
+export type SentEvent = Pick<StreamEvent, 'type' | 'token'>;
 
 /** The frames that a client gets: an answer to each of its own, and events. */
 export type ServerFrame = { readonly ref?: Ref } & (
@@ -52,7 +63,9 @@ export type ServerFrame = { readonly ref?: Ref } & (
   | { readonly typed: { readonly chatId: string } }
   | { readonly posted: { readonly chatId: string } & PostResult }
   | { readonly error: ProblemFields }
-  | { readonly event: ChatEvent }
+  | { readonly followed: string; readonly token: string }
+  | { readonly unfollowed: string }
+  | { readonly event: SentEvent }
 );
 
 /** The JSON of a frame. Throws the problem `invalid-frame`. */
