@@ -104,6 +104,8 @@ test('says what was trimmed, and goes on from now where the queue is another one
   await until('a reset', async () => client.events.some(({ type }) => type === 'reset'));
   await enqueue('trimmed', 'anew');
   await until('the next event', async () => of(client, 'queue:trimmed').includes('enqueued anew'));
+  const types = client.events.map(({ type }) => type);
+  expect(types.slice(types.indexOf('reset'))).toEqual(['reset', 'enqueued']);
   client.socket.close();
 });
 

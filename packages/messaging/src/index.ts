@@ -25,6 +25,7 @@ export type {
   TypingEvent,
 } from './follow/chat-event.js';
 export type { IdRange } from './log/entry.js';
+export type { MailboxEvent } from './mailbox/arrivals.js';
 export type { AddDeviceResult } from './mailbox/devices.js';
 export { Mailboxes } from './mailboxes.js';
 export type { Message } from './mailbox/message.js';
@@ -40,10 +41,12 @@ export type {
   ChatsOptions,
   CreateOptions,
   DeviceOptions,
+  FollowMailboxOptions,
   FollowOptions,
   HistoryOptions,
   JoinOptions,
   MailboxesOptions,
+  MailboxPosition,
   MembersOptions,
   MuteOptions,
   PostOptions,

@@ -14,6 +14,8 @@ import type { RedisClient } from '@mortise/redis';
 import { ignorable, requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import { MessagingKeys } from './keys.js';
 import { Acks } from './mailbox/acks.js';
+import type { MailboxEvent } from './mailbox/arrivals.js';
+import { followMailbox } from './mailbox/arrivals.js';
 import { Blocks } from './mailbox/blocks.js';
 import type { MailboxesContext } from './log/context.js';
 import type { AddDeviceResult } from './mailbox/devices.js';
@@ -27,6 +29,7 @@ import { Status } from './mailbox/status.js';
 import type {
   AddDeviceOptions,
   DeviceOptions,
+  FollowMailboxOptions,
   MailboxesOptions,
   ReceiveOptions,
   SendOptions,
@@ -36,6 +39,7 @@ import { telemetryAttributes } from './telemetry/metrics.js';
 
 /** Mailboxes of many recipients; `Body` is the type of messages. */
 export class Mailboxes<Body = unknown> {
+  readonly #context: MailboxesContext;
   readonly #sender: Sender<Body>;
   readonly #receiver: Receiver<Body>;
   readonly #acks: Acks;
@@ -52,6 +56,7 @@ export class Mailboxes<Body = unknown> {
       hub: WaiterHub.of(redis),
       telemetry: SafeTelemetry.of(options.telemetry, telemetryAttributes('mailbox')),
     };
+    this.#context = context;
     this.#sender = new Sender(context);
     this.#receiver = new Receiver(context);
     this.#acks = new Acks(context);
@@ -90,6 +95,16 @@ export class Mailboxes<Body = unknown> {
    */
   async receive(recipient: string, options: ReceiveOptions = {}): Promise<Message<Body>[]> {
     return this.#receiver.receive(recipient, options);
+  }
+
+  /**
+   * Iterates over arrivals in a mailbox, also of one that isn't there yet: an event tells the newest id, and `receive` reads the messages.
+   * Arrivals in a short time are one event. It moves no cursor, and needs the subscription of `receive`. One round trip for each
+   * wake-up, and one each minute. Continue with `after`, the last event or a `status`: nothing is lost, and an outdated
+   * position gives a `reset`. It throws errors of Redis; begin again after the last event.
+   */
+  follow(recipient: string, options: FollowMailboxOptions = {}): AsyncGenerator<MailboxEvent, void> {
+    return followMailbox(this.#context, this.#status, recipient, options);
   }
 
   /**

@@ -44,6 +44,21 @@ export interface AddDeviceOptions {
   readonly at?: 'newest' | 'oldest' | undefined;
 }
 
+/** A place in the numbering of a mailbox. `status` and the events of `follow` have one. */
+export interface MailboxPosition {
+  /** Null: there was no mailbox. */
+  readonly epoch: number | null;
+  readonly lastId: number;
+}
+
+/** Options of one `follow` of a mailbox. */
+export interface FollowMailboxOptions {
+  /** Begins with what has arrived after it. Default: now. */
+  readonly after?: MailboxPosition | undefined;
+  /** Ends the iteration, without an error. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Options of one `receive`. */
 export interface ReceiveOptions extends DeviceOptions {
   /** Maximum of returned messages, 1 to 1,000. Default 100. */

@@ -8,6 +8,7 @@ import {
   requireFunction,
   requireInteger,
   requireName,
+  requireObject,
   requireOneOf,
   requireOptions,
   requireSignal,
@@ -21,10 +22,12 @@ import type {
   ChatsOptions,
   CreateOptions,
   DeviceOptions,
+  FollowMailboxOptions,
   FollowOptions,
   HistoryOptions,
   JoinOptions,
   MailboxesOptions,
+  MailboxPosition,
   MembersOptions,
   MuteOptions,
   PostOptions,
@@ -74,6 +77,7 @@ const MEMBERS_OPTIONS = new Set(['cursor', 'limit']);
 const CHATS_OF_OPTIONS = new Set(['includeMuted', 'onUnreadable']);
 const HISTORY_OPTIONS = new Set(['before', 'after', 'limit']);
 const MUTE_OPTIONS = new Set(['untilMs']);
+const FOLLOW_MAILBOX_OPTIONS = new Set(['after', 'signal']);
 const FOLLOW_OPTIONS = new Set(['signal', 'after', 'includeMuted', 'includeUnread', 'onUnreadable']);
 
 /** Limits of a log, of a mailbox or a chat. */
@@ -173,6 +177,23 @@ export function resolveChatsOfOptions(options: ChatsOfOptions): { includeMuted: 
   requireOptions('chatsOf', options, CHATS_OF_OPTIONS);
   requireListener(options);
   return { includeMuted: requireBoolean('includeMuted', options.includeMuted ?? true) };
+}
+
+export function resolveFollowMailboxOptions(options: FollowMailboxOptions): {
+  after: MailboxPosition | undefined;
+  signal: AbortSignal | undefined;
+} {
+  const { after, signal } = requireOptions('follow', options, FOLLOW_MAILBOX_OPTIONS);
+  return { after: after === undefined ? after : requirePosition(after), signal: requireSignal(signal) };
+}
+
+/** Other members, as of an event, are left out. */
+function requirePosition(after: MailboxPosition): MailboxPosition {
+  const { epoch, lastId } = requireObject('after', after);
+  return {
+    epoch: epoch === null ? epoch : requireInteger('after.epoch', epoch, { min: 1 }),
+    lastId: requireInteger('after.lastId', lastId, { min: 0 }),
+  };
 }
 
 export function resolveFollowOptions(options: FollowOptions) {

@@ -20,6 +20,7 @@ function tableOf(redis: Redis): CallTable {
     'mailboxes.send': [mailboxes.send.bind(mailboxes), 'a', {}, { from: 'b' }],
     'mailboxes.sendMany': [mailboxes.sendMany.bind(mailboxes), [{ recipient: 'a', body: 1, from: 'b' }]],
     'mailboxes.receive': [mailboxes.receive.bind(mailboxes), 'a', { waitMs: 10 }],
+    'mailboxes.follow': [mailboxes.follow.bind(mailboxes), 'a', { signal: AbortSignal.timeout(200) }],
     'mailboxes.ack': [mailboxes.ack.bind(mailboxes), 'a', 1, {}],
     'mailboxes.clear': [mailboxes.clear.bind(mailboxes), 'a', {}],
     'mailboxes.unread': [mailboxes.unread.bind(mailboxes), 'a'],

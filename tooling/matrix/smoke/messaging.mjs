@@ -34,6 +34,10 @@ async function mailboxes(redis, prefix) {
     (await waiting).map(({ body }) => body),
     ['Hello'],
   );
+  for await (const { type, lastId } of boxes.follow('jack', { after: { epoch: null, lastId: 0 } })) {
+    assert.deepEqual([type, lastId], ['arrived', first.id]);
+    break;
+  }
   const outgoing = ['joe', 'jack'].map((recipient) => ({ recipient, body: { n: 1 }, from: 'jill' }));
   assert.equal((await boxes.sendMany(outgoing)).length, 2);
   assert.equal(await boxes.ack('jack', first.id), 1);
