@@ -1,0 +1,71 @@
+import { expect, test } from '@jest/globals';
+import { linkOf, slugOf } from '../src/links.js';
+import { llmsOf } from '../src/llms.js';
+import { pageOf, sectionsOf } from '../src/pages.js';
+
+const GITHUB = 'https://github.com/mortise-js/mortise/blob/main';
+
+test('a page has the title and description of its front matter', () => {
+  const text =
+    "---\ntitle: 'Retries: backoff'\ndescription: Run a failed task again.\norder: 2\n---\n\n# Retries\n";
+  expect(pageOf('queues/retries.md', text)).toEqual({
+    file: 'queues/retries.md',
+    title: 'Retries: backoff',
+    description: 'Run a failed task again.',
+    order: 2,
+  });
+});
+
+test('a page without front matter has the title of its heading, and comes last', () => {
+  expect(pageOf('locks/a.md', '# The `Mutex`\n')).toEqual({
+    file: 'locks/a.md',
+    title: 'The Mutex',
+    description: '',
+    order: Infinity,
+  });
+});
+
+test('sections follow the folders, with references apart and the pages for contributors at the end', () => {
+  const pages = [
+    'queues/retries.md',
+    'queues/reference/errors.md',
+    'start/node.md',
+    'new/a.md',
+    'TESTING.md',
+  ];
+  const sections = sectionsOf(pages.map((file) => pageOf(file, `# ${file}\n`)));
+  const named = sections.map(({ title, pages: guides, reference }) => [
+    title,
+    guides.length,
+    reference.length,
+  ]);
+  expect(named).toEqual([
+    ['Get started', 1, 0],
+    ['Queues', 1, 1],
+    ['new', 1, 0],
+    ['Contributing', 1, 0],
+    ['Decisions', 0, 0],
+  ]);
+});
+
+test('llms.txt lists each page with its description, under the base of the site', () => {
+  const page = pageOf('start/node.md', '---\ntitle: Node\ndescription: A queue in plain Node.\n---\n');
+  expect(llmsOf(sectionsOf([page]), '/mortise/')).toContain(
+    '## Get started\n\n- [Node](/mortise/start/node.md): A queue in plain Node.\n',
+  );
+});
+
+test('a link to a file outside docs becomes an address, and an address of a page becomes a link', () => {
+  expect(linkOf('queues/retries.md', '../../packages/queues/src/options.ts')).toBe(
+    `${GITHUB}/packages/queues/src/options.ts`,
+  );
+  expect(linkOf('queues/retries.md', `${GITHUB}/docs/locks/semantics.md#clocks`)).toBe(
+    '/locks/semantics.md#clocks',
+  );
+  for (const target of ['flows.md#parents', '../locks/mutex.md', '#backoff', 'https://redis.io'])
+    expect(linkOf('queues/retries.md', target)).toBe(target);
+});
+
+test('anchors are those of GitHub', () => {
+  expect(slugOf('Why `leaseMs`: 10 s, or more?')).toBe('why-leasems-10-s-or-more');
+});

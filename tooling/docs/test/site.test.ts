@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readPages, root } from '../src/pages.js';
+
+const site = mkdtempSync(join(tmpdir(), 'mortise-docs-'));
+const pages = readPages();
+
+// The build fails when a link between pages is dead. It takes 15 s of a processor.
+beforeAll(async () => {
+  const main = join(root, 'tooling/docs/main.mjs');
+  await promisify(execFile)(process.execPath, [main, '--out', site, '--base', '/mortise/']);
+}, 400_000);
+
+afterAll(() => rmSync(site, { recursive: true, force: true }));
+
+test('each page of docs is a page of the site, as HTML and as Markdown, and is in llms.txt', () => {
+  expect(pages.length).toBeGreaterThan(30);
+  const llms = readFileSync(join(site, 'llms.txt'), 'utf8');
+  const missing = pages.filter(
+    ({ file }) =>
+      !existsSync(join(site, file)) ||
+      !existsSync(join(site, file.replace(/\.md$/, '.html'))) ||
+      !llms.includes(`(/mortise/${file})`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('the site finds words without a service', () => {
+  const chunks = readdirSync(join(site, 'assets/chunks'));
+  const index = chunks.find((file) => file.startsWith('@localSearchIndex'))!;
+  expect(readFileSync(join(site, 'assets/chunks', index), 'utf8')).toContain('outbox');
+});
+
+test('a page loads nothing from another host', () => {
+  const html = readFileSync(join(site, 'TESTING.html'), 'utf8');
+  expect([...html.matchAll(/<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"/g)]).toEqual([]);
+});
+
+test('a link to a source file leads to the repository', () => {
+  const address = 'https://github.com/mortise-js/mortise/blob/main/tooling/consumers/budget.json';
+  expect(readFileSync(join(site, 'TESTING.html'), 'utf8')).toContain(`href="${address}"`);
+  expect(readFileSync(join(site, 'TESTING.md'), 'utf8')).toContain(`](${address})`);
+});
