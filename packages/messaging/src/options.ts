@@ -18,7 +18,7 @@ export interface MailboxesOptions {
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Receives counts and measurements, see the README. Default: none. */
+  /** Receives counts and measurements, see docs/messaging/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface ChatsOptions {
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Receives counts and measurements, see the README. Default: none. */
+  /** Receives counts and measurements, see docs/messaging/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 

@@ -44,7 +44,7 @@ export interface LogAggregatorOptions {
   readonly concurrency?: number | undefined;
   /** Called when a call of Redis fails and is repeated, and when a file fails. Default: one line on stderr. */
   readonly onError?: OnError | undefined;
-  /** Receives counts of lines, see docs/log-aggregation.md. Default: none. */
+  /** Receives counts of lines, see docs/messaging/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 
