@@ -1,4 +1,4 @@
-/** Every metric of this package; the README lists them. */
+/** Every metric of this package; docs/autocomplete/reference/metrics.md lists them. */
 import type { Metric } from '@mortise/redis';
 import { metricsOf } from '@mortise/redis';
 

@@ -3,8 +3,10 @@ import { expect, test } from '@jest/globals';
 import { errorCodes, freshPrefix, connect } from '@mortise/test-kit';
 import { AddressBook, RecentContacts } from '@mortise/autocomplete';
 
-test('the README lists the codes that exist, and one that is passed on', () => {
-  const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
+test('the reference lists the codes that exist, and one that is passed on', () => {
+  const { declared, listed } = errorCodes(join(import.meta.dirname, '..'), {
+    document: '../../docs/autocomplete/reference/errors.md',
+  });
   expect(declared).toHaveLength(5);
   expect(listed).toEqual([...declared, 'ERR_INVALID_ARG'].toSorted());
 });

@@ -55,8 +55,9 @@ test('a value other than an object is refused', () => {
   expect(() => new AddressBook(redis, 'guild', { telemetry })).toThrow('telemetry must be an object');
 });
 
-test('the README lists all metrics', () => {
-  expect(listedMetrics(join(import.meta.dirname, '..'))).toEqual(namesAndUnits(METRICS));
+test('the reference lists all metrics', () => {
+  const page = '../../docs/autocomplete/reference/metrics.md';
+  expect(listedMetrics(join(import.meta.dirname, '..'), page)).toEqual(namesAndUnits(METRICS));
 });
 
 test('otelTelemetry counts under the scope of the package', async () => {

@@ -8,7 +8,7 @@ import { Cluster } from 'ioredis';
 
 const redis = connect();
 
-test('the types are those of the README', async () => {
+test('the types are those of the documents', async () => {
   const recent = new RecentContacts(redis, { prefix: freshPrefix(), capacity: 10, keepMs: 5_000 });
   const touched: void = await recent.touch('anna', 'jack');
   const contacts: string[] = await recent.list('anna');
