@@ -9,7 +9,7 @@ export function writeMarkdown(sections: readonly Section[], base: string, to: st
   cpSync(join(docs, 'index.md'), join(to, 'index.md'));
   for (const { file } of sections.flatMap(({ pages, reference }) => [...pages, ...reference])) {
     mkdirSync(dirname(join(to, file)), { recursive: true });
-    writeFileSync(join(to, file), withAddresses(file, readFileSync(join(docs, file), 'utf8')));
+    writeFileSync(join(to, file), published(file, readFileSync(join(docs, file), 'utf8')));
   }
 }
 
@@ -29,6 +29,9 @@ export function llmsOf(sections: readonly Section[], base: string): string {
   return [`# Mortise\n\n> ${description}`, ...parts, `## Optional\n\n${internal.join('\n')}\n`].join('\n\n');
 }
 
-function withAddresses(file: string, text: string): string {
-  return text.replace(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${linkOf(file, target)})`);
+/** The page with addresses that work away from the repository, without comments for the check of code. */
+function published(file: string, text: string): string {
+  return text
+    .replace(/^<!-- (?:prelude\n[\s\S]*?\n--|continues --)>\n+/gm, '')
+    .replace(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${linkOf(file, target)})`);
 }

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { linkOf, slugOf } from '../src/links.js';
 import { llmsOf } from '../src/llms.js';
-import { pageOf, sectionsOf } from '../src/pages.js';
+import { docs, pageOf, readPages, sectionsOf } from '../src/pages.js';
 
 const GITHUB = 'https://github.com/mortise-js/mortise/blob/main';
 
@@ -68,4 +70,17 @@ test('a link to a file outside docs becomes an address, and an address of a page
 
 test('anchors are those of GitHub', () => {
   expect(slugOf('Why `leaseMs`: 10 s, or more?')).toBe('why-leasems-10-s-or-more');
+});
+
+test('each page for users begins with a title and a description, which YAML reads, and a heading', () => {
+  const pages = sectionsOf(readPages())
+    .filter(({ isInternal }) => !isInternal)
+    .flatMap(({ pages: guides, reference }) => [...guides, ...reference])
+    .filter(({ file }) => file.includes('/'));
+  expect(pages.length).toBeGreaterThan(30);
+  // A colon and a blank begin a value, so a text that has them stands in quotes.
+  const text = String.raw`(?:'.*'|".*"|(?:(?!: )[^'"])(?:(?!: | #).)*)`;
+  const form = new RegExp(`^---\\ntitle: ${text}\\ndescription: ${text}\\n(?:order: \\d+\\n)?---\\n\\n# `);
+  const wrong = pages.filter(({ file }) => !form.test(readFileSync(join(docs, file), 'utf8')));
+  expect(wrong.map(({ file }) => file)).toEqual([]);
 });

@@ -1,0 +1,101 @@
+/**
+ * Each block of TypeScript in a README, or a page of docs either quotes a file of examples, which the tests of its
+ * package run, or type-checks as a module against the sources of the packages.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { blocksOf } from '../src/blocks.js';
+import { root } from '../src/pages.js';
+
+const folder = join(root, 'tooling/docs');
+/** Where the imports of the fragments find the dependencies of this package. */
+const modules = join(folder, '.cache/fragments');
+
+/** Pages whose fragments don't compile yet. */
+
+const documents = execFileSync(
+  'git',
+  [
+    'ls-files',
+    '--cached',
+    '--others',
+    '--exclude-standard',
+    '--deduplicate',
+    '--',
+    'README.md',
+    'docs/*.md',
+    '*/README.md',
+  ],
+  { cwd: root, encoding: 'utf8' },
+)
+  .split('\n')
+  .filter((file) => file !== '')
+  .map((file) => ({ file, ...blocksOf(readFileSync(join(root, file), 'utf8')) }));
+const quotes = documents.flatMap(({ file, quotes: ofFile }) =>
+  ofFile.map((quote) => ({ page: file, ...quote })),
+);
+
+beforeAll(() => rmSync(modules, { recursive: true, force: true }));
+afterAll(() => rmSync(modules, { recursive: true, force: true }));
+
+test('each quoted file is an example, and the page has it as it is', () => {
+  expect(quotes.length).toBeGreaterThan(5);
+  const different = quotes
+    .filter(
+      ({ file, text }) => !file.includes('/examples/') || text !== readFileSync(join(root, file), 'utf8'),
+    )
+    .map(({ page, line, file }) => `${page}:${line} differs from ${file}`);
+  expect(different).toEqual([]);
+});
+
+test('each other block compiles with `strict`', async () => {
+  const files = documents.flatMap(({ file, fragments }) =>
+    fragments.map(({ line, source }) => ({ path: join(modules, `${file}.${line}.ts`), source })),
+  );
+  for (const { path, source } of files) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, source);
+  }
+  const compilerOptions = {
+    noEmit: true,
+    composite: false,
+    incremental: false,
+    moduleDetection: 'force',
+    experimentalDecorators: true,
+    // A user need not set these.
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    noImplicitReturns: false,
+    exactOptionalPropertyTypes: false,
+    noUncheckedIndexedAccess: false,
+    noPropertyAccessFromIndexSignature: false,
+    // The package that users install has the types of this one, and more.
+    paths: { redis: [join(folder, 'node_modules/@redis/client/dist/index.d.ts')] },
+  };
+  const project = join(modules, 'tsconfig.json');
+  writeFileSync(
+    project,
+    JSON.stringify({
+      extends: '@mortise/tsconfig/base.json',
+      compilerOptions,
+      files: files.map(({ path }) => path),
+    }),
+  );
+  const tsc = join(folder, 'node_modules/typescript/bin/tsc');
+  const output = await new Promise<string>((resolve) => {
+    execFile(process.execPath, [tsc, '-p', project, '--pretty', 'false'], { cwd: modules }, (_, stdout) =>
+      resolve(stdout),
+    );
+  });
+  const errors = output
+    .split('\n')
+    // The sources compile under options that a user need not set; their errors here say nothing.
+    .filter((line) => /^[^.\s]/.test(line))
+    .map((line) => line.replace(/^(.*)\.\d+\.ts\((\d+),(\d+)\)/, '$1:$2'));
+  const isOf = (page: string) => (error: string) => error.startsWith(`${page}:`);
+  expect(errors.filter((error) => !UNFINISHED.some((page) => isOf(page)(error)))).toEqual([]);
+  // A page that compiles leaves the list.
+  expect(UNFINISHED.filter((page) => !errors.some(isOf(page)))).toEqual([]);
+});
