@@ -8,6 +8,7 @@ import { Claims } from '../claims/claims.js';
 import type { ClaimsOptions } from '../claims/options.js';
 import type { QueueOptions } from '../options.js';
 import { Queue } from '../queue.js';
+import type { Worker } from '../work/worker.js';
 import type { QueuesModuleOptions } from './options.js';
 
 /** Options that the module gives to all its queues, claims and workers. */
@@ -19,6 +20,8 @@ type Common = Pick<QueueOptions, 'prefix' | 'telemetry'>;
  */
 export class Queues implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly redis: RedisClient;
+  /** Those that the module runs, from `onApplicationBootstrap` on; for probes. */
+  workers: readonly Worker[] = [];
   readonly #common: Common;
   readonly #own: Redis | undefined;
   readonly #claims: Claims[] = [];

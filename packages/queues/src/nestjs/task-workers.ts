@@ -20,7 +20,6 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
   readonly #discovery: DiscoveryService;
   readonly #scanner: MetadataScanner;
   readonly #log = new Logger('QueuesModule');
-  #workers: readonly Worker[] = [];
 
   constructor(
     options: QueuesModuleOptions,
@@ -49,7 +48,7 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
     );
     for (const { queues = all } of workers) problems.push(...missing(queues, found, declared));
     refuse(problems);
-    this.#workers = workers.map(({ queues = all, ...options }) => {
+    this.#queues.workers = workers.map(({ queues = all, ...options }) => {
       const assigned = assign(queues, found, problems);
       const schemas = schemasOf(
         own.filter((queue) => queues.includes(queue.name)),
@@ -61,13 +60,14 @@ export class TaskWorkers implements OnModuleInit, OnApplicationBootstrap, Before
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.start()));
+    await Promise.all(this.#queues.workers.map((worker) => worker.start()));
   }
 
   /** Runs before the application closes the clients and databases that handlers use. */
   async beforeApplicationShutdown(): Promise<void> {
     const { graceMs } = this.#options;
-    await Promise.all(this.#workers.map((worker) => worker.stop(graceMs === undefined ? {} : { graceMs })));
+    const options = graceMs === undefined ? {} : { graceMs };
+    await Promise.all(this.#queues.workers.map((worker) => worker.stop(options)));
   }
 
   #featureQueues(): FeatureQueue[] {

@@ -109,6 +109,13 @@ export class Executor implements Demand<SlotRoom>, Service {
     return this.#running.size;
   }
 
+  /** Number of slots without a task. */
+  get free(): number {
+    let free = this.#options.concurrency - this.#running.size;
+    for (const queue of this.#handlerQueues.values()) free -= queue.slots;
+    return free;
+  }
+
   /** Accepts the tasks of a fetcher; `source` renews and completes their attempts. */
   add(fetcher: Fetcher<SlotRoom>, source: Source): void {
     this.#sources.set(fetcher, source);
@@ -143,15 +150,14 @@ export class Executor implements Demand<SlotRoom>, Service {
   }
 
   reserve(fetcher: Fetcher<SlotRoom>, most: number, isHandOff: boolean): SlotRoom {
-    const { leaseMs, concurrency } = this.#options;
+    const { leaseMs } = this.#options;
     const round = this.#prefetch.round;
     const none: SlotRoom = { want: 0, slots: 0, leaseMs, isHandOff, round };
     if (this.#state !== 'open' || most === 0) return none;
     // A call sent before the last give-back may bring tasks that must also go back. Until its reply has come, nothing is
     // fetched, so the order is kept.
     if (!isHandOff) for (const room of this.#reserved) if (room.round !== round) return none;
-    let free = concurrency - this.#running.size - this.#reservedSlots;
-    for (const queue of this.#handlerQueues.values()) free -= queue.slots;
+    const free = this.free - this.#reservedSlots;
     const places = !isHandOff && this.#mayPrefetch(fetcher) ? this.#prefetch.places : 0;
     // Prefetched tasks, and room for them, make this negative.
     const open = free + places - this.#prefetch.size;

@@ -29,6 +29,11 @@ export class ServedShards implements Service {
     this.#options = options;
   }
 
+  /** Of the shard that has been silent for the longest time. */
+  get silentMs(): number {
+    return Math.max(...this.#served.map(({ fetcher }) => fetcher.silentMs));
+  }
+
   start(): void {
     if (this.#state !== 'new') return;
     this.#state = 'fetching';

@@ -104,6 +104,15 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
+   * For a liveness probe: how long a queue or shard has had neither a reply nor an error of Redis while a slot was free, the longest of
+   * them, ms. An idle worker stays below 5 s. 0 while the worker is stopped, paused or full. It rises in an outage if the
+   * client keeps commands until Redis is back, so check with a PING of your own that Redis answers.
+   */
+  get silentMs(): number {
+    return this.#shards && this.#executor!.free > 0 ? this.#shards.silentMs : 0;
+  }
+
+  /**
    * Begins to run tasks, again after `stop`. Does not wait for Redis: while it is away, the worker retries with a backoff, and
    * `onError` gets ERR_REDIS_UNREACHABLE after 5 s.
    * Idempotent. Waits for a running `stop`; a later `stop` cancels it.
