@@ -47,7 +47,7 @@ export interface Config {
   readonly leaseMs: number;
   readonly unknownAfterMs: number;
   readonly shutdownTimeoutMs: number;
-  /** Of the health checks. Without it, there are none; 0 is any free port. */
+  /** Of health checks and metrics; 0 is any free port. Without it, 3001 or, if that is taken, any free port. */
   readonly healthPort: number | undefined;
   readonly healthHost: string;
   /** Without it, no traces are recorded. */

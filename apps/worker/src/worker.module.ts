@@ -10,7 +10,7 @@ import {
 } from '@mortise/api/market';
 import { WEBHOOK_QUEUE, WEBHOOK_TASKS } from '@mortise/api/webhooks';
 import type { Queue } from '@mortise/queues';
-import { getQueueToken, QueuesModule } from '@mortise/queues/nestjs';
+import { getQueueToken, Queues, QueuesModule } from '@mortise/queues/nestjs';
 import type { RedisClient } from '@mortise/redis';
 import {
   type DynamicModule,
@@ -20,6 +20,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common';
+import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
 import { Metrics, OperationsServer } from '@mortise/app-common/operations';
@@ -45,6 +46,9 @@ const REDIS = Symbol('redis');
 const MAILER = Symbol('mailer');
 const LOGS = Symbol('logs');
 const ROWS = Symbol('rows');
+
+/** Of health checks and metrics. Further workers on a machine get other ports. */
+const DEFAULT_PORT = 3_001;
 
 @Module({})
 export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
@@ -131,20 +135,21 @@ export class WorkerModule implements OnApplicationBootstrap, OnModuleDestroy, On
         },
         {
           provide: WorkerState,
-          inject: [REDIS],
-          useFactory: (redis: RedisClient) => new WorkerState(redis),
+          inject: [REDIS, Queues],
+          useFactory: (redis: Redis | Cluster, queues: Queues) => new WorkerState(redis, queues),
         },
         {
           provide: OperationsServer,
           inject: [REDIS, WorkerState],
           useFactory: (redis: RedisClient, state: WorkerState) => {
             metrics.watch(redis, prefix);
-            const { healthPort: port, healthHost: host } = config;
             return new OperationsServer({
-              port,
-              host,
+              port: config.healthPort ?? DEFAULT_PORT,
+              orAnyPort: config.healthPort === undefined,
+              host: config.healthHost,
               log,
               metrics,
+              dead: () => state.dead(),
               unready: () => state.unready(),
             });
           },

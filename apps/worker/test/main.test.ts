@@ -1,4 +1,4 @@
-/** The program as it is run, its answers to health checks, and its log of errors. */
+/** The program as it is run, and its log of errors. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { until } from '@mortise/test-kit';
 import { pino } from 'pino';
 
 import { ErrorLog } from '../src/error-log.js';
-import { Game, type RunningWorker } from './fixture/game.js';
+import { Game } from './fixture/game.js';
 import { parseMail } from './fixture/mails.js';
 import { SmtpPeer } from './fixture/smtp-peer.js';
 
@@ -178,6 +178,7 @@ test('boots without Redis, starts work when Redis comes, and logs each once', as
     await game.putPlayers();
     await game.taskIn('succeeded', await game.sell());
     expect(worker.lines.map(({ msg }) => msg)).toEqual([
+      'health checks and metrics are answered',
       'worker has started',
       'redis is not reachable, trying until it is',
       'redis is reachable',
@@ -231,57 +232,6 @@ test('bad settings: all mistakes on stderr, exit code 1', async () => {
   );
   expect(worker.lines).toEqual([]);
 });
-
-test('live and ready while Redis answers; live but not ready while it does not', async () => {
-  const server = await startSingle();
-  try {
-    await using game = new Game({ REDIS_URL: server.url });
-    const worker = await game.startWorker({ WORKER_PORT: '0' });
-    const health = addressOf(worker);
-    await until('the worker to be ready', async () => (await ask(`${health}/ready`)).status === 200);
-    expect(await ask(`${health}/live`)).toEqual({ status: 200, body: { status: 'ok' } });
-
-    server.pause();
-    expect(await ask(`${health}/ready`)).toEqual({ status: 503, body: { status: 'redis is not reachable' } });
-    // The answer came while Redis stood still.
-    expect(await ask(`${health}/live`)).toMatchObject({ status: 200 });
-    server.resume();
-    await until('the worker to be ready again', async () => (await ask(`${health}/ready`)).status === 200);
-
-    await server.kill();
-    await until('the worker to notice', async () => (await ask(`${health}/ready`)).status === 503);
-    await server.restart();
-    await until('the worker to be back', async () => (await ask(`${health}/ready`)).status === 200);
-  } finally {
-    await server.stop();
-  }
-});
-
-test('other paths and methods are refused', async () => {
-  await using game = new Game();
-  const worker = await game.startWorker({ WORKER_PORT: '0' });
-  const health = addressOf(worker);
-  expect(await ask(`${health}/`)).toMatchObject({ status: 404 });
-  expect(await ask(`${health}/live`, 'POST')).toMatchObject({ status: 405 });
-});
-
-test('no port, no server', async () => {
-  await using game = new Game();
-  const worker = await game.startWorker();
-  expect(worker.lines.filter(({ port }) => port !== undefined)).toEqual([]);
-});
-
-function addressOf({ lines }: RunningWorker): string {
-  const { port } = lines.find(({ msg }) => msg === 'health checks and metrics are answered') as {
-    port?: number;
-  };
-  return `http://127.0.0.1:${port}/health`;
-}
-
-async function ask(url: string, method = 'GET'): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(url, { method });
-  return { status: response.status, body: await response.json() };
-}
 
 test('an error that repeats is one line a minute, with a count', () => {
   const lines: { msg: string; repeatsOfLast?: number }[] = [];

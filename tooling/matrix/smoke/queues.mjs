@@ -98,7 +98,7 @@ async function worked(queue, redis, prefix, until) {
     onSucceeded: ({ id }) => void ended.push(id),
   });
   await worker.start();
-  assert.ok(worker.isRunning && worker.id.length > 0);
+  assert.ok(worker.isRunning && worker.id.length > 0 && worker.silentMs >= 0);
   assert.deepEqual(await queue.names(), Object.keys(handlers).toSorted());
   const resultOf = async (name, options) => {
     const { id } = await queue.enqueue(name, { to: 'jack' }, options);

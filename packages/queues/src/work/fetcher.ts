@@ -99,7 +99,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
   /** Number of calls without a reply for longer than a lease. */
   #overdue = 0;
   /** By `performance.now()`; see `silentMs`. */
-  #heardAt = 0;
+  #answeredAt = 0;
   /** Counts wake-ups: one during a call may be newer than the reply. */
   #wakeUps = 0;
   /** The settings of the shard at the last reply. */
@@ -125,13 +125,13 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
 
   /** How long it has had no reply and no error, although it may fetch tasks, ms. */
   get silentMs(): number {
-    return this.#isAway ? 0 : performance.now() - this.#heardAt;
+    return this.#isAway ? 0 : performance.now() - this.#answeredAt;
   }
 
   start(): void {
     if (this.#state !== 'new') return;
     this.#state = 'fetching';
-    this.#heardAt = performance.now();
+    this.#answeredAt = performance.now();
     this.schedule();
   }
 
@@ -251,7 +251,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     if (this.#state === 'new' || this.#state === 'stopped') return;
     if (this.#inFlight >= maxInFlight || this.#backoff.isWaiting) return;
     // A full worker makes no calls, so silence begins with the first one.
-    if (this.#inFlight === 0) this.#heardAt = performance.now();
+    if (this.#inFlight === 0) this.#answeredAt = performance.now();
     const { acks, most, leavesTime } = completer.take(maxInFlight > 1 && this.#inFlight === 0);
     // An idle worker that has completions to ack fetches with the same call.
     const mayFetch = this.hasWork || (this.#state === 'idle' && acks.length > 0 && this.#overdue === 0);
@@ -299,7 +299,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
     this.#inFlight -= 1;
     if (isReleased) this.#overdue -= 1;
     // Until then, replies to later calls bring no tasks.
-    if (this.#overdue === 0) this.#heardAt = performance.now();
+    if (this.#overdue === 0) this.#answeredAt = performance.now();
     receive(reply?.fetched ?? [], reply?.nowMs ?? 0, reply?.sleepMs === 0);
     const handOffs = this.#handOffs.splice(0);
     if (handOffs.length > 0) this.#registerAgain();

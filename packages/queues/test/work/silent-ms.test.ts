@@ -23,8 +23,8 @@ const pass = (): void => void (passedMs += MUCH_MS);
 
 beforeEach(() => {
   passedMs = 0;
-  // Not of the object itself: firing timers replaces that one.
-  const prototype = Object.getPrototypeOf(performance) as Performance;
+  // Not of the object itself: the held timers replace that one.
+  const prototype = Object.getPrototypeOf(performance) as typeof performance;
   jest.spyOn(prototype, 'now').mockImplementation(() => now() + passedMs);
 });
 afterEach(() => {
@@ -33,34 +33,37 @@ afterEach(() => {
 
 interface Gated {
   readonly client: Redis;
-  /** Calls that fetch tasks: sent, and of these, without a reply until `release`. */
-  readonly calls: { sent: number; held: number };
-  /** The next calls get no reply. */
+  /** How many calls that fetch tasks it has made. */
+  readonly calls: () => number;
+  /** The next calls get no reply until they are released. */
   hold: (count?: number) => void;
+  /** Those that are held, in their order. */
+  readonly held: { readonly release: () => void }[];
+  /** Releases them all, and holds no more. */
   release: () => void;
 }
 
 function gated(): Gated {
-  const calls = { sent: 0, held: 0 };
-  const door = gate();
+  const held: { readonly release: () => void }[] = [];
+  let sent = 0;
   let left = 0;
   const client = interposed(connect(), async (_, send, args) => {
     if (!args.includes(scripts.fetcherFetchAndAck.sha1)) return send();
-    calls.sent += 1;
+    sent += 1;
     if (left > 0) {
       left -= 1;
-      calls.held += 1;
-      await door.passed;
+      await new Promise<void>((release) => held.push({ release }));
     }
     return send();
   });
   return {
     client,
-    calls,
+    calls: () => sent,
     hold: (count = Infinity) => void (left = count),
+    held,
     release: () => {
       left = 0;
-      door.open();
+      for (const call of held) call.release();
     },
   };
 }
@@ -78,33 +81,52 @@ test('an idle worker is silent until its recheck', async () => {
 });
 
 test('a worker is silent while a call gets no reply', async () => {
-  const { queue, prefix } = newQueue();
-  const { client, calls, hold, release } = gated();
+  const { prefix } = newQueue();
+  const { client, calls, hold, held, release } = gated();
   const worker = await launch(client, 'q', { t: () => 1 }, { prefix });
-  await until(() => calls.sent > 0);
+  await until(() => calls() > 0);
   hold();
-  await queue.enqueue('t', 1, { attempts: 1 });
-  await until(() => calls.held > 0);
+  await until(() => rechecks.fire() > 0);
+  await until(() => held.length > 0);
   expect(isSilent(worker)).toBe(false);
   pass();
   expect(isSilent(worker)).toBe(true);
   release();
-  await counted(queue, { succeeded: 1 });
-  expect(isSilent(worker)).toBe(false);
+  await until(() => !isSilent(worker));
+});
+
+test('a reply ends the silence, though another call is under way', async () => {
+  const { queue, prefix } = newQueue();
+  const { client, hold, held, release } = gated();
+  const door = gate();
+  const worker = await launch(client, 'q', { t: () => door.passed }, { prefix });
+  await queue.enqueue('t', 1);
+  await until(() => worker.running === 1);
+  hold();
+  await until(() => rechecks.fire() > 0);
+  await until(() => held.length === 1);
+  door.open();
+  await until(() => held.length === 2);
+  pass();
+  expect(isSilent(worker)).toBe(true);
+  held[0]!.release();
+  await until(() => !isSilent(worker));
+  expect(held.length).toBeGreaterThan(1);
+  release();
 });
 
 test('a reply to a later call does not end the silence of an overdue one', async () => {
   const { queue, prefix } = newQueue();
-  const { client, calls, hold, release } = gated();
+  const { client, calls, hold, held, release } = gated();
   const worker = await launch(client, 'q', { t: () => 1 }, { prefix });
-  await until(() => calls.sent > 0);
+  await until(() => calls() > 0);
   hold(1);
   await queue.enqueue('t', 1, { attempts: 1 });
-  await until(() => calls.held === 1);
+  await until(() => held.length === 1);
   await until(() => overdue.fire() > 0);
   pass();
-  const { sent } = calls;
-  await until(() => calls.sent > sent + 2);
+  const before = calls();
+  await until(() => calls() > before + 2);
   expect(isSilent(worker)).toBe(true);
   release();
   await counted(queue, { succeeded: 1 });
@@ -129,7 +151,7 @@ test('an error ends the silence', async () => {
 
 test('a full worker is not silent, nor when a slot is free again', async () => {
   const { queue, prefix } = newQueue();
-  const { client, calls, hold, release } = gated();
+  const { client, hold, held, release } = gated();
   const door = gate();
   const worker = await launch(client, 'q', { t: () => door.passed }, { prefix, concurrency: 1 });
   await queue.enqueue('t', 1);
@@ -139,7 +161,7 @@ test('a full worker is not silent, nor when a slot is free again', async () => {
   expect(worker.silentMs).toBe(0);
   hold();
   door.open();
-  await until(() => calls.held > 0);
+  await until(() => held.length > 0);
   expect(worker.running).toBe(0);
   expect(isSilent(worker)).toBe(false);
   pass();
@@ -166,8 +188,7 @@ test('a queue is not silent while an earlier one has the slots', async () => {
   const t = (): void => void seen.push(isSilent(worker));
   const options = { prefix, concurrency: 2, prefetch: 0 };
   const worker: Worker<Tasks> = await launch(connect(), ['q', 'later'], { t }, options);
-  const enqueue = () =>
-    queue.enqueueMany(Array.from({ length: 100 }, () => ({ name: 't', payload: 1 })));
+  const enqueue = () => queue.enqueueMany(Array.from({ length: 100 }, () => ({ name: 't', payload: 1 })));
   await enqueue();
   await until(() => seen.length > 10);
   pass();
