@@ -142,6 +142,7 @@ describe('QueuesModule.forRoot', () => {
     for (const name of ['a', 'b', 'c', 'd']) await app.get<Queue>(getQueueToken(name)).enqueue('any', 1);
     await until('three tasks', () => app.get(Seen).length === 3);
     expect(app.get(Seen).toSorted()).toEqual(['a 1', 'b 1', 'c 1']);
+    expect(app.get(Queues).workers.map(({ isRunning }) => isRunning)).toEqual([true, true]);
     expect(await app.get<Queue>(getQueueToken('d')).counts()).toMatchObject({ ready: 1 });
   });
 
