@@ -58,13 +58,6 @@ describe.each(documents)('%s', (file) => {
     expect(labels.filter((label) => !used.has(label))).toEqual([]);
   });
 
-  test('quotes files that the tests run, as they are', () => {
-    const quotes = [...read(file).matchAll(/<!-- (packages\/\S+) -->\n\n```\w+\n([\s\S]*?)```/g)];
-    expect(quotes.filter(([, quoted, text]) => text !== read(quoted!)).map(([, quoted]) => quoted)).toEqual(
-      [],
-    );
-  });
-
   // On npm there is only what was packed.
   const [, folder] = /^packages\/(\w+)\/(?:README|CHANGELOG|docs\/.*)\.md$/.exec(file) ?? [];
   if (folder) {

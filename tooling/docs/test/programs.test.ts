@@ -14,6 +14,7 @@ const folder = join(root, 'tooling/docs');
 const modules = join(folder, '.cache/fragments');
 
 /** Pages whose fragments don't compile yet. */
+const UNFINISHED: readonly string[] = ['packages/queues/README.md'];
 
 const documents = execFileSync(
   'git',
@@ -44,7 +45,8 @@ test('each quoted file is an example, and the page has it as it is', () => {
   expect(quotes.length).toBeGreaterThan(5);
   const different = quotes
     .filter(
-      ({ file, text }) => !file.includes('/examples/') || text !== readFileSync(join(root, file), 'utf8'),
+      ({ file, text }) =>
+        !/\/(examples|programs)\//.test(file) || text !== readFileSync(join(root, file), 'utf8'),
     )
     .map(({ page, line, file }) => `${page}:${line} differs from ${file}`);
   expect(different).toEqual([]);
