@@ -1,6 +1,6 @@
 /**
  * `npm run test:matrix -- [--only text …] [--full]`: the packed packages on each server, in each topology, on each runtime and with each
- * version of the clients. A whole run writes `results.json` and the table in the root README; `--only` runs the cells whose names
+ * version of the clients. A whole run writes `results.json` and the table of docs/operations/support.md; `--only` runs the cells whose names
  * contain one of the texts, and writes nothing. `--full` also runs the jest suites of the packages on each server.
  */
 import { fork } from 'node:child_process';

@@ -73,7 +73,7 @@ export const LIMITS = {
     'and `onError` receives the reason',
   'declared keys':
     'a server that refuses every key that a script does not declare, as Dragonfly does. `AddressBook` does not run there, because ' +
-    'its scripts [find blocks by themselves](docs/decisions/0013-an-address-book-finds-its-blocks-itself.md)',
+    'its scripts [find blocks by themselves](../decisions/0013-an-address-book-finds-its-blocks-itself.md)',
 };
 
 /** Cells that don't work, and why: `{ 'Bun · NestJS 12': 'reason' }`. One that passes all the same fails the run. */

@@ -7,7 +7,7 @@ import { UNSUPPORTED } from './plan.mjs';
 import { BEGIN, END, withTable } from './table.mjs';
 
 const file = fileURLToPath(new URL('results.json', import.meta.url));
-const readme = join(root, 'README.md');
+const page = join(root, 'docs/operations/support.md');
 
 export class Results {
   /** By the name of a server or runtime. */
@@ -56,8 +56,8 @@ export class Results {
     const cells = Object.fromEntries([...this.#outcomes].map(([cell, { state }]) => [cell, state]));
     const results = { date, versions: this.versions, cells, suites: Object.fromEntries(suites) };
     writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
-    const text = withTable(readFileSync(readme, 'utf8'), results);
-    writeFileSync(readme, text);
+    const text = withTable(readFileSync(page, 'utf8'), results);
+    writeFileSync(page, text);
     console.log(text.slice(text.indexOf(BEGIN) + BEGIN.length, text.indexOf(END)));
   }
 }

@@ -1,4 +1,4 @@
-/** The part of the root README between the markers: what the last whole run of the matrix found. */
+/** The part of docs/operations/support.md between the markers: what the last whole run of the matrix found. */
 import { cellName, CLIENTS, HEADINGS, LIMITS, RUNTIMES, SERVERS, TOPOLOGIES } from './plan.mjs';
 
 export const BEGIN = '<!-- matrix: made by `npm run test:matrix` -->';
@@ -47,11 +47,11 @@ function nameOf(name, version) {
   return version === undefined ? name : `${name.split(' ')[0]} ${version}`;
 }
 
-/** The README with the table of these results. */
-export function withTable(readme, results) {
-  const [before, rest] = readme.split(BEGIN);
+/** The page with the table of these results. */
+export function withTable(page, results) {
+  const [before, rest] = page.split(BEGIN);
   const after = rest?.split(END)[1];
-  if (after === undefined) throw new Error(`README.md needs the lines ${BEGIN} and ${END}`);
+  if (after === undefined) throw new Error(`docs/operations/support.md needs the lines ${BEGIN} and ${END}`);
   return `${before}${BEGIN}\n\n${tableOf(results)}\n\n${END}${after}`;
 }
 

@@ -104,6 +104,15 @@ test('docs/ARCHITECTURE.md stays readable in one go', () => {
   expect(read('docs/ARCHITECTURE.md').split('\n').length).toBeLessThanOrEqual(200);
 });
 
+test('the figures of README.md are those of docs/BENCHMARKS.md', () => {
+  const figures = [...read('README.md').matchAll(/^\| \w+: .*( \| [\d. ]+ \| [\d. ]+ .* \|)$/gm)].map(
+    ([, pair]) => pair!,
+  );
+  expect(figures.length).toBeGreaterThan(5);
+  const benchmarks = read('docs/BENCHMARKS.md');
+  expect(figures.filter((pair) => !benchmarks.includes(pair))).toEqual([]);
+});
+
 test('every package has a README, a changelog and an example', () => {
   const present = files('packages');
   const missing = PACKAGES.flatMap((name) =>

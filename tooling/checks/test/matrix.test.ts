@@ -1,10 +1,10 @@
-/** The table of the matrix in README.md is what the last whole run of `npm run test:matrix` found. */
+/** The table of docs/operations/support.md is what the last whole run of `npm run test:matrix` found. */
 import { expect, test } from '@jest/globals';
 import { cellName, CLIENTS, RUNTIMES, SERVERS, TOPOLOGIES, UNSUPPORTED } from '../../matrix/plan.mjs';
 import { BEGIN, END, withTable } from '../../matrix/table.mjs';
 import { read } from '../src/repository.js';
 
-const readme = read('README.md');
+const page = read('docs/operations/support.md');
 const results = JSON.parse(read('tooling/matrix/results.json')) as {
   readonly date: string;
   readonly versions: Record<string, string>;
@@ -12,11 +12,11 @@ const results = JSON.parse(read('tooling/matrix/results.json')) as {
 };
 
 test('the table is made from the results', () => {
-  expect(withTable(readme, results)).toBe(readme);
+  expect(withTable(page, results)).toBe(page);
 });
 
 test('the table has at most 25 lines', () => {
-  const table = readme.slice(readme.indexOf(BEGIN), readme.indexOf(END));
+  const table = page.slice(page.indexOf(BEGIN), page.indexOf(END));
   expect(table.split('\n').length).toBeLessThanOrEqual(25);
 });
 

@@ -8,14 +8,14 @@ const results = {
 };
 
 test('the table says of each cell what its runs said, and of a cell without a run that it was not run', () => {
-  const readme = withTable(`# A\n\n${BEGIN}\nold\n${END}\n\n## B\n`, results);
-  expect(readme).toMatch(/^# A\n/);
-  expect(readme).toMatch(/\n## B\n$/);
-  expect(readme).not.toContain('old');
-  expect(readme).toContain('| Redis 7.0.15 | yes | not run | not run | not run | **no** | not run |');
-  expect(readme).toContain('| Bun 1.2.3 | not run | not run | not run | not run | not run | not run | no |');
+  const page = withTable(`# A\n\n${BEGIN}\nold\n${END}\n\n## B\n`, results);
+  expect(page).toMatch(/^# A\n/);
+  expect(page).toMatch(/\n## B\n$/);
+  expect(page).not.toContain('old');
+  expect(page).toContain('| Redis 7.0.15 | yes | not run | not run | not run | **no** | not run |');
+  expect(page).toContain('| Bun 1.2.3 | not run | not run | not run | not run | not run | not run | no |');
 });
 
-test('a README without the markers is refused', () => {
+test('a page without the markers is refused', () => {
   expect(() => withTable('# A\n', results)).toThrow(BEGIN);
 });
