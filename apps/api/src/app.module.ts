@@ -4,6 +4,7 @@ import { Global, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { Logger } from 'pino';
 
+import { AdminModule } from './admin/admin.module.js';
 import { AggregatesModule } from './aggregates/aggregates.module.js';
 import { RemoteAutocompleteModule } from './autocomplete/remote-autocomplete.module.js';
 import { CallersModule } from './callers/callers.module.js';
@@ -47,6 +48,7 @@ export class AppModule {
       imports: [
         RedisModule,
         CallersModule,
+        AdminModule,
         LimitsModule,
         RemoteQueuesModule,
         MarketModule,

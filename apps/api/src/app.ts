@@ -15,6 +15,7 @@ import { Connections } from './http/connections.js';
 import { createAdapter } from './http/fastify.js';
 import { RouteMethods } from './http/route-methods.js';
 import { RequestLimits } from './limits/request-limits.js';
+import { Usage } from './limits/usage.js';
 import { timeRequests } from './metrics/http-metrics.js';
 import { serveDocument } from './openapi.js';
 
@@ -36,6 +37,7 @@ export async function createApp(
   timeRequests(metrics, server);
   app.get(Authentication).guard(server);
   app.get(RequestLimits).watch(server);
+  app.get(Usage).watch(server);
   app.get(Audit).watch(server);
   if (config.DOCS !== 'off') serveDocument(app);
   return app;

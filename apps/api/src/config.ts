@@ -99,6 +99,7 @@ const environment = z
     JWT_AUDIENCE: z.string().optional(),
     KEY_LIMIT: rate.optional(),
     TENANT_LIMIT: rate.optional(),
+    QUOTA_COUNT_MS: spanMs().default(10_000),
     SESSION_TTL_MS: wholeNumber(60_000, 30 * DAY_MS).default(DAY_MS / 2),
     NODE_ENV: z.string().optional(),
     ...TRACING_FIELDS,

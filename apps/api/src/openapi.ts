@@ -12,6 +12,7 @@ import { problemResponses } from './http/problems.decorator.js';
 import type { ResponseHeader } from './http/response-headers.js';
 import { headerRefs, RESPONSE_HEADERS } from './http/response-headers.js';
 import { saysWhen } from './http/send-problem.js';
+import { addsData } from './limits/adding-routes.js';
 import { CATALOGUE, isProblemSlug, PROBLEM_BASE } from './problems/catalogue.js';
 import type { ProblemSlug } from './problems/catalogue.js';
 
@@ -117,6 +118,7 @@ function refusalsOf(access: Exclude<Access, 'public'>, method: string, pattern: 
     ...(isOfDeployment(pattern) ? (['unknown-route'] as const) : []),
     'foreign-origin',
     'rate-limited',
+    ...(addsData(method, pattern) ? (['quota-exceeded'] as const) : []),
     'key-set-unavailable',
   ];
 }

@@ -49,6 +49,7 @@ describe('readConfig', () => {
       HSTS_MAX_AGE_S: 0,
       MAX_CONNECTIONS: 10_000,
       AUTH: 'keys',
+      QUOTA_COUNT_MS: 10_000,
       SESSION_TTL_MS: 43_200_000,
     };
     expect(readConfig({})).toEqual(defaults);
@@ -142,6 +143,6 @@ describe('readConfig', () => {
       name === undefined ? Object.keys(groups[group!]!) : name,
     ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(51);
+    expect(read.length).toBe(52);
   });
 });

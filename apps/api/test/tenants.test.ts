@@ -251,7 +251,15 @@ describe('a tenant', () => {
     const created = await owner.ask('PUT /v1/admin/tenants/brief', { name: 'Brief' });
     expect([created.status, created.json]).toEqual([
       201,
-      { id: 'brief', name: 'Brief', limit: null, quotas: {}, createdAt: expect.any(Number), keys: 0 },
+      {
+        id: 'brief',
+        name: 'Brief',
+        limit: null,
+        quotas: {},
+        createdAt: expect.any(Number),
+        keys: 0,
+        usage: null,
+      },
     ]);
     expect((await owner.ask('PUT /v1/admin/tenants/brief', { name: 'Short' })).status).toBe(200);
     await callerOf('brief', { tenant: 'brief' });

@@ -1,8 +1,5 @@
 import { Global, Module } from '@nestjs/common';
 
-import { AdminKeysController } from './admin-keys.controller.js';
-import { AdminTenantsController } from './admin-tenants.controller.js';
-import { AuditController } from './audit.controller.js';
 import { Audit } from './audit.js';
 import { Authentication } from './authentication.js';
 import { KeyStore } from './key-store.js';
@@ -14,8 +11,8 @@ import { TokenVerifier } from './token-verifier.js';
 
 @Global()
 @Module({
-  controllers: [AdminKeysController, AdminTenantsController, AuditController, SessionController],
+  controllers: [SessionController],
   providers: [KeyStore, KeyVerifier, TenantStore, TokenVerifier, SessionVerifier, Authentication, Audit],
-  exports: [Authentication, TenantStore],
+  exports: [Audit, Authentication, KeyStore, KeyVerifier, TenantStore],
 })
 export class CallersModule {}

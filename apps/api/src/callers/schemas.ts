@@ -10,7 +10,7 @@ import { QUOTAS } from './tenant-store.js';
 import type { QuotaName } from './tenant-store.js';
 import { SCOPES } from './scopes.js';
 
-const MAX_QUOTA = 1_000_000_000;
+const MAX_QUOTA = 1_000_000_000_000;
 const DAY_MS = 86_400_000;
 
 export const keyId = z.string().regex(KEY_ID, 'must be 1 to 32 of the characters A-Z a-z 0-9 -');
@@ -36,7 +36,16 @@ const quotas = z
       z.ZodOptional<z.ZodInt>
     >,
   )
-  .meta({ description: 'how much it may have; `streams` and `waits` count for each process' });
+  .meta({
+    description:
+      'how much it may have; `streams` and `waits` count for each process, `keys` and `bytes` are those in Redis',
+  });
+
+const usage = z.object({
+  keys: z.int().min(0).meta({ description: 'its keys in Redis' }),
+  bytes: z.int().min(0).optional().meta({ description: 'their bytes; only with a quota of `bytes`' }),
+  countedAt: instant,
+});
 
 export const putKeyBody = z
   .strictObject({
@@ -103,6 +112,9 @@ export const tenantSchema = z
     quotas,
     createdAt: instant,
     keys: z.int().min(0).meta({ description: 'how many API keys it has' }),
+    usage: usage.nullable().meta({
+      description: 'null: without a quota of `keys` or `bytes`, not counted yet, or nothing there',
+    }),
   })
   .meta({ id: 'Tenant' });
 

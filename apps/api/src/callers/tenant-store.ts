@@ -17,8 +17,8 @@ import { callerKeys } from './keys.js';
 /** As long as API keys are kept. */
 const KEPT_MS = 500;
 
-/** The quotas of a tenant. Streams and waits count for each process. */
-export const QUOTAS = ['queues', 'tasks', 'streams', 'waits'] as const;
+/** The quotas of a tenant. Streams and waits count for each process; keys and bytes are as old as the last count. */
+export const QUOTAS = ['queues', 'tasks', 'streams', 'waits', 'keys', 'bytes'] as const;
 export type QuotaName = (typeof QUOTAS)[number];
 export type QuotaValues = Readonly<Partial<Record<QuotaName, number>>>;
 

@@ -19,6 +19,7 @@ import { Connections } from '../http/connections.js';
 import { requireSoundHead } from '../http/request-head.js';
 import { requestId } from '../http/request-id.js';
 import { RequestLimits } from '../limits/request-limits.js';
+import { Usage } from '../limits/usage.js';
 import { problemOf } from '../problems/problem-of.js';
 import { Problem } from '../problems/problem.js';
 import { inTenant } from '../tenants/tenancy.js';
@@ -49,6 +50,7 @@ export class SocketServer implements OnApplicationBootstrap {
     private readonly chats: TenantChats,
     private readonly topics: TopicEvents,
     private readonly limits: RequestLimits,
+    private readonly usage: Usage,
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOG) private readonly log: Logger,
   ) {
@@ -89,7 +91,7 @@ export class SocketServer implements OnApplicationBootstrap {
   }
 
   #open(webSocket: WebSocket, connection: Socket, reqId: string, principal: Principal): void {
-    const { limits, log, streams, topics } = this;
+    const { limits, usage, log, streams, topics } = this;
     const { keyId, tenant } = principal;
     const chats = this.chats.of(tenant);
     const startedAt = performance.now();
@@ -100,6 +102,7 @@ export class SocketServer implements OnApplicationBootstrap {
       topics,
       principal,
       limits,
+      usage,
       log: log.child({ reqId, tenant }),
       timeoutMs,
       reqId,

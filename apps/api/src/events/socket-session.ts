@@ -8,6 +8,7 @@ import type { Principal } from '../callers/principal.js';
 import { requireScope, requireSubject } from '../callers/principal.js';
 import { SUBSCRIBE_SCOPE } from '../callers/route-scopes.js';
 import type { RequestLimits } from '../limits/request-limits.js';
+import type { Usage } from '../limits/usage.js';
 import { problemOf } from '../problems/problem-of.js';
 import { Problem } from '../problems/problem.js';
 import { closeTimeoutMs } from '../messaging/live/close-timeout.js';
@@ -30,6 +31,7 @@ export interface SessionContext {
   /** Whose session it is. */
   readonly principal: Principal;
   readonly limits: Pick<RequestLimits, 'take'>;
+  readonly usage: Pick<Usage, 'require'>;
   /** It names the request and the tenant. */
   readonly log: Logger;
   /** How long a client may take to subscribe, or to read what was sent, ms. */
@@ -213,6 +215,7 @@ export class SocketSession implements LiveStream, Outlet<SentEvent> {
       await chats.typing(typing, member);
       this.#answer({ typed: { chatId: typing } }, ref);
     } else if (post) {
+      await this.#context.usage.require(this.#context.principal.tenant);
       const { chatId, body, id } = post;
       const result = await chats.post(chatId, member, body, id === undefined ? {} : { id });
       this.#answer({ posted: { chatId, ...result } }, ref);

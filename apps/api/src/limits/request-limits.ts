@@ -15,6 +15,7 @@ import { Problem } from '../problems/problem.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import { formatRate } from '../rate.js';
 import type { Rate } from '../rate.js';
+import { limitsPrefix } from './keys.js';
 
 /** Limiters that are kept between requests. */
 const MAX_KEPT = 10_000;
@@ -99,8 +100,7 @@ export class RequestLimits {
     const kept = this.#limiters.get(name);
     if (kept) return kept;
     const { requests: limit, seconds } = rate;
-    // No tenant has this prefix: theirs have `.t.`.
-    const prefix = `${this.#config.MORTISE_PREFIX}.limits`;
+    const prefix = limitsPrefix(this.#config.MORTISE_PREFIX);
     const limiter = new RateLimiter(this.#redis, name, { limit, periodMs: seconds * 1_000, prefix });
     if (this.#limiters.size >= MAX_KEPT) this.#limiters.clear();
     this.#limiters.set(name, limiter);

@@ -92,8 +92,3 @@ function readCursor(cursor: string | undefined): { address: string; position: st
 function writeCursor(address: string, position: string): string {
   return Buffer.from(`${address} ${position}`).toString('base64url');
 }
-
-/** Escapes a text for a pattern of SCAN. */
-export function literally(text: string): string {
-  return text.replace(/[*?[\]\\^-]/g, '\\$&');
-}

@@ -8,10 +8,12 @@ import { Transfers } from '../files/transfers.js';
 import { HealthController } from '../health/health.controller.js';
 import { Connections } from '../http/connections.js';
 import { OpenWaits } from '../limits/open-waits.js';
+import { Usage } from '../limits/usage.js';
 import { LiveStreams } from '../messaging/live/live-streams.js';
 import { Problem } from '../problems/problem.js';
 import { REDIS } from '../tokens.js';
 import { watchOpen } from './http-metrics.js';
+import { watchUsage } from './usage-metrics.js';
 
 /** The server of METRICS_PORT. The caller starts and stops it. */
 export function operationsOf(app: INestApplicationContext, config: Config, log: Logger): OperationsServer {
@@ -25,6 +27,7 @@ export function operationsOf(app: INestApplicationContext, config: Config, log: 
     waits: () => waits.size,
     transfers: () => transfers.size,
   });
+  watchUsage(metrics, app.get(Usage));
   const health = app.get(HealthController);
   return new OperationsServer({
     port: config.METRICS_PORT,

@@ -154,9 +154,9 @@ export const QUEUES_PROBLEMS = {
   'quota-exceeded': {
     status: 429,
     title: 'The tenant has as much as it may have',
-    when: 'The tenant has as many queues, tasks, streams or waiting requests as its quotas allow.',
+    when: 'The tenant has as many queues, tasks, streams, waiting requests, keys or bytes as its quotas allow.',
     action: 'Remove some, or ask the operator.',
-    fields: '`quota`, `limit`, `used`',
+    fields: '`quota`, `limit`, `used`; `countedAt` of keys and bytes',
   },
   'queue-full': {
     status: 429,

@@ -4,8 +4,8 @@ import type { z } from 'zod';
 
 import { Answers } from '../http/answers.js';
 import { Problems } from '../http/problems.decorator.js';
-import { Audit } from './audit.js';
-import { auditPage, auditQuery } from './schemas.js';
+import { Audit } from '../callers/audit.js';
+import { auditPage, auditQuery } from '../callers/schemas.js';
 
 @ApiTags('admin')
 @Controller('v1/admin/audit')

@@ -8,9 +8,9 @@ import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { pageOf, readCursor } from '../market/cursor.js';
 import { Problem } from '../problems/problem.js';
-import { KeyStore } from './key-store.js';
-import type { KeyRecord } from './key-store.js';
-import { KeyVerifier } from './key-verifier.js';
+import { KeyStore } from '../callers/key-store.js';
+import type { KeyRecord } from '../callers/key-store.js';
+import { KeyVerifier } from '../callers/key-verifier.js';
 import {
   apiKeySchema,
   keyId,
@@ -20,7 +20,7 @@ import {
   rotatedKeySchema,
   rotateKeyBody,
   shownKeySchema,
-} from './schemas.js';
+} from '../callers/schemas.js';
 
 const LIST = 'keys';
 

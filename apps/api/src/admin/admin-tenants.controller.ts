@@ -5,19 +5,26 @@ import type { z } from 'zod';
 
 import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import type { ShownUsage } from '../limits/usage.js';
+import { Usage } from '../limits/usage.js';
 import { pageOf, readCursor } from '../market/cursor.js';
 import { Problem } from '../problems/problem.js';
 import { DEFAULT_TENANT } from '../tenants/tenancy.js';
-import { putTenantBody, tenantId, tenantSchema, tenantsPage, tenantsQuery } from './schemas.js';
-import type { QuotaValues, TenantRecord, TenantTerms } from './tenant-store.js';
-import { TenantStore } from './tenant-store.js';
+import { putTenantBody, tenantId, tenantSchema, tenantsPage, tenantsQuery } from '../callers/schemas.js';
+import type { QuotaValues, TenantRecord, TenantTerms } from '../callers/tenant-store.js';
+import { TenantStore } from '../callers/tenant-store.js';
 
 const LIST = 'tenants';
+
+type ShownTenant = TenantRecord & { readonly usage: ShownUsage | null };
 
 @ApiTags('admin')
 @Controller('v1/admin/tenants')
 export class AdminTenantsController {
-  constructor(private readonly store: TenantStore) {}
+  constructor(
+    private readonly store: TenantStore,
+    private readonly usage: Usage,
+  ) {}
 
   @Put(':id')
   @ApiOperation({
@@ -30,7 +37,7 @@ export class AdminTenantsController {
     @Param('id', { schema: tenantId }) id: string,
     @Body({ schema: putTenantBody }) body: z.infer<typeof putTenantBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<TenantRecord> {
+  ): Promise<ShownTenant> {
     requireOther(id);
     const isNew = (await this.store.put(id, termsOf(body))) === 'created';
     reply.status(isNew ? HttpStatus.CREATED : HttpStatus.OK);
@@ -60,21 +67,26 @@ export class AdminTenantsController {
     const { ids, records } = await this.store.list(limit, readCursor(LIST, cursor));
     const { items, nextCursor } = pageOf(LIST, ids, records, limit);
     // One may be removed meanwhile.
-    return { items: items.filter((record) => record !== undefined), nextCursor };
+    const there = items.filter((record) => record !== undefined);
+    return { items: await Promise.all(there.map((record) => this.#withUsage(record))), nextCursor };
   }
 
   @Get(':id')
   @ApiOperation({ summary: 'Look at a tenant' })
   @Answers(tenantSchema, 'The tenant.')
   @Problems('invalid-id', 'unknown-tenant')
-  async tenant(@Param('id', { schema: tenantId }) id: string): Promise<TenantRecord> {
+  async tenant(@Param('id', { schema: tenantId }) id: string): Promise<ShownTenant> {
     return this.#shown(id);
   }
 
-  async #shown(id: string): Promise<TenantRecord> {
+  async #shown(id: string): Promise<ShownTenant> {
     const record = await this.store.read(id);
     if (!record) throw new Problem('unknown-tenant', undefined, { tenant: id });
-    return record;
+    return this.#withUsage(record);
+  }
+
+  async #withUsage(record: TenantRecord): Promise<ShownTenant> {
+    return { ...record, usage: await this.usage.of(record.id, record.quotas) };
   }
 }
 
