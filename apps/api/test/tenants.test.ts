@@ -95,6 +95,7 @@ const READS: Readonly<Record<string, string>> = {
   'GET /v1/queues/:queue/task-names': '/queues/ID/task-names',
   'GET /v1/queues/:queue/tasks': '/queues/ID/tasks?state=ready',
   'GET /v1/queues/:queue/tasks/:id': '/queues/ID/tasks/one',
+  'GET /v1/queues/:queue/tasks/:id/children': '/queues/ID/tasks/one/children',
   'GET /v1/queues/:queue/tasks/:id/result': '/queues/ID/tasks/one/result',
   'GET /v1/queues/:queue/schedules': '/queues/ID/schedules',
   'GET /v1/operations/:id': '/operations/shown',

@@ -43,7 +43,7 @@ export type { EndedAttempt, OnFailed, OnSucceeded } from './ended-attempt.js';
 export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';
 export type { EventsOptions } from './events/events.js';
-export type { Child } from './flow/child.js';
+export type { Child, FlowChildren } from './flow/child.js';
 export type { FlowIds, FlowTask } from './flow/flow-node.js';
 export type { EnqueuedFlow } from './flow/flows.js';
 export type { IdleOptions } from './results/idle.js';

@@ -26,6 +26,8 @@ import { Producer } from './enqueue/producer.js';
 import type { QueueEvent } from './events/event.js';
 import type { EventsOptions } from './events/events.js';
 import { newestCursor, readEvents } from './events/events.js';
+import type { FlowChildren } from './flow/child.js';
+import { findChildren } from './flow/child.js';
 import type { FlowIds, FlowTask } from './flow/flow-node.js';
 import type { EnqueuedFlow } from './flow/flows.js';
 import { Flows } from './flow/flows.js';
@@ -104,10 +106,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     return queueNames(requireClient(redis), resolvePrefix('names', options));
   }
 
-  /**
-   * Pauses every queue that `names` lists, and resolves to these names. Not atomic: 16 queues at a time. Later queues are not
-   * paused; for such a queue call `pause` before its first task.
-   */
+  /** Pauses every queue that `names` lists, not later ones, and resolves to these names. Not atomic: 16 queues at a time. */
   static async pauseAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
     return setAllPaused(requireClient(redis), resolvePrefix('pauseAll', options), true);
   }
@@ -120,8 +119,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /**
    * Stores a task. Resolves when Redis has accepted it. Calls of one tick share one script call.
    *
-   * A lost reply may mean that the task is stored. With an `id` of your own, enqueue it again: it is stored once. The id is
-   * refused as a duplicate while the task waits, runs or is retained, and for `dedupMs` if that is longer.
+   * After a lost reply, enqueue a task with an `id` of your own again: it is stored once. The id is refused as a duplicate while
+   * the task waits, runs or is retained, and for `dedupMs` if that is longer.
    *
    * One round trip, O(1), O(log n) for a delayed task; one more round trip for the first use of the instance. Rejects with
    * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE, ERR_TASK_CONFLICT (the id belongs to a task with another name or payload),
@@ -140,8 +139,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * and stores all of them or none. So a call with up to 64 tasks of one shard is atomic.
    *
    * Resolves in the order of `tasks`. Rejects as `enqueue` does, when all script calls have ended. `stored` of ERR_TASK_CONFLICT,
-   * ERR_QUEUE_FULL and ERR_MEMORY_FULL has the ids that other script calls have stored. After any other error some tasks may be
-   * stored: call again with ids of your own.
+   * ERR_QUEUE_FULL and ERR_MEMORY_FULL has the ids of other script calls. After another error repeat it with ids of your own.
    */
   async enqueueMany<const Given extends readonly NewTask<Tasks>[]>(
     tasks: Given,
@@ -230,9 +228,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * priority, due tasks first, grouped tasks last. Scheduled and retrying tasks come by priority and due instant, active ones by
    * the end of their leases, ended ones the latest first, waiting ones in no order.
    *
-   * A task that stays in the state is shown on some page, and may be shown twice while others come and go. A call reads up
-   * to 1,000 tasks, or 4 MiB, of each shard. So a page may have fewer tasks than `limit`, or none where a `name` is rare. The last
-   * page has the cursor null. Cursors don't expire.
+   * A task that stays in the state is on some page, perhaps on two while others come and go. A call reads up to 1,000 tasks, or
+   * 4 MiB, of each shard, so a page may have few tasks, or none. The last one has the cursor null. Cursors don't expire.
    *
    * One round trip, and one for each further shard of the page. O(limit · log n), read-only. Rejects with ERR_INVALID_ARG for
    * options and for a cursor of another state.
@@ -259,9 +256,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * there was anything; a resent command, or the call after a crash, may answer false. A later `enqueue` creates the queue anew, and
    * may give it other priorities and shards.
    *
-   * Rejects with ERR_QUEUE_IN_USE while tasks are active or workers wait for tasks. With `force` active tasks are cancelled, and a
-   * worker that still completes one reports ERR_LEASE_LOST; running workers go on, as for a queue without tasks. Children in other
-   * queues run. Parents in other queues learn that their children were removed.
+   * Rejects with ERR_QUEUE_IN_USE while tasks are active or workers wait for tasks. `force` cancels active tasks, and a worker that
+   * still completes one reports ERR_LEASE_LOST. Children in other queues run. Parents there learn that children were removed.
    *
    * One round trip for each shard and three more, whatever the queue holds; after the use of an optional feature also those of `drain`.
    * Atomic for each shard. After a crash or an error call it again.
@@ -286,9 +282,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Stores limits that hold for all workers together, at once. Each shard counts for itself, so concurrency and rates are
-   * limits of a shard. One round trip for each shard, and with `groups` one more for each 200 groups. Rejects with
-   * ERR_INVALID_ARG; then nothing is changed.
+   * Stores limits that hold for all workers together, at once. Concurrency and rates are limits of a shard. One round trip
+   * for each shard, and one for each 200 `groups`. Rejects with ERR_INVALID_ARG; then nothing is changed.
    *
    * `check` gets the stored settings of the first shard. Its error rejects the call, and nothing is changed. No change can come
    * between the check and this one, so it may be called again. It costs two more round trips.
@@ -301,9 +296,9 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * Enqueues a task at each instant of a rule, once across all workers. Any worker of the queue does it; a run does not wait for
    * the one before. The task's id is `<key>@<instant>`; its headers `schedule-key` and `schedule-instant` have both values.
    *
-   * A different schedule of the same key is replaced, an equal one is left alone: every process may make this call at its
-   * start. While cron, time zone, `everyMs` and `startAt` stay, so do the next instant and the count of runs. An ended schedule
-   * (`maxRuns`, `until`) is remembered for 30 days. A resent command reports `isChanged: false`.
+   * A different schedule of the same key is replaced, an equal one is left alone. While cron, time zone, `everyMs` and `startAt`
+   * stay, so do the next instant and the count of runs. An ended schedule is remembered for 30 days. A resent command reports
+   * `isChanged: false`.
    *
    * One round trip without a change, else two; O(log n). Rejects with ERR_INVALID_SCHEDULE, ERR_TOO_MANY_SCHEDULES (10,000), or
    * as `enqueue` does. Then nothing is stored.
@@ -332,9 +327,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Waits for the end of a task, and resolves to the value that its handler returned. Works without retention too: the
-   * message of the end has the value. A lost message is repaired within 3.5 s by one command for all waits of a process and
-   * shard; without retention the call then rejects with ERR_TASK_NOT_FOUND.
+   * Waits for the end of a task, and resolves to the value that its handler returned. A lost message of the end is repaired
+   * within 3.5 s by one command for all waits of a process and shard; without retention: ERR_TASK_NOT_FOUND.
    *
    * Two round trips, shared by all calls of one tick; then only the rechecks. Rejects with ERR_TASK_DEAD, ERR_TASK_CANCELLED,
    * ERR_TASK_NOT_FOUND (unknown, removed, or no longer retained), ERR_RESULT_TIMEOUT, or the reason of the signal.
@@ -344,9 +338,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Waits until nothing is left to run: no task is ready, active, retrying or waiting for its children. Scheduled tasks count when
-   * they are due. A paused queue with ready tasks is not idle. Tasks that come during the call are waited for, too. With
-   * shards the queue is not looked at as a whole, but shard after shard.
+   * Waits until no task is ready, active, retrying or waiting for its children. Scheduled tasks count when they are due, tasks
+   * that come during the call as well, ready tasks of a paused queue too. Looks at one shard after the other.
    *
    * Costs what `result` does, for one task after another: the last of those that are there. Rejects with ERR_IDLE_TIMEOUT after
    * `waitMs` (default: never), or with the reason of the signal.
@@ -361,9 +354,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * were trimmed before they were read are reported as a `gap`. Events of one task, and those of one shard, are in order. An idle
    * reader sends one command every 3 s and shard.
    *
-   * Options are checked now; reading begins with the first `next()`. That rejects with the reason of the signal,
-   * ERR_INVALID_ARG for a cursor of a queue with other shards, and errors of Redis: continue after the last event then. The
-   * end of an `await using` block ends the reading.
+   * Reading begins with the first `next()`. That rejects with the reason of the signal, ERR_INVALID_ARG for a cursor of a queue
+   * with other shards, and errors of Redis: continue after the last event then. The end of `await using` ends the reading.
    */
   events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void> {
     return readEvents(this.#shards, options);
@@ -379,13 +371,20 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * when all its children have ended. Once Redis has accepted the root, the whole flow is certain: this call stores the children,
    * or a worker of the parent's queue does within 10 s. The end of a child is counted once.
    *
-   * A round trip for each level and two more. O(tasks). With an `id` of the root a repeated call stores the flow once and returns
-   * the same ids, or rejects with ERR_TASK_CONFLICT for other children. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then
-   * nothing is stored: ERR_QUEUE_FULL and ERR_TASK_CONFLICT (the id given to a child is taken) for tasks in the shard of the
-   * root. In other shards a child with a taken id counts as dead, and a full queue is tried for a minute.
+   * A round trip for each level and two more, O(tasks). With an `id` of the root a repeated call returns the same ids, or rejects with
+   * ERR_TASK_CONFLICT for other children. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored. In other
+   * shards than the root's, a child with a taken id counts as dead, and a full queue is tried for a minute.
    */
   async enqueueFlow(flow: FlowTask<Tasks>): Promise<EnqueuedFlow> {
     return this.#flows.enqueue(flow);
+  }
+
+  /**
+   * How many children a task of a flow has, and the ends of those that have ended, with results. Null for a task without
+   * children, and when it is no longer retained. Which children have not ended is known to `enqueueFlow` alone. As `get`.
+   */
+  async children(id: string): Promise<FlowChildren | null> {
+    return findChildren(this.#shards, id);
   }
 
   /** Closes the client of a URL, after calls that were made. Pending waits end. Does nothing for a client that was given. */

@@ -16,6 +16,7 @@ function tableOf(redis: Redis): CallTable {
     'queue.enqueueMany': [queue.enqueueMany.bind(queue), [{ name: 't', payload: 1 }]],
     'queue.enqueueFlow': [queue.enqueueFlow.bind(queue), { name: 't', payload: 1, children: [] }],
     'queue.get': [queue.get.bind(queue), 'a'],
+    'queue.children': [queue.children.bind(queue), 'a'],
     'queue.counts': [queue.counts.bind(queue)],
     'queue.cancel': [queue.cancel.bind(queue), 'a'],
     'queue.remove': [queue.remove.bind(queue), 'a'],

@@ -141,9 +141,10 @@ async function flow(queue, redis, prefix) {
     sum: async (_, context) => (await context.children()).reduce((sum, { result }) => sum + result, 0),
   };
   const worker = new Worker(redis, ['mail'], handlers, { prefix });
-  await worker.start();
   const children = [1, 2, 3].map((n) => ({ name: 'part', payload: { n } }));
   const { id } = await queue.enqueueFlow({ name: 'sum', payload: {}, children });
+  assert.equal((await queue.children(id)).count, children.length);
+  await worker.start();
   assert.equal(await queue.result(id, { waitMs: 20_000 }), 6);
   await worker.stop();
 }

@@ -1,18 +1,17 @@
 /** Requests and responses of the routes of flows. A tree is a list: each task names the place of its parent. */
 import { z } from 'zod';
 
-import { oneDelay, queueName, taskFields, taskId } from './schemas.js';
+import { cancelBody, instant, oneDelay, queueName, taskError, taskFields, taskId } from './schemas.js';
 
 const MAX_TASKS = 1_000;
+
+const place = z.int().min(0).max(MAX_TASKS);
 
 const flowTask = z
   .strictObject({
     ...taskFields,
     queue: queueName.optional().meta({ description: 'of a child; default: the queue of the flow' }),
-    parent: z
-      .int()
-      .min(0)
-      .max(MAX_TASKS)
+    parent: place
       .optional()
       .meta({ description: 'the place of its parent in the list, from 0; the first task alone has none' }),
     onChildFailure: z.enum(['fail', 'ignore']).optional().meta({
@@ -47,10 +46,61 @@ export const flowBody = z
     ],
   });
 
+export const cancelFlowBody = z
+  .strictObject({
+    items: z
+      .array(z.strictObject({ queue: queueName, id: taskId, parent: place.optional() }))
+      .min(1)
+      .max(MAX_TASKS)
+      .meta({ description: 'those of the answer that stored the flow' }),
+    reason: cancelBody.shape.reason,
+  })
+  .superRefine(({ items }, context) => {
+    for (const [index, { parent = -1 }] of items.entries()) {
+      const message = 'must be the place of an earlier task';
+      if (parent >= index) context.addIssue({ code: 'custom', path: ['items', index, 'parent'], message });
+    }
+  })
+  .meta({
+    id: 'CancelFlowBody',
+    examples: [
+      {
+        items: [
+          { queue: 'photos', id: 'album-7' },
+          { queue: 'photos', id: 'photo-1', parent: 0 },
+        ],
+        reason: 'not wanted any more',
+      },
+    ],
+  });
+
+export const cancelledFlowSchema = z
+  .object({ cancelled: z.int().min(0).meta({ description: 'how many tasks had not ended' }) })
+  .meta({ id: 'CancelledFlow' });
+
+export const childrenSchema = z
+  .object({
+    count: z.int().min(0).meta({ description: 'how many children the task has' }),
+    items: z
+      .array(
+        z.object({
+          id: taskId,
+          queue: queueName,
+          name: z.string(),
+          state: z.enum(['succeeded', 'dead', 'cancelled', 'removed']),
+          finishedAt: instant,
+          result: z.unknown().optional(),
+          error: taskError.optional(),
+        }),
+      )
+      .meta({ description: 'those that have ended, in the order of the flow' }),
+  })
+  .meta({ id: 'Children' });
+
 export const enqueuedFlowSchema = z
   .object({
     items: z
-      .array(z.object({ queue: queueName, id: taskId }))
+      .array(z.object({ queue: queueName, id: taskId, parent: place.optional() }))
       .meta({ description: 'the tasks, in the order of the request' }),
     isDuplicate: z.boolean().meta({ description: 'it was there before, and is unchanged' }),
   })

@@ -5,14 +5,16 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
-import { Creates } from '../http/answers.js';
+import { Answers, Creates } from '../http/answers.js';
 import { LARGE_BODY } from '../http/body-config.js';
+import { Waits } from '../http/deadline.interceptor.js';
 import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { senderIdOf } from '../http/sender-id.js';
+import { ofMany } from '../http/wait-of.js';
 import { Quotas } from '../limits/quotas.js';
-import { enqueuedFlowSchema, flowBody } from './flow-schemas.js';
+import { cancelFlowBody, cancelledFlowSchema, enqueuedFlowSchema, flowBody } from './flow-schemas.js';
 import { refuseMisuse, refuseReuse } from './misuse.js';
 import { OpenQueues } from './open-queues.js';
 
@@ -83,11 +85,48 @@ export class FlowsController {
     reply.status(flow.isDuplicate ? HttpStatus.OK : HttpStatus.CREATED);
     const ids = new Map<Node, Ids>();
     collect(nodes[0]!, flow, ids);
-    const items = nodes.map((node) => {
+    const items = nodes.map((node, index) => {
       const { queue, id } = ids.get(node)!;
-      return { queue, id };
+      const { parent } = tasks[index]!;
+      return { queue, id, ...(parent !== undefined && { parent }) };
     });
     return { items, isDuplicate: flow.isDuplicate };
+  }
+
+  @Post('cancel')
+  @RouteConfig(LARGE_BODY)
+  @ApiOperation({
+    summary: 'Cancel the tasks of a flow',
+    description:
+      'Those that have not ended, also running ones: parents before children, level by level and not in one step. Given a part of the ' +
+      'flow, the others go on. Repeating it is safe.',
+  })
+  @Waits(ofMany)
+  @Answers(cancelledFlowSchema, 'They are cancelled.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-queue')
+  async cancelFlow(
+    @Name('queue') queueName: string,
+    @Body({ schema: cancelFlowBody }) { items, reason }: z.infer<typeof cancelFlowBody>,
+  ): Promise<z.infer<typeof cancelledFlowSchema>> {
+    const isThere = new Map([[queueName, await this.queues.use(queueName, () => Promise.resolve(true))]]);
+    for (const queue of new Set(items.map((item) => item.queue)))
+      if (!isThere.has(queue)) isThere.set(queue, await this.queues.isThere(queue));
+    const levels: (typeof items)[] = [];
+    const levelOf: number[] = [];
+    for (const item of items) {
+      const level = item.parent === undefined ? 0 : levelOf[item.parent]! + 1;
+      levelOf.push(level);
+      (levels[level] ??= []).push(item);
+    }
+    let cancelled = 0;
+    for (const level of levels) {
+      const known = level.filter(({ queue }) => isThere.get(queue));
+      const outcomes = await Promise.all(
+        known.map(({ queue: name, id }) => this.queues.use(name, (queue) => queue.cancel(id, { reason }))),
+      );
+      cancelled += outcomes.filter(Boolean).length;
+    }
+    return { cancelled };
   }
 }
 

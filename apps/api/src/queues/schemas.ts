@@ -249,6 +249,13 @@ export const batchSchema = z
   })
   .meta({ id: 'TaskBatch' });
 
+export const taskError = z.object({
+  name: z.string().meta({ examples: ['TypeError'] }),
+  message: z.string(),
+  code: z.string().optional(),
+  stack: z.string().meta({ description: 'without frames of Mortise' }),
+});
+
 const summary = {
   id: taskId,
   queue: queueName,
@@ -265,15 +272,7 @@ const summary = {
   expiresAt: instant.optional(),
   leaseUntil: instant.optional(),
   finishedAt: instant.optional(),
-  error: z
-    .object({
-      name: z.string().meta({ examples: ['TypeError'] }),
-      message: z.string(),
-      code: z.string().optional(),
-      stack: z.string().meta({ description: 'without frames of Mortise' }),
-    })
-    .optional()
-    .meta({ description: 'why the last attempt failed, or the task was cancelled' }),
+  error: taskError.optional().meta({ description: 'why the last attempt failed, or the task was cancelled' }),
   progress: z.unknown().optional(),
   parent: z.object({ queue: z.string(), id: z.string() }).optional(),
 };

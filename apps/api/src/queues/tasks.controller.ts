@@ -17,6 +17,7 @@ import { Quotas } from '../limits/quotas.js';
 import { Problem } from '../problems/problem.js';
 import { refuseMisuse, refuseReuse } from './misuse.js';
 import { filterTasks } from './task-filter.js';
+import { childrenSchema } from './flow-schemas.js';
 import { OpenQueues } from './open-queues.js';
 import {
   batchBody,
@@ -156,6 +157,26 @@ export class TasksController {
       if (!task) throw unknownTask(queueName, id);
       const { logs, ...others } = task;
       return { ...others, ...(logs && { logs: [...logs] }), queue: queueName };
+    });
+  }
+
+  @Get('tasks/:id/children')
+  @ApiOperation({
+    summary: 'Read the ends of the children of a task',
+    description:
+      'For the process that runs it: the results of its children. Which children have not ended yet is in the answer that stored the flow.',
+  })
+  @Answers(childrenSchema, 'How many children there are, and those that have ended.')
+  @Problems('invalid-id', 'unknown-queue', 'unknown-task')
+  async listChildren(
+    @Name('queue') queueName: string,
+    @TaskId() id: string,
+  ): Promise<z.infer<typeof childrenSchema>> {
+    return this.queues.use(queueName, async (queue) => {
+      const children = await queue.children(id);
+      if (children) return { count: children.count, items: [...children.ended] };
+      if (!(await queue.get(id))) throw unknownTask(queueName, id);
+      return { count: 0, items: [] };
     });
   }
 

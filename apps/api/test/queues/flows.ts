@@ -1,7 +1,7 @@
 /** Flows over HTTP. */
 import { describe, expect, test } from '@jest/globals';
 
-import { post, queueOf, slugOf } from './api.js';
+import { get, post, queueOf, slugOf } from './api.js';
 
 const album = [
   { name: 'publish', payload: 'album', id: 'album' },
@@ -40,10 +40,52 @@ describe('a flow', () => {
     }
     const [last] = (await post('/flow/claims', { waitMs: 10_000 })).json.items;
     expect(last.id).toBe('album');
+    const children = await get('/flow/tasks/album/children');
+    expect([children.status, children.json.count]).toEqual([200, 2]);
+    expect(children.json.items).toMatchObject([
+      { id: scale.id, queue: 'flow', name: 'scale', state: 'succeeded', result: 1 },
+      { id: 'zip', queue: 'flow-other', name: 'zip', state: 'succeeded', result: 1 },
+    ]);
+    expect((await get('/flow-other/tasks/zip/children')).json).toEqual({ count: 0, items: [] });
+    expect(slugOf(await get('/flow/tasks/none/children'))).toEqual([404, 'unknown-task']);
     const again = await post('/flow/flows', { tasks: album });
     expect([again.status, again.json]).toEqual([200, { items: json.items, isDuplicate: true }]);
     const conflict = [{ ...album[0], payload: 'other' }];
     expect(slugOf(await post('/flow/flows', { tasks: conflict }))).toEqual([409, 'task-conflict']);
+  });
+
+  test('is cancelled with all tasks that have not ended, and creates no queue', async () => {
+    const tasks = album.map((task) => (task.id === undefined ? task : { ...task, id: `${task.id}-2` }));
+    const { items } = (await post('/cancel-flow/flows', { tasks })).json;
+    const lost = { queue: 'never-there', id: 'x', parent: 0 };
+    const body = { items: [...items, lost], reason: 'not wanted' };
+    expect((await post('/cancel-flow/flows/cancel', body)).json).toEqual({ cancelled: 4 });
+    const [queue, other] = [queueOf('cancel-flow'), queueOf('flow-other')];
+    const [, scale, , read] = items;
+    for (const task of [
+      await queue.get('album-2'),
+      await queue.get(scale.id),
+      await other.get('zip-2'),
+      await queue.get(read.id),
+    ])
+      expect(task).toMatchObject({ state: 'cancelled', error: { message: 'not wanted' } });
+    expect((await post('/cancel-flow/flows/cancel', body)).json).toEqual({ cancelled: 0 });
+    expect(slugOf(await get('/never-there'))).toEqual([404, 'unknown-queue']);
+    expect(slugOf(await post('/never-there/flows/cancel', body))).toEqual([404, 'unknown-queue']);
+  });
+
+  test.each([
+    ['no task', []],
+    ['a parent that is itself', [{ queue: 'cancel-flow', id: 'a', parent: 0 }]],
+    [
+      'a parent that comes later',
+      [
+        { queue: 'c', id: 'a', parent: 1 },
+        { queue: 'c', id: 'b' },
+      ],
+    ],
+  ])('with %s is not cancelled', async (_, items) => {
+    expect(slugOf(await post('/cancel-flow/flows/cancel', { items }))).toEqual([400, 'invalid-body']);
   });
 
   test('has the Idempotency-Key as the id of its first task', async () => {

@@ -7,8 +7,10 @@
  */
 import { flowChildren } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
+import type { Shards } from '../shard/shards.js';
 import type { TaskError } from '../task-error.js';
 import { readError } from '../task/stored-error.js';
+import { encodeTaskId } from '../task/task-id.js';
 
 /** An ended child of a flow, as `ctx.children()` returns it. */
 export interface Child {
@@ -73,19 +75,33 @@ export function failureOf({ queue, id, name }: ChildIdentity, end: Buffer): stri
   return reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
 }
 
-/** The ended children of a parent, in their order. One round trip for each 2 MiB. */
-export async function readChildren(shard: Shard, storedId: Buffer): Promise<Child[]> {
-  const children: Child[] = [];
-  let from = 0;
+/** The children of a task. */
+export interface FlowChildren {
+  /** How many there are. */
+  readonly count: number;
+  /** Those that have ended, in the order of the flow. */
+  readonly ended: readonly Child[];
+}
+
+/** The children of a parent; null for a task without any. One round trip for each 2 MiB. */
+export async function readChildren(shard: Shard, storedId: Buffer): Promise<FlowChildren | null> {
+  const ended: Child[] = [];
+  let [from, count] = [0, 0];
   do {
     const reply = await flowChildren.runBuffer(
       shard.redis,
       { flows: shard.keys.of.flows },
       { id: storedId, from },
     );
-    const [next, ...kept] = reply as [number, ...Buffer[]];
-    for (const bytes of kept) children.push(decodeChild(bytes));
-    from = next;
+    const [next, of, ...kept] = reply as [number, number, ...Buffer[]];
+    for (const bytes of kept) ended.push(decodeChild(bytes));
+    [from, count] = [next, of];
   } while (from > 0);
-  return children;
+  return count < 0 ? null : { count, ended };
+}
+
+/** The same, in whichever shard the parent lies. */
+export function findChildren(shards: Shards, id: string): Promise<FlowChildren | null> {
+  const storedId = encodeTaskId(id);
+  return shards.find(storedId, (shard) => readChildren(shard, storedId));
 }

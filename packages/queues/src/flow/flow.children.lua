@@ -7,7 +7,8 @@
 --   id           of the parent, as stored
 --   from         index of the first child to return
 -- RETURNS
---   { index to continue from, or 0 at the end; the stored end of a child, … }: ended children, in order
+--   { index to continue from, or 0 at the end; number of children, or -1: the task has had none; the stored end of a child, … }:
+--   ended children, in order
 local flows = KEYS[1]
 local id, from = ARGV[1], tonumber(ARGV[2])
 local PAGE = 100
@@ -15,10 +16,10 @@ local MOST_BYTES = 2097152
 
 local head = redis.call('HGET', flows, id)
 if not head then
-  return { 0 }
+  return { 0, -1 }
 end
 local flow, count = string.sub(head, 9, 16), struct.unpack('>H', head, 17)
-local reply, bytes = { 0 }, 0
+local reply, bytes = { 0, count }, 0
 while from < count and bytes < MOST_BYTES do
   local fields = {}
   for index = from, math.min(count, from + PAGE) - 1 do

@@ -165,7 +165,7 @@ export class Attempt implements TaskContext, Leased {
 
   async #children(): Promise<Child[]> {
     if ((this.record.flags & PARENT) === 0) return [];
-    return readChildren(this.source.shard, this.fetched.storedId);
+    return [...((await readChildren(this.source.shard, this.fetched.storedId))?.ended ?? [])];
   }
 
   #throwEnd(): never {

@@ -31,6 +31,39 @@ function newQueues() {
   return { ...given, other: newQueue({ prefix: given.prefix }, 'other').queue };
 }
 
+describe('children', () => {
+  test('are counted, and those that have ended have results, in any shard', async () => {
+    const { queue, work } = newQueue({ shards: 4 });
+    const opened = gate();
+    const flow = await queue.enqueueFlow({
+      name: 'see',
+      payload: 0,
+      onChildFailure: 'ignore',
+      children: [leaf(1), { name: 'slow', payload: 2 }, { name: 'bad', payload: 3 }],
+    });
+    expect(await queue.children(flow.id)).toEqual({ count: 3, ended: [] });
+    await work({
+      leaf: (payload) => payload,
+      slow: () => opened.passed,
+      bad: () => {
+        throw new Discard('no');
+      },
+      see: () => 'seen',
+    });
+    await until(async () => (await queue.children(flow.id))!.ended.length === 2);
+    const { count, ended } = (await queue.children(flow.id))!;
+    expect(count).toBe(3);
+    expect(ended).toMatchObject([
+      { id: flow.children[0]!.id, queue: 'q', name: 'leaf', state: 'succeeded', result: 1 },
+      { id: flow.children[2]!.id, name: 'bad', state: 'dead', error: { message: 'no' } },
+    ]);
+    opened.open();
+    expect(await queue.result(flow.id)).toBe('seen');
+    expect(await queue.children(flow.children[0]!.id)).toBeNull();
+    expect(await queue.children('unknown')).toBeNull();
+  });
+});
+
 describe('enqueueFlow', () => {
   test('a parent runs when its children have ended, and has their results in order', async () => {
     const { queue, keys, work } = newQueue();
