@@ -300,7 +300,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(146);
+    expect(routes.length).toBe(150);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -410,9 +410,9 @@ describe('the OpenAPI document', () => {
         .toSorted()
         .join(' '),
     ).toBe(
-      'ackFile ackMessages acquireLock acquireLocks acquirePermits acquireSide addDevice boostName cancelTask claimTasks ' +
+      'ackFile ackMessages acquireLock acquireLocks acquirePermits acquireSide addDevice boostName cancelFlow cancelTask claimTasks ' +
         'cleanQueue completeTask createChat drainQueue editMessage enqueueFlow enqueueTask enqueueTasks failTask forceReleaseSide ' +
-        'giveTaskBack heartbeat invalidateTag joinChat list logLine moveCursor muteChat postMessage postWebhook purchase putCacheEntry putKey putName ' +
+        'giveTaskBack heartbeat invalidateTag joinChat list loadCacheEntry logLine moveCursor muteChat postMessage postWebhook purchase putCacheEntry putKey putName ' +
         'putNames putPlayer putQueue putSchedule putTenant releaseLock releaseLocks releasePermits releaseSide renewLock renewLocks ' +
         'renewPermits renewSide ' +
         'resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole startOperation takePermits tellPresence tellProgress ' +

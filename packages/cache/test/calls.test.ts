@@ -1,5 +1,6 @@
 /** Every public call: on a closed client, and with wrong arguments. */
 import { Cache } from '@mortise/cache';
+import { LoadLeases } from '@mortise/cache/loads';
 import { Refresher, RowCache } from '@mortise/cache/rows';
 import type { CallTable } from '@mortise/test-kit';
 import { describeCalls, freshPrefix } from '@mortise/test-kit';
@@ -17,6 +18,7 @@ function tableOf(redis: Redis): CallTable {
     onError: () => undefined,
   });
   const rows = new RowCache(redis, 'items', { prefix, load: async () => new Map() });
+  const leases = new LoadLeases(redis, 'pages', { prefix });
   return {
     'cache.getOrLoadMany': [loading.getOrLoadMany.bind(loading), ['a'], {}],
     'cache.get': [cache.get.bind(cache), 'a'],
@@ -27,6 +29,9 @@ function tableOf(redis: Redis): CallTable {
     'cache.deleteMany': [cache.deleteMany.bind(cache), ['a']],
     'cache.expire': [cache.expire.bind(cache), 'a', 1_000],
     'cache.invalidateTag': [cache.invalidateTag.bind(cache), 't'],
+    'leases.request': [leases.request.bind(leases), 'a', {}],
+    'leases.store': [leases.store.bind(leases), 'a', '5', 1, {}],
+    'leases.release': [leases.release.bind(leases), 'a', '5'],
     'rows.schedule': [rows.schedule.bind(rows), 'a', { everyMs: 60_000 }],
     'rows.scheduleAll': [rows.scheduleAll.bind(rows), ['a'], { everyMs: 60_000 }],
     'rows.unschedule': [rows.unschedule.bind(rows), 'a'],
@@ -42,6 +47,12 @@ function constructors(redis: Redis): CallTable {
   const rows = new RowCache(redis, 'items', { load: async () => new Map() });
   return {
     Cache: [(...args: ConstructorParameters<typeof Cache>) => void new Cache(...args), redis, 'pages', {}],
+    LoadLeases: [
+      (...args: ConstructorParameters<typeof LoadLeases>) => void new LoadLeases(...args),
+      redis,
+      'pages',
+      {},
+    ],
     RowCache: [
       (...args: ConstructorParameters<typeof RowCache>) => void new RowCache(...args),
       redis,
@@ -66,8 +77,8 @@ function takes(option: string, value: unknown): boolean {
 describeCalls({
   tableOf,
   constructors,
-  classes: { cache: Cache, rows: RowCache },
-  silent: ['cache.namespace', 'cache.peek', 'cache.stats', 'cache.stop'],
+  classes: { cache: Cache, leases: LoadLeases, rows: RowCache },
+  silent: ['cache.namespace', 'cache.peek', 'cache.stats', 'cache.stop', 'leases.stop'],
   fallBack: READS,
   takes,
   coalesced: 'cache.set',

@@ -37,6 +37,7 @@ autocomplete/nestjs: book contacts nestjs text | @mortise/redis @mortise/redis/n
 autocomplete/node-redis: node-redis | @mortise/redis/node-redis
 autocomplete/otel: otel | @mortise/redis/otel
 cache: near read-through telemetry | @mortise/redis
+cache/loads: loads near read-through | @mortise/redis
 cache/nestjs: near nestjs read-through rows telemetry | @mortise/redis @mortise/redis/nestjs @nestjs/common
 cache/node-redis: node-redis | @mortise/redis/node-redis
 cache/otel: otel | @mortise/redis/otel

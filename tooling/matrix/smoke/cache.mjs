@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as cache from '@mortise/cache';
+import * as loadsEntry from '@mortise/cache/loads';
 import * as rowsEntry from '@mortise/cache/rows';
 import * as sqlite from '@mortise/cache/sqlite';
 import Database from 'libsql';
@@ -11,9 +12,10 @@ import { Verbs } from './verbs.mjs';
 const { ChangeFeed, Refresher, RowCache } = rowsEntry;
 
 export async function smoke({ connect, prefix, until, mayTrack }) {
-  const verbs = new Verbs(cache, rowsEntry, sqlite);
+  const verbs = new Verbs(cache, loadsEntry, rowsEntry, sqlite);
   const redis = await connect();
   await readThrough(redis, prefix, until, mayTrack);
+  await loads(redis, prefix);
   await rows(redis, prefix, until);
   await changes(redis, prefix, until);
   return verbs;
@@ -71,6 +73,17 @@ async function readThrough(redis, prefix, until, mayTrack) {
   if (mayTrack) assert.deepEqual(errors, []);
   await pages.stop();
   await new cache.Cache(redis, 'others', { prefix })[Symbol.asyncDispose]();
+}
+
+async function loads(redis, prefix) {
+  const leases = new loadsEntry.LoadLeases(redis, 'pages', { prefix });
+  const failed = await leases.request('loaded elsewhere');
+  const next = leases.request('loaded elsewhere', { waitMs: 30_000 });
+  await leases.release('loaded elsewhere', failed.lease.token);
+  assert.equal(await leases.store('loaded elsewhere', (await next).lease.token, 'title'), true);
+  assert.equal((await leases.request('loaded elsewhere')).value, 'title');
+  await leases.stop();
+  await leases[Symbol.asyncDispose]();
 }
 
 async function rows(redis, prefix, until) {

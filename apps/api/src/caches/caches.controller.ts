@@ -13,6 +13,7 @@ import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
 import { currentTenant, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, LOG, REDIS } from '../tokens.js';
+import { CacheLoads } from './cache-loads.js';
 import {
   cacheNameSchema,
   deletedSchema,
@@ -29,6 +30,7 @@ export class CachesController {
   readonly #prefix: string;
 
   constructor(
+    private readonly loads: CacheLoads,
     @Inject(REDIS) private readonly redis: RedisClient,
     @Inject(LOG) private readonly log: Logger,
     @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
@@ -40,8 +42,8 @@ export class CachesController {
   @ApiOperation({
     summary: 'Read an entry of a cache',
     description:
-      'Fresh or stale. Loads nothing: programs that use @mortise/cache load, and others PUT what they have loaded after a 404. While ' +
-      'Redis is unavailable, nothing is cached.',
+      'Fresh or stale. Loads nothing: programs that use @mortise/cache load, and others by `POST …/loads`. While Redis is ' +
+      'unavailable, nothing is cached.',
   })
   @Answers(entrySchema, 'The value.')
   @Problems('invalid-id', 'not-cached')
@@ -58,16 +60,20 @@ export class CachesController {
   @RouteConfig(LARGE_BODY)
   @ApiOperation({
     summary: 'Store an entry of a cache',
-    description: 'A load that is under way will not overwrite it. Repeating it is safe.',
+    description:
+      'A load that is under way will not overwrite it. With the token of a load it is stored only while the load has its lease: not ' +
+      'after the entry was stored or removed, or one of its tags invalidated. Repeating it is safe.',
   })
   @AnswersNothing('It is stored.')
-  @Problems('invalid-id', ...BODY_PROBLEMS)
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'load-outdated')
   async putCacheEntry(
     @Param('cache', { schema: cacheNameSchema }) name: string,
     @Param('key', { schema: entryKeySchema }) key: string,
-    @Body({ schema: entryBody }) { value, ttlMs, staleMs, tags }: z.infer<typeof entryBody>,
+    @Body({ schema: entryBody }) { value, loadToken, ...options }: z.infer<typeof entryBody>,
   ): Promise<void> {
-    await this.#open(name, ttlMs).set(key, value, { ttlMs, staleMs, tags });
+    if (loadToken === undefined) return await this.#open(name, options.ttlMs).set(key, value, options);
+    const isStored = await this.loads.with(name, (leases) => leases.store(key, loadToken, value, options));
+    if (!isStored) throw new Problem('load-outdated', undefined, { cache: name, key });
   }
 
   @Delete('entries/:key')

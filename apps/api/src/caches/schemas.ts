@@ -2,6 +2,7 @@
 import { z } from 'zod';
 
 import { nameSchema } from '../http/id-schema.js';
+import { MAX_WAIT_MS } from '../http/wait-of.js';
 
 const YEAR_MS = 365 * 86_400_000;
 const MAX_TAGS = 16;
@@ -20,6 +21,13 @@ const value = z
   .refine((given) => given !== undefined, 'is missing')
   .meta({ description: 'any JSON; null: it is known that there is no value' });
 
+const tags = z.array(tag).max(MAX_TAGS).default([]);
+
+export const loadTokenSchema = z
+  .string()
+  .regex(/^[1-9]\d{0,15}$/, 'must be the token of a load')
+  .meta({ description: 'from the answer of `POST …/loads`', examples: ['1795176000000000'] });
+
 export const entryBody = z
   .strictObject({
     value,
@@ -30,11 +38,8 @@ export const entryBody = z
       .max(YEAR_MS)
       .default(0)
       .meta({ description: 'how long it is still given after that, while programs load it again' }),
-    tags: z
-      .array(tag)
-      .max(MAX_TAGS)
-      .default([])
-      .meta({ description: 'an invalidation of one of them ends the entry' }),
+    tags: tags.meta({ description: 'an invalidation of one of them ends the entry' }),
+    loadToken: loadTokenSchema.optional(),
   })
   .meta({
     id: 'CacheEntryBody',
@@ -42,6 +47,37 @@ export const entryBody = z
   });
 
 export const entrySchema = z.object({ value }).meta({ id: 'CacheEntry' });
+
+export const loadBody = z
+  .strictObject({
+    waitMs: z
+      .int()
+      .min(0)
+      .max(MAX_WAIT_MS)
+      .default(0)
+      .meta({ description: 'how long to wait for the load of another client', examples: [5_000] }),
+    leaseMs: z
+      .int()
+      .min(100)
+      .max(600_000)
+      .default(10_000)
+      .meta({ description: 'how long the load may take; nobody renews its lease', examples: [10_000] }),
+    tags: tags.meta({
+      description: 'known before the load: after the invalidation of one, nobody waits for a load under way',
+    }),
+  })
+  .meta({ id: 'LoadBody', examples: [{ waitMs: 5_000, leaseMs: 10_000 }] });
+
+export const loadSchema = z
+  .object({
+    isCached: z.boolean(),
+    value: value.optional(),
+    load: z
+      .object({ token: loadTokenSchema, expiresInMs: z.int().min(0) })
+      .nullable()
+      .meta({ description: 'the client is to load, alone; null: it has nothing to do' }),
+  })
+  .meta({ id: 'CacheLoad', description: 'The value, the right to load it, or both if the value is stale.' });
 
 export const deletedSchema = z
   .object({ isDeleted: z.boolean().meta({ description: 'whether there was one' }) })

@@ -18,7 +18,7 @@ const RETRY_AFTER_S = 1;
 
 /** Whether the answer says in `Retry-After` when the request may succeed. */
 export function saysWhen({ slug, status }: Pick<Problem, 'slug' | 'status'>): boolean {
-  return status === 503 || status === 429 || slug === 'lock-timeout';
+  return status === 503 || status === 429 || slug === 'lock-timeout' || slug === 'load-pending';
 }
 
 /** Answers with the problem's document, and logs errors of the server. */

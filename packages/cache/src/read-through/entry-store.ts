@@ -15,6 +15,15 @@ export type LeaseReply =
       readonly isPaused: boolean;
     };
 
+export interface LeaseOptions {
+  /** The value that was not usable, or its first bytes. */
+  readonly seen: Buffer | undefined;
+  /** Whether readers have a stale value, so that a failed load need not be repeated at once. */
+  readonly isServed: boolean;
+  /** Default: that of the cache. */
+  readonly leaseMs?: number | undefined;
+}
+
 /** An entry to store, or the end of a lease without a value. */
 export interface StoreRequest {
   readonly key: string;
@@ -49,14 +58,10 @@ export interface EntryStore {
   sync(): Promise<void>;
   /** Reads entries, leases and versions of tags by their keys of Redis. */
   read(redisKeys: readonly string[]): Promise<(Buffer | null)[]>;
-  /**
-   * @param seen The value that was not usable, or its first bytes. @param isServed Whether readers have a stale value, so
-   *   that a failed load need not be repeated at once. @param tags The tags known before the load. @param channel The
-   *   wake-up channel, or ''.
-   */
+  /** @param tags The tags known before the load. @param channel The wake-up channel, or ''. */
   requestLease(
     key: string,
-    options: { readonly seen: Buffer | undefined; readonly isServed: boolean },
+    options: LeaseOptions,
     tags: readonly string[],
     channel: string,
   ): Promise<LeaseReply>;

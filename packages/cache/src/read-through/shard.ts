@@ -12,7 +12,7 @@ import {
 } from '../scripts.gen.js';
 import type { CacheKeys } from '../keys.js';
 import { requestId } from '../request-id.js';
-import type { EntryStore, ExpireRequest, LeaseReply, StoreRequest } from './entry-store.js';
+import type { EntryStore, ExpireRequest, LeaseOptions, LeaseReply, StoreRequest } from './entry-store.js';
 import type { TimedCommands } from './timed-commands.js';
 import { Reads } from './reads.js';
 import type { TrackedReads } from './reads.js';
@@ -23,6 +23,9 @@ interface LeaseRequest {
   readonly isServed: boolean;
   readonly tags: readonly string[];
 }
+
+/** The requests that one script call can serve. */
+type LeaseTerms = `${number} ${string}`;
 
 export interface ShardOptions {
   readonly leaseMs: number;
@@ -49,7 +52,7 @@ export class Shard implements EntryStore {
   readonly #publish: 'PUBLISH' | 'SPUBLISH';
   readonly #announces: 0 | 1;
   readonly #reads: Reads;
-  readonly #leases: Coalescer<string, LeaseRequest, LeaseReply>;
+  readonly #leases: Coalescer<LeaseTerms, LeaseRequest, LeaseReply>;
   readonly #stores: Coalescer<'stores', StoreRequest, boolean>;
   readonly #deletes: Coalescer<'deletes', string, boolean>;
   readonly #expiries: Coalescer<'expiries', ExpireRequest, boolean>;
@@ -63,7 +66,7 @@ export class Shard implements EntryStore {
     this.#publish = WaiterHub.of(redis).publishCommand;
     this.#announces = redis.isCluster ? 1 : 0;
     this.#reads = new Reads(redis, options.commands, options.tracked);
-    this.#leases = new Coalescer((channel, requests) => this.#sendLeases(channel, requests), {
+    this.#leases = new Coalescer((terms, requests) => this.#sendLeases(terms, requests), {
       maxBatch: MAX_BATCH,
     });
     this.#stores = new Coalescer((_, requests) => this.#sendStores(requests), {
@@ -83,11 +86,11 @@ export class Shard implements EntryStore {
 
   requestLease(
     key: string,
-    { seen, isServed }: { readonly seen: Buffer | undefined; readonly isServed: boolean },
+    { seen, isServed, leaseMs = this.#options.leaseMs }: LeaseOptions,
     tags: readonly string[],
     channel: string,
   ): Promise<LeaseReply> {
-    return this.#leases.submit(channel, {
+    return this.#leases.submit(`${leaseMs} ${channel}`, {
       key,
       tags,
       isServed,
@@ -149,9 +152,12 @@ export class Shard implements EntryStore {
     return [keys.value(key), keys.lease(key), ...tags.map((tag) => keys.tag(tag))];
   }
 
-  async #sendLeases(channel: string, requests: readonly LeaseRequest[]): Promise<LeaseReply[]> {
+  async #sendLeases(terms: LeaseTerms, requests: readonly LeaseRequest[]): Promise<LeaseReply[]> {
     const { keys } = this;
-    const { commands, leaseMs } = this.#options;
+    const { commands } = this.#options;
+    const at = terms.indexOf(' ');
+    const leaseMs = terms.slice(0, at);
+    const channel = terms.slice(at + 1);
     const sentAt = performance.now();
     const parse = (reply: unknown): LeaseReply[] => {
       const [now, ...answers] = reply as [number, ...(number | Buffer)[]];

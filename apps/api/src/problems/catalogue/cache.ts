@@ -5,7 +5,21 @@ export const CACHE_PROBLEMS = {
     status: 404,
     title: 'The cache has no such entry',
     when: 'The entry was never stored, has ended, or was invalidated; or Redis is unavailable.',
-    action: 'Load the value, and PUT it.',
+    action: 'Ask for its load by `POST …/loads`, or load it and PUT it.',
+    fields: '`cache`, `key`',
+  },
+  'load-pending': {
+    status: 409,
+    title: 'Another client still loads the entry',
+    when: 'Nothing is cached, and another client or program loads the value, for all of `waitMs`.',
+    action: 'Repeat, or wait longer.',
+    fields: '`cache`, `key`, `waitMs`',
+  },
+  'load-outdated': {
+    status: 409,
+    title: 'The load has lost its lease',
+    when: 'Since the token was given, the lease has ended, the entry was stored or removed, or one of its tags was invalidated. Nothing was stored.',
+    action: 'Ask for a new load.',
     fields: '`cache`, `key`',
   },
   'unknown-table': {
