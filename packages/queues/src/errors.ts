@@ -1,6 +1,6 @@
 /**
- * Every refusal of this package. A class of its own exists where a caller acts differently; its `code` tells cases apart. The
- * README lists the codes, and a test compares the two.
+ * Every refusal of this package. A class of its own exists where a caller acts differently; its `code` tells cases apart.
+ * docs/queues/reference/errors.md lists the codes, and a test compares the two.
  */
 import { CodedError, describeError, LeaseLostError, requireDuration, requireOptions } from '@mortise/redis';
 import { MAX_DELAY_MS } from './limits.js';

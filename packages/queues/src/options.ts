@@ -158,7 +158,7 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
   readonly maxPayloadBytes?: number | undefined;
   /**
    * Gets errors outside of handlers: failed calls (a lasting failure once a minute), lost leases, unknown tasks, results
-   * that cannot be stored. Each has a `code` of the README. Default: a line on stderr.
+   * that cannot be stored. Each has a `code` of docs/queues/reference/errors.md. Default: a line on stderr.
    */
   readonly onError?: OnCodedError | undefined;
   /**

@@ -1,4 +1,4 @@
-/** The metrics of queues, workers and claims; the README lists them. Durations are in seconds. */
+/** The metrics of queues, workers and claims; docs/queues/reference/metrics.md lists them. Durations are in seconds. */
 import type { Metric, TelemetryAttributes } from '@mortise/redis';
 import { metricsOf } from '@mortise/redis';
 

@@ -6,8 +6,10 @@ import { CodedError } from '@mortise/redis';
 import { errorCodes } from '@mortise/test-kit';
 import * as all from '../src/errors.js';
 
-test('the README lists the codes of this package, and those that it passes on', () => {
-  const { declared, listed } = errorCodes(join(import.meta.dirname, '..'));
+const PAGE = '../../docs/queues/reference/errors.md';
+
+test('the reference lists the codes of this package, and those that it passes on', () => {
+  const { declared, listed } = errorCodes(join(import.meta.dirname, '..'), { document: PAGE });
   expect(listed).toEqual(
     [
       ...new Set(declared),
@@ -40,9 +42,9 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
 };
 
 test('each class is named after its code, or is in the table of families', () => {
-  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '..', PAGE), 'utf8');
   const families: Record<string, string[]> = {};
-  for (const [, code = '', name = ''] of readme.matchAll(/^\| `(ERR_\w+)` *\| `(\w+)`/gm)) {
+  for (const [, code = '', name = ''] of page.matchAll(/^\| `(ERR_\w+)` *\| `(\w+)`/gm)) {
     if (name in all && name !== nameOf(code)) (families[name] ??= []).push(code);
   }
   expect(families).toEqual(FAMILIES);
