@@ -5,7 +5,7 @@ import type { ChatUnreadableError } from './errors.js';
 export interface MailboxesOptions {
   /** Maximum of messages in a mailbox, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
   readonly maxMessages?: number | undefined;
-  /** Maximum of message bytes in a mailbox, up to 256 MiB; the oldest are dropped, and reported. Default 16 MiB. */
+  /** Maximum of message bytes in a mailbox, 1 KiB to 256 MiB; the oldest are dropped, and reported. Default 16 MiB. */
   readonly maxBytes?: number | undefined;
   /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
   readonly maxPayloadBytes?: number | undefined;
@@ -14,7 +14,7 @@ export interface MailboxesOptions {
    * Default 30 days.
    */
   readonly keepMs?: number | undefined;
-  /** How long a sender's id is remembered at least, ms, for the last 9,000 of a mailbox. Default 10 minutes. */
+  /** How long a sender's id is remembered at least, ms, for the last 9,000 of a mailbox: from 100 ms to 3,650 days. Default 10 minutes. */
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
@@ -28,7 +28,7 @@ export interface SendOptions {
   readonly from: string;
   /** Identifies the message among those of its sender: sending it again within `dedupMs` does nothing. Default: a new UUID for each call. */
   readonly id?: string | undefined;
-  /** Expiry of the message, ms from now. Default: `keepMs` of the mailbox. */
+  /** Expiry of the message, ms from now, up to 3,650 days. Default: `keepMs` of the mailbox. */
   readonly ttlMs?: number | undefined;
 }
 
@@ -79,7 +79,7 @@ export interface ReceiveOptions extends DeviceOptions {
 export interface ChatsOptions {
   /** Maximum of entries in a chat, 1 to 1,000,000; the oldest are dropped, and reported. Default 10,000. */
   readonly maxMessages?: number | undefined;
-  /** Maximum of entry bytes in a chat, up to 256 MiB; the oldest are dropped, and reported. Default 64 MiB. */
+  /** Maximum of entry bytes in a chat, 1 KiB to 256 MiB; the oldest are dropped, and reported. Default 64 MiB. */
   readonly maxBytes?: number | undefined;
   /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
   readonly maxPayloadBytes?: number | undefined;
@@ -88,13 +88,13 @@ export interface ChatsOptions {
    * 90 days.
    */
   readonly keepMs?: number | undefined;
-  /** Number of newest messages kept for `history` after all members have acked them. Default 0. */
+  /** Number of newest messages kept for `history` after all members have acked them, up to `maxMessages`. Default 0. */
   readonly keepAcked?: number | undefined;
   /** Maximum of members of a chat, 1 to 100,000. Default 10,000. */
   readonly maxMembers?: number | undefined;
   /** Maximum of chats of a member, 1 to 100,000. Default 1,000. */
   readonly maxChats?: number | undefined;
-  /** How long a sender's id is remembered at least, ms, for the last 9,000 of a chat. Default 10 minutes. */
+  /** How long a sender's id is remembered at least, ms, for the last 9,000 of a chat: from 100 ms to 3,650 days. Default 10 minutes. */
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;

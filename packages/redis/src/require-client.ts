@@ -3,7 +3,7 @@ import { checkClient } from './client.js';
 import { warnOfEviction } from './environment.js';
 
 export interface RequireClientOptions {
-  /** `allowed`: the caller can lose any of its keys. @defaultValue 'refused' */
+  /** `allowed`: the caller can lose any of its keys. Default `refused`. */
   readonly eviction?: 'allowed' | 'refused' | undefined;
 }
 

@@ -70,7 +70,7 @@ export interface CacheOptions<Value = unknown> {
    * continues. 0: they get it at once. Default 0.
    */
   readonly softTimeoutMs?: number | undefined;
-  /** How long a known absence is cached, in ms; 0: not at all. Default 10 s, at most `ttlMs`. */
+  /** How long a known absence is cached, in ms, up to 365 days; 0: not at all. Default 10 s, at most `ttlMs`. */
   readonly negativeTtlMs?: number | undefined;
   /** The random part by which `ttlMs` is shortened, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
   readonly jitter?: number | undefined;

@@ -31,7 +31,7 @@ export interface RowCacheOptions<Row> {
   /** The part of `everyMs` by which a row may be refreshed early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
   readonly jitter?: number | undefined;
   /**
-   * How long a value is kept without being loaded again, ms, from 1 minute, and at least 10 × `everyMs`. Reads find it while
+   * How long a value is kept without being loaded again, ms, from 1 minute to 3,650 days, and at least 10 × `everyMs`. Reads find it while
    * the source is down. Half of it is guaranteed. Default 2 days.
    */
   readonly keepMs?: number | undefined;
@@ -51,7 +51,7 @@ export interface RowCacheOptions<Row> {
    * Cluster, else 1.
    */
   readonly shards?: number | undefined;
-  /** The schedule expires after this time without refreshers and changes, in ms, from 1 minute. Default 30 days. */
+  /** The schedule expires after this time without refreshers and changes, in ms, from 1 minute to 3,650 days. Default 30 days. */
   readonly idleMs?: number | undefined;
   /** Keeps applications apart in one Redis. Default `mortise`. */
   readonly prefix?: string | undefined;
@@ -80,7 +80,7 @@ export interface RefresherOptions {
   readonly concurrency?: number | undefined;
   /** Rows in one batch, 1 to 500. Default 250. */
   readonly batch?: number | undefined;
-  /** The rows of a batch are leased anew after this time, in ms; its loader has 90 % of it. Default 30,000. */
+  /** The rows of a batch are leased anew after this time, in ms, from 100 ms to 1 hour; its loader has 90 % of it. Default 30,000. */
   readonly leaseMs?: number | undefined;
   /**
    * The pause of a failed row, and of a source that is down. Default `{ type: 'exponential', delayMs: 500, maxDelayMs:

@@ -27,7 +27,7 @@ export interface FileSenderOptions extends SharedOptions {
   readonly receivers: readonly string[];
   /**
    * Maximum of a file's bytes in Redis, headers included; at least four chunks. The sender waits while the slowest receiver
-   * is further behind. Default 32 MiB.
+   * is further behind. At most 16 GiB. Default 32 MiB.
    */
   readonly windowBytes?: number | undefined;
   /** Maximum of all files' bytes in Redis; at least `windowBytes`. Default 128 MiB. */
@@ -37,18 +37,18 @@ export interface FileSenderOptions extends SharedOptions {
    * 32nd of the window if that is less.
    */
   readonly chunkBytes?: number | undefined;
-  /** A partly filled chunk is sent after the source was silent for this time, ms. Default 100. */
+  /** A partly filled chunk is sent after the source was silent for this time, ms: up to 1 hour. Default 100. */
   readonly lingerMs?: number | undefined;
-  /** Another process may continue a file after its sender was silent for this time, ms. Default 10,000. */
+  /** Another process may continue a file after its sender was silent for this time, ms: from 100 to 600,000. Default 10,000. */
   readonly leaseMs?: number | undefined;
-  /** Maximum lifetime of a chunk, and of a channel after its last use, ms. Default 24 hours. */
+  /** Maximum lifetime of a chunk, and of a channel after its last use, ms: from 1 second to 365 days. Default 24 hours. */
   readonly keepMs?: number | undefined;
   /**
    * When a file needs room and a receiver has no lease (it never came, or its process died): `wait` for it; `drop` it from
    * the listed files, so that the others go on; `fail` the `send`. Default `wait`.
    */
   readonly deadReceivers?: 'wait' | 'drop' | 'fail' | undefined;
-  /** For `drop` and `fail`: how long a receiver may be away, ms, counted from when its absence is noticed. Default 30,000. */
+  /** For `drop` and `fail`: how long a receiver may be away, ms, counted from when its absence is noticed: up to 1 day. Default 30,000. */
   readonly graceMs?: number | undefined;
 }
 
@@ -91,7 +91,7 @@ export interface SendFileOptions {
 
 /** Options of a receiver. */
 export interface FileReceiverOptions extends SharedOptions {
-  /** Another process may become the receiver after this one was silent for this time, ms. Default 10,000. */
+  /** Another process may become the receiver after this one was silent for this time, ms: from 100 to 600,000. Default 10,000. */
   readonly leaseMs?: number | undefined;
 }
 
@@ -99,7 +99,7 @@ export interface FileReceiverOptions extends SharedOptions {
 export interface FileChannelOptions extends SharedOptions {
   /** The holder of receivers' leases: processes with the same holder share them. Default: a UUID. */
   readonly holder?: string | undefined;
-  /** The lease of a receiver after each call, ms. Default 10,000. */
+  /** The lease of a receiver after each call, ms: from 100 to 600,000. Default 10,000. */
   readonly leaseMs?: number | undefined;
   /** The channel expires this long after its last use, ms, unless a sender sets another time. Default 24 hours. */
   readonly keepMs?: number | undefined;

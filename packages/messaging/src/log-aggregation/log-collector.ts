@@ -13,7 +13,7 @@ import { ReceivedFile } from './received-file.js';
 export interface LogCollectorOptions extends Omit<LogAggregatorOptions, 'concurrency'> {
   /** Each receiver of a channel gets every file. Of several receivers that share the work, each counts the files of its share. Default: all files. */
   readonly share?: { readonly index: number; readonly of: number } | undefined;
-  /** Another process may be the receiver when this one was silent for this time, ms. Default 10 s. */
+  /** Another process may be the receiver when this one was silent for this time, ms: from 100 to 600,000. Default 10 s. */
   readonly leaseMs?: number | undefined;
   readonly onReport?: ((report: FileReport) => void) | undefined;
 }

@@ -13,7 +13,7 @@ import { LOG_TELEMETRY } from './metrics.js';
 export interface LogAggregatorOptions {
   /** First part of every key; the same as the API's. */
   readonly prefix?: string | undefined;
-  /** How long the aggregates of a day are kept after it was last counted, ms. Default 400 days. */
+  /** How long the aggregates of a day are kept after it was last counted, ms: from 1 day to 36,500 days. Default 400 days. */
   readonly keepMs?: number | undefined;
   /**
    * The age up to which a day is counted, ms, at most 36,500 days. Lines of older days, and of days after tomorrow, are malformed for
@@ -22,25 +22,25 @@ export interface LogAggregatorOptions {
   readonly maxAgeMs?: number | undefined;
   /**
    * How long the marks of files are kept, ms, after their day was last counted; a file that comes again later is counted again.
-   * Default 30 days; not longer than `keepMs`.
+   * From 1 minute to `keepMs`. Default 30 days.
    */
   readonly markerMs?: number | undefined;
   /**
    * The marks of a file that is done and never comes again (one of a channel) are removed after this time, ms. A failover of Redis that loses more
-   * than this time counts the file twice. Default 60 s.
+   * than this time counts the file twice. Up to 1 day. Default 60 s.
    */
   readonly forgetMs?: number | undefined;
-  /** Lines are flushed and acked after this many bytes of a file; fewer than the window of its sender. Default 16 MiB. */
+  /** Lines are flushed and acked after this many bytes of a file; fewer than the window of its sender. Up to 1 GiB. Default 16 MiB. */
   readonly checkpointBytes?: number | undefined;
-  /** Lines are also flushed after this time, ms, where a file grows slowly. Default 5 s. */
+  /** Lines are also flushed after this time, ms, where a file grows slowly: from 10 ms to 1 hour. Default 5 s. */
   readonly checkpointMs?: number | undefined;
-  /** The most cities of all days whose counters wait for a flush, for each file: this bounds memory. Default 100,000. */
+  /** The most cities of all days whose counters wait for a flush, for each file: this bounds memory. Up to 10,000,000. Default 100,000. */
   readonly maxKeys?: number | undefined;
-  /** The most days whose counters are in memory, for each file. A day takes 8 bytes for each place of the table. Default 16. */
+  /** The most days whose counters are in memory, for each file. A day takes 8 bytes for each place of the table. Up to 1,000. Default 16. */
   readonly maxDays?: number | undefined;
-  /** Longer lines are malformed. Default 64 KiB. */
+  /** Longer lines are malformed. From 64 bytes to 16 MiB. Default 64 KiB. */
   readonly maxLineBytes?: number | undefined;
-  /** The most files that are counted side by side: a file that is still being written doesn't hold up the others. Default 4. */
+  /** The most files that are counted side by side: a file that is still being written doesn't hold up the others. From 1 to 64. Default 4. */
   readonly concurrency?: number | undefined;
   /** Called when a call of Redis fails and is repeated, and when a file fails. Default: one line on stderr. */
   readonly onError?: OnError | undefined;

@@ -1,0 +1,149 @@
+/** The options of a package, from the documentation comments of its interfaces. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript-5.9';
+import { root } from '../pages.js';
+import { escaped, sentences } from './text.js';
+
+const isModule = (file: string): boolean => file.startsWith('nestjs/');
+
+interface Option {
+  /** Such as `near.bytes` for an option inside another. */
+  readonly name: string;
+  readonly isRequired: boolean;
+  readonly type: string;
+  readonly comment: string;
+}
+
+interface OptionGroup {
+  /** Such as `MutexOptions`. */
+  readonly name: string;
+  readonly comment: string;
+  readonly file: string;
+  /** The groups whose options it has too. */
+  readonly also: readonly string[];
+  readonly options: readonly Option[];
+}
+
+const GROUP = /(?:Options|Limits|Rule|Feature)$/;
+
+function optionGroups(folder: string): OptionGroup[] {
+  const sources = join(root, 'packages', folder, 'src');
+  const files = readdirSync(sources, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  );
+  // Those of the NestJS modules last.
+  const order = files.toSorted((a, b) => Number(isModule(a)) - Number(isModule(b)) || (a < b ? -1 : 1));
+  const texts = new Map(order.map((file) => [file, readFileSync(join(sources, file), 'utf8')]));
+  const doors = [...texts].filter(([file]) => /(?:^|\/)index\.ts$/.test(file)).map(([, text]) => text);
+  const isPublic = (name: string): boolean => doors.some((text) => new RegExp(`\\b${name}\\b`).test(text));
+  return [...texts].flatMap(([file, text]) => {
+    const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+    return source.statements.flatMap((statement) => {
+      if (!GROUP.test(nameOf(statement))) return [];
+      const group = groupOf(statement, file);
+      return group && (isPublic(group.name) || group.name === 'CommonOptions') ? [group] : [];
+    });
+  });
+}
+
+function nameOf(statement: ts.Statement): string {
+  return ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement)
+    ? statement.name.text
+    : '';
+}
+
+function groupOf(statement: ts.Statement, file: string): OptionGroup | undefined {
+  if (ts.isInterfaceDeclaration(statement))
+    return {
+      name: statement.name.text,
+      comment: commentOf(statement),
+      file,
+      also: (statement.heritageClauses ?? []).flatMap(({ types }) =>
+        types.map((type) => type.expression.getText()),
+      ),
+      options: membersOf(statement.members, ''),
+    };
+  // Such as `type ReadWriteLockOptions = LeaseOptions`.
+  if (ts.isTypeAliasDeclaration(statement) && ts.isTypeReferenceNode(statement.type))
+    return {
+      name: statement.name.text,
+      comment: commentOf(statement),
+      file,
+      also: [statement.type.typeName.getText()],
+      options: [],
+    };
+  return undefined;
+}
+
+function membersOf(members: ts.NodeArray<ts.TypeElement>, within: string): Option[] {
+  return members.flatMap((member) => {
+    if (!member.name || (!ts.isPropertySignature(member) && !ts.isMethodSignature(member))) return [];
+    const name = `${within}${member.name.getText()}`;
+    const type = ts.isPropertySignature(member) ? member.type : undefined;
+    const option = {
+      name,
+      isRequired: !member.questionToken,
+      type: (type?.getText() ?? 'function').replace(/ \| undefined$/, '').replace(/\s+/g, ' '),
+      comment: commentOf(member),
+    };
+    const literal = type && (ts.isUnionTypeNode(type) ? type.types.find(ts.isTypeLiteralNode) : type);
+    return [
+      option,
+      ...(literal && ts.isTypeLiteralNode(literal) ? membersOf(literal.members, `${name}.`) : []),
+    ];
+  });
+}
+
+/** The text of a documentation comment. The parser would take the name of a decorator, such as `@Locked`, for a tag. */
+export function commentOf(node: ts.Node): string {
+  const comment = ts.getJSDocCommentsAndTags(node).findLast(ts.isJSDoc);
+  if (!comment) return '';
+  const lines = comment
+    .getText()
+    .replace(/^\/\*\*|\*\/$/g, '')
+    .split('\n')
+    .map((line) => line.replace(/^\s*\*? ?/, ''));
+  const tag = lines.findIndex((line) => line.startsWith('@'));
+  return lines
+    .slice(0, tag < 0 ? undefined : tag)
+    .join(' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+/** The sentence that gives the default, apart from the others. */
+function defaultOf({ isRequired, comment }: Option): { value: string; meaning: string } {
+  const all = sentences(comment);
+  const index = all.findIndex((sentence) => /^Default\b/.test(sentence));
+  const value = index < 0 ? '' : all[index]!.replace(/^Default:? /, '').replace(/\.$/, '');
+  return {
+    value: isRequired ? 'required' : value || 'none',
+    meaning: all.filter((_, at) => at !== index).join(' '),
+  };
+}
+
+export function optionsOf(folder: string): string {
+  const groups = optionGroups(folder);
+  const known = new Set(groups.map(({ name }) => name));
+  const parts = groups.map(({ name, comment, also, options }) => {
+    const others = also
+      .filter((other) => known.has(other))
+      .map((other) => `[\`${other}\`](#${other.toLowerCase()})`);
+    const rows = options.map((option) => {
+      const { value, meaning } = defaultOf(option);
+      return `| \`${option.name}\` | ${escaped(value)} | ${escaped(meaning || `\`${option.type}\``)} |`;
+    });
+    return [
+      `### ${name}`,
+      comment,
+      others.length > 0
+        ? `${options.length > 0 ? 'Also' : 'It has'} the options of ${others.join(' and ')}.`
+        : '',
+      rows.length > 0 ? ['| Option | Default | Meaning |', '|---|---|---|', ...rows].join('\n') : '',
+    ]
+      .filter((part) => part !== '')
+      .join('\n\n');
+  });
+  return parts.join('\n\n');
+}

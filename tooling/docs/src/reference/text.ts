@@ -1,0 +1,22 @@
+/** Text of documentation comments, as a cell of a table. */
+const ABBREVIATED = /\b(?:e\.g|i\.e|vs|etc|No)\.$/;
+
+/** Sentences end with a full stop before a blank, outside of code. */
+export function sentences(text: string): string[] {
+  const found: string[] = [];
+  let begin = 0;
+  let isCode = false;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === '`') isCode = !isCode;
+    const ends = !isCode && /[.!?]/.test(text[at]!) && (at + 1 === text.length || text[at + 1] === ' ');
+    if (!ends || ABBREVIATED.test(text.slice(begin, at + 1))) continue;
+    found.push(text.slice(begin, at + 1).trim());
+    begin = at + 1;
+  }
+  const rest = text.slice(begin).trim();
+  return rest === '' ? found : [...found, rest];
+}
+
+export function escaped(text: string): string {
+  return text.replaceAll('|', String.raw`\|`);
+}
