@@ -175,6 +175,34 @@ test('on a Cluster the API sells, locks and hands out tasks', async () => {
   await expectClaims();
 }, 120_000);
 
+test('on a Cluster each topic has its events', async () => {
+  const topics = ['queue:topics', 'member:topics', 'mailbox:topics', 'cache:topics', 'market'];
+  const put = (path: string, body: object): Promise<Answer> =>
+    api.send({ method: 'PUT', path: `/v1/${path}`, body });
+  const post = (path: string, body: object): Promise<Answer> =>
+    api.send({ method: 'POST', path: `/v1/${path}`, body });
+  await put('queues/topics', {});
+  await post('chats', { sender: 'anna', members: ['topics'], chatId: 'topics' });
+  await put('market/players/topics', { name: 'Topics', email: 'topics@example.com' });
+  await put('market/players/topics/items/topics', {});
+  const reader = await EventReader.open(lively.url, `/v1/events?topics=${topics.join(',')}`);
+  const socket = await SocketClient.open(lively.url);
+  for (const follow of topics) await socket.ask({ follow });
+  await reader.count(1);
+  await post('queues/topics/tasks', { name: 't', payload: 1 });
+  await post('chats/topics/messages', { sender: 'anna', body: 1 });
+  await post('mailboxes/topics/messages', { from: 'anna', body: 1 });
+  await put('caches/topics/entries/one', { value: 1 });
+  await post('market/listings', { sellerId: 'topics', itemId: 'topics', price: 1 });
+  const seen = (all: readonly { topic?: string }[]): string[] =>
+    [...new Set(all.flatMap(({ topic }) => topic ?? []))].toSorted();
+  await until('all topics', async () => seen(reader.events.map(({ data }) => data)).length === 5);
+  await until('all topics of the socket', async () => seen(socket.events).length === 5);
+  expect(seen(socket.events)).toEqual(topics.toSorted());
+  reader.close();
+  socket.socket.close();
+});
+
 test('on a Cluster that loses a master the market, streams and guilds of all nodes go on', async () => {
   for (const chatId of CHATS) await ask('POST', 'chats', { sender: 'frank', members: ['bill'], chatId });
   await postAll('one');

@@ -109,12 +109,15 @@ test('says what was trimmed, and goes on from now where the queue is another one
   client.socket.close();
 });
 
-test.each(['mail', 'queue:', 'constructor:x', 'queue:%ff', 'queue:a%'])('%s is no topic', async (follow) => {
-  const client = await open();
-  const form = expect.stringContaining('must be queue:<name>');
-  expect(refusal(await client.ask({ follow }))).toEqual([400, 'invalid-frame', form]);
-  client.socket.close();
-});
+test.each(['mail', 'queue:', 'constructor:x', 'queue:%ff', 'queue:a%', 'market:x', 'mailbox'])(
+  '%s is no topic',
+  async (follow) => {
+    const client = await open();
+    const form = expect.stringContaining('must be one of queue:<name>, member:<name>,');
+    expect(refusal(await client.ask({ follow }))).toEqual([400, 'invalid-frame', form]);
+    client.socket.close();
+  },
+);
 
 test('refuses topics that are followed, too many or not there', async () => {
   const client = await open();

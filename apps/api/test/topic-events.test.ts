@@ -162,10 +162,17 @@ test.each([
   ['?topics=mail', 'invalid-query'],
   ['?topics=queue:', 'invalid-query'],
   ['?topics=queue:%25ff', 'invalid-query'],
+  ['?topics=market:x', 'invalid-query'],
+  ['?topics=mailbox', 'invalid-query'],
   ['?topics=queue:mail,queue:mail', 'invalid-query'],
   [`?topics=${Array.from({ length: 11 }, (_, n) => `queue:${n}`).join(',')}`, 'invalid-query'],
   ['?topics=queue:mail&after=x', 'invalid-token'],
   [`?topics=queue:mail&after=${Buffer.from('{"queue:mail":"x-"}').toString('base64url')}`, 'invalid-token'],
+  [`?topics=market&after=${Buffer.from('{"market":"x"}').toString('base64url')}`, 'invalid-token'],
+  [
+    `?topics=mailbox:bob&after=${Buffer.from('{"mailbox:bob":"0-1"}').toString('base64url')}`,
+    'invalid-token',
+  ],
   [`?topics=member:bob&after=${Buffer.from('{"member:bob":"x"}').toString('base64url')}`, 'invalid-token'],
 ])('events%s is refused: %s', async (query, slug) => {
   const { status, json } = await ask('GET', `events${query}`);

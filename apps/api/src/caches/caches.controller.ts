@@ -13,6 +13,7 @@ import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { Problem } from '../problems/problem.js';
 import { currentTenant, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, LOG, REDIS } from '../tokens.js';
+import { CacheChanges } from './cache-changes.js';
 import { CacheLoads } from './cache-loads.js';
 import {
   cacheNameSchema,
@@ -33,6 +34,7 @@ export class CachesController {
     private readonly loads: CacheLoads,
     @Inject(REDIS) private readonly redis: RedisClient,
     @Inject(LOG) private readonly log: Logger,
+    private readonly changes: CacheChanges,
     @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
   ) {
     this.#prefix = prefix;
@@ -71,9 +73,10 @@ export class CachesController {
     @Param('key', { schema: entryKeySchema }) key: string,
     @Body({ schema: entryBody }) { value, loadToken, ...options }: z.infer<typeof entryBody>,
   ): Promise<void> {
-    if (loadToken === undefined) return await this.#open(name, options.ttlMs).set(key, value, options);
-    const isStored = await this.loads.with(name, (leases) => leases.store(key, loadToken, value, options));
-    if (!isStored) throw new Problem('load-outdated', undefined, { cache: name, key });
+    if (loadToken === undefined) await this.#open(name, options.ttlMs).set(key, value, options);
+    else if (!(await this.loads.with(name, (leases) => leases.store(key, loadToken, value, options))))
+      throw new Problem('load-outdated', undefined, { cache: name, key });
+    await this.changes.publish(name, { type: 'stored', key });
   }
 
   @Delete('entries/:key')
@@ -88,7 +91,10 @@ export class CachesController {
     @Param('cache', { schema: cacheNameSchema }) name: string,
     @Param('key', { schema: entryKeySchema }) key: string,
   ): Promise<z.infer<typeof deletedSchema>> {
-    return { isDeleted: await this.#open(name).delete(key) };
+    const isDeleted = await this.#open(name).delete(key);
+    // Also when there was none: the answer to an earlier request may be lost.
+    await this.changes.publish(name, { type: 'deleted', key });
+    return { isDeleted };
   }
 
   @Post('invalidations')
@@ -103,6 +109,7 @@ export class CachesController {
     @Body({ schema: invalidationBody }) { tag }: z.infer<typeof invalidationBody>,
   ): Promise<void> {
     await this.#open(name).invalidateTag(tag);
+    await this.changes.publish(name, { type: 'invalidated', tag });
   }
 
   /** It has no connection and keeps nothing. @param ttlMs Also that of a known absence. */

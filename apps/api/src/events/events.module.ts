@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
 
+import { CachesModule } from '../caches/caches.module.js';
+import { MarketModule } from '../market/market.module.js';
 import { RemoteMessagingModule } from '../messaging/remote-messaging.module.js';
 import { RemoteQueuesModule } from '../queues/remote-queues.module.js';
 import { SocketServer } from './socket-server.js';
@@ -9,7 +11,7 @@ import { TopicEvents } from './topic-events.js';
 
 /** Events of several kinds in one stream, and over a WebSocket. */
 @Module({
-  imports: [RemoteMessagingModule, RemoteQueuesModule],
+  imports: [CachesModule, MarketModule, RemoteMessagingModule, RemoteQueuesModule],
   controllers: [TopicEventsController, SocketController],
   providers: [TopicEvents, SocketServer],
 })

@@ -1,14 +1,20 @@
 import { Injectable } from '@nestjs/common';
+import type { MailboxPosition } from '@mortise/messaging';
 import type { QueueEvent } from '@mortise/queues';
 
+import { CacheChanges } from '../caches/cache-changes.js';
+import { Market } from '../market/index.js';
 import type { StreamEvent } from '../messaging/live/forward-events.js';
 import { openEvents } from '../messaging/live/open-events.js';
-import { TenantChats } from '../messaging/tenant-messaging.js';
+import { TenantChats, TenantMailboxes } from '../messaging/tenant-messaging.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from '../queues/open-queues.js';
 import { Merged } from './merged.js';
 import type { Tokens, Topic } from './topics.js';
 import { encodeTokens } from './topics.js';
+
+/** In place of a token, where Redis stores no events. */
+const NO_POSITION = '-';
 
 interface TopicEvent {
   readonly topic: Topic;
@@ -16,6 +22,9 @@ interface TopicEvent {
   readonly event: { readonly type: string };
   readonly token: string;
 }
+
+/** Subscribes to a topic. Adds its token, if none is given. */
+type Opener = (topic: Topic, tokens: Tokens, signal: AbortSignal) => Promise<AsyncIterable<TopicEvent>>;
 
 /** Topics to which a stream has subscribed. */
 export interface OpenTopics {
@@ -27,9 +36,20 @@ export interface OpenTopics {
 /** The events of several topics in one stream. */
 @Injectable()
 export class TopicEvents {
+  readonly #openers: Readonly<Record<Topic['kind'], Opener>> = {
+    queue: (...given) => this.#openQueue(...given),
+    member: (...given) => this.#openMember(...given),
+    mailbox: (...given) => this.#openMailbox(...given),
+    cache: (...given) => this.#openCache(...given),
+    market: (...given) => this.#openMarket(...given),
+  };
+
   constructor(
     private readonly queues: OpenQueues,
     private readonly chats: TenantChats,
+    private readonly mailboxes: TenantMailboxes,
+    private readonly caches: CacheChanges,
+    private readonly market: Market,
   ) {}
 
   /**
@@ -39,11 +59,7 @@ export class TopicEvents {
   async open(topics: readonly Topic[], given: Tokens, signal: AbortSignal): Promise<OpenTopics> {
     const tokens: Tokens = { ...given };
     const sources = await Promise.all(
-      topics.map((topic) =>
-        topic.kind === 'queue'
-          ? this.#openQueue(topic, tokens, signal)
-          : this.#openMember(topic, tokens, signal),
-      ),
+      topics.map((topic) => this.#openers[topic.kind](topic, tokens, signal)),
     );
     return { token: encodeTokens(tokens), events: merge(sources, tokens) };
   }
@@ -78,6 +94,46 @@ export class TopicEvents {
       for await (const { token, ...event } of events) yield { topic, event, token };
     })();
   }
+
+  async #openMailbox(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
+    const mailboxes = this.mailboxes.current;
+    const token = (tokens[topic.id] ??= positionToken(await mailboxes.status(topic.name)));
+    const events = mailboxes.follow(topic.name, { after: positionOf(token), signal });
+    return (async function* read(): AsyncGenerator<TopicEvent, void> {
+      for await (const event of events) yield { topic, event, token: positionToken(event) };
+    })();
+  }
+
+  /** Redis stores no changes of caches, so a token only tells that there was a stream before this one. */
+  async #openCache(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
+    const isContinued = tokens[topic.id] !== undefined;
+    const token = (tokens[topic.id] = NO_POSITION);
+    const events = await this.caches.follow(topic.name, signal);
+    return (async function* read(): AsyncGenerator<TopicEvent, void> {
+      if (isContinued) yield { topic, event: { type: 'reset' }, token };
+      for await (const event of events) yield { topic, event, token };
+    })();
+  }
+
+  async #openMarket(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
+    const { events: its } = this.market;
+    const after = (tokens[topic.id] ??= await its.cursor());
+    const events = orInvalidToken(() => its.follow({ after, signal }));
+    return (async function* read(): AsyncGenerator<TopicEvent, void> {
+      for await (const { cursor: token, ...event } of events) yield { topic, event, token };
+    })();
+  }
+}
+
+function positionToken({ epoch, lastId }: MailboxPosition): string {
+  return `${epoch ?? ''}-${lastId}`;
+}
+
+/** Throws the problem `invalid-token`. */
+function positionOf(token: string): MailboxPosition {
+  const [, epoch, lastId] = /^(\d{0,15})-(\d{1,15})$/.exec(token) ?? [];
+  if (lastId === undefined || (Number(epoch) === 0) !== (epoch === '')) throw new Problem('invalid-token');
+  return { epoch: epoch ? Number(epoch) : null, lastId: Number(lastId) };
 }
 
 async function* named(topic: Topic, events: AsyncIterable<QueueEvent>): AsyncGenerator<TopicEvent, void> {

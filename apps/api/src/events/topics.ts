@@ -6,6 +6,7 @@ import { requireScope, requireSubject } from '../callers/principal.js';
 import type { Scope } from '../callers/scopes.js';
 import { nameSchema } from '../http/id-schema.js';
 import { Problem } from '../problems/problem.js';
+import { DEFAULT_TENANT } from '../tenants/tenancy.js';
 
 /** The most topics of a stream, and of a WebSocket. */
 export const MAX_TOPICS = 10;
@@ -16,12 +17,20 @@ interface Kind {
   readonly scope: Scope;
   /** The name is that of somebody, for whom the credential has to act. */
   readonly isPerson?: true;
+  /** There is one, of the deployment, and it has no name. */
+  readonly isOfDeployment?: true;
 }
 
 const KINDS = {
   queue: { scope: 'queues:read' },
   member: { scope: 'messaging:read', isPerson: true },
+  mailbox: { scope: 'messaging:read', isPerson: true },
+  cache: { scope: 'cache:read' },
+  market: { scope: 'market:read', isOfDeployment: true },
 } as const satisfies Record<string, Kind>;
+
+/** The kinds of topics: those of the tests are the same. */
+export const TOPIC_KINDS: readonly string[] = Object.keys(KINDS);
 
 export interface Topic {
   /** As the request has it. */
@@ -29,35 +38,41 @@ export interface Topic {
   /** The same for all texts of the topic. */
   readonly id: string;
   readonly kind: keyof typeof KINDS;
+  /** Empty where the kind has none. */
   readonly name: string;
 }
 
-const FORMS = Object.keys(KINDS).map((kind) => `${kind}:<name>`);
+const FORMS = Object.entries<Kind>(KINDS)
+  .map(([kind, { isOfDeployment }]) => (isOfDeployment ? kind : `${kind}:<name>`))
+  .join(', ');
 
 function topicOf(text: string): Topic | undefined {
-  const at = text.indexOf(':');
-  const kind = text.slice(0, at);
-  if (!Object.hasOwn(KINDS, kind)) return undefined;
+  const [, word = '', coded] = /^([a-z]+)(?::(.*))?$/su.exec(text) ?? [];
+  if (!Object.hasOwn(KINDS, word)) return undefined;
+  const kind = word as Topic['kind'];
+  const { isOfDeployment }: Kind = KINDS[kind];
+  if (isOfDeployment) return coded === undefined ? { text, id: kind, kind, name: '' } : undefined;
   try {
-    const name = nameSchema.safeParse(decodeURIComponent(text.slice(at + 1)));
-    if (!name.success) return undefined;
-    return { text, id: `${kind}:${name.data}`, kind: kind as Topic['kind'], name: name.data };
+    const name = nameSchema.safeParse(decodeURIComponent(coded ?? ''));
+    return name.success ? { text, id: `${kind}:${name.data}`, kind, name: name.data } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Throws the problems `scope-missing` and `subject-mismatch`. */
-export function requireTopic(principal: Principal, { kind, name }: Topic): void {
-  const { scope, isPerson }: Kind = KINDS[kind];
+/** Throws the problems `scope-missing`, `subject-mismatch` and `unknown-topic`. */
+export function requireTopic(principal: Principal, { kind, name, text }: Topic): void {
+  const { scope, isPerson, isOfDeployment }: Kind = KINDS[kind];
   requireScope(principal, scope);
   if (isPerson) requireSubject(principal, name);
+  if (isOfDeployment && principal.tenant !== DEFAULT_TENANT)
+    throw new Problem('unknown-topic', 'the tenant of the credential has no such topic', { topic: text });
 }
 
 export const topicSchema = z.string().transform((text, context): Topic => {
   const topic = topicOf(text);
   if (topic) return topic;
-  context.addIssue({ code: 'custom', message: `must be ${FORMS.join(' or ')}, with a percent-encoded name` });
+  context.addIssue({ code: 'custom', message: `must be one of ${FORMS}, with a percent-encoded name` });
   return z.NEVER;
 });
 
@@ -69,13 +84,13 @@ export const topicsQuery = z.strictObject({
       const known = topics.filter((topic) => topic !== undefined);
       const isOnce = new Set(known.map(({ id }) => id)).size === topics.length;
       if (isOnce && topics.length <= MAX_TOPICS) return known;
-      const message = `must be 1 to ${MAX_TOPICS} different topics, ${FORMS.join(' or ')}, with commas between them`;
+      const message = `must be 1 to ${MAX_TOPICS} different topics of ${FORMS}, with commas between them`;
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     })
     .meta({
       description: 'up to 10, with commas between them; names are percent-encoded',
-      examples: ['queue:mail,member:frank'],
+      examples: ['queue:mail,member:frank,market'],
     }),
   after: z
     .string()

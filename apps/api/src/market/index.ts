@@ -28,6 +28,7 @@ export { InvalidMailAddressError, isMailAddress, isMailDomain, parseMailAddress 
 export type { MailTasks } from './mail-tasks.js';
 export { MAIL_ATTEMPTS, MAIL_PRIORITIES, MAIL_QUEUE, MAIL_TASKS } from './mail-tasks.js';
 export { Market } from './market.js';
+export type { MarketEvent } from './market-events.js';
 export type { MarketTasks } from './market-tasks.js';
 export { expiredMailId, MARKET_QUEUE, MARKET_TASKS, tasksOf } from './market-tasks.js';
 export type { MarketOptions } from './options.js';

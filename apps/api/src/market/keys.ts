@@ -18,6 +18,8 @@
  * | `sold` | HASH listingId → saleId | purchase | with its sale |
  * | `requests` | HASH requestKey → saleId | purchase | with its sale |
  * | `outbox` | ZSET soldAt → saleId | purchase | member: when its mail is enqueued; a sale in it is never dropped |
+ * | `events` | STREAM of `listed`, `sold`, `withdrawn` or `expired` → `listingId listing` | a reader of events; all trades while it is there | a day after its last read; about 10,000 events |
+ * | `updates` | channel of the readers of `events` | as `events` | holds nothing |
  * | `withdrawn:<listingId>` | STRING `sellerId withdrawalId` of its last withdrawal | withdraw | an hour after it |
  * | `fence:<listingId>` | STRING last fencing token that wrote the listing | trades by lock | a day after that write |
  *
@@ -44,6 +46,8 @@ const PARTS = [
   'sold',
   'requests',
   'outbox',
+  'events',
+  'updates',
 ] as const;
 
 export type MarketKeys = Readonly<Record<(typeof PARTS)[number], string>> & {

@@ -11,7 +11,10 @@
 --   newest       ZSET of 'listedAt listingId', from when it opens; as listings
 --   prices       ZSET of 'price listingId', from when it opens; as listings
 --   expired      HASH 'listedAt listingId' -> listing; until the seller's mail is enqueued
+--   events       STREAM of what happened -> 'listingId listing', about 10,000; a day after its last read
+--   updates      channel of the readers of events; not a key
 -- ARGV
+--   publish      PUBLISH or SPUBLISH
 --   listingId
 --   listedAt     13 digits: under the same id there may be another listing by now
 -- RETURNS
@@ -23,10 +26,14 @@ local listings = KEYS[4]
 local newest = KEYS[5]
 local prices = KEYS[6]
 local expired = KEYS[7]
-local listingId = ARGV[1]
-local listedAt = ARGV[2]
+local events = KEYS[8]
+local updates = KEYS[9]
+local publish = ARGV[1]
+local listingId = ARGV[2]
+local listedAt = ARGV[3]
 
 -- include market.listing.part.lua
+-- include market.announce.part.lua
 -- include market.take-back.part.lua
 
 local place = listedAt .. ' ' .. listingId
@@ -46,6 +53,6 @@ if expiresAt == math.huge then
 elseif now < expiresAt then
   return { 'early', string.format('%.0f', expiresAt - now) }
 end
-takeBack(listingId, listing)
+takeBack('expired', listingId, listing)
 redis.call('HSET', expired, place, listing)
 return { 'expired', listing }

@@ -13,7 +13,10 @@
 --   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sold         HASH listingId -> saleId; as long as the sale is kept
 --   timers       ZSET of 'listedAt listingId'; until its tasks are enqueued
+--   events       STREAM of what happened -> 'listingId listing', about 10,000; a day after its last read
+--   updates      channel of the readers of events; not a key
 -- ARGV
+--   publish      PUBLISH or SPUBLISH
 --   offers...    listingId, sellerId, itemId, price (coins), opensAt (ms; 0: at once), expiresInMs (0: never) of each
 -- RETURNS
 --   for each offer {'listed' | 'repeated', listing}, {'item-listed', listingId}, or one of {'request-reused'},
@@ -27,8 +30,12 @@ local newest = KEYS[6]
 local prices = KEYS[7]
 local sold = KEYS[8]
 local timers = KEYS[9]
+local events = KEYS[10]
+local updates = KEYS[11]
+local publish = ARGV[1]
 
 -- include market.listing.part.lua
+-- include market.announce.part.lua
 -- include market.put-up.part.lua
 
 local function offer(listingId, sellerId, itemId, price, opensAt, expiresInMs)
@@ -58,7 +65,7 @@ local function offer(listingId, sellerId, itemId, price, opensAt, expiresInMs)
 end
 
 local replies = {}
-for i = 1, #ARGV, 6 do
+for i = 2, #ARGV, 6 do
   replies[#replies + 1] = offer(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])
 end
 return replies

@@ -6,7 +6,10 @@
 --                sold or expired
 --   newest       ZSET of 'listedAt listingId', from when it opens; as listings
 --   prices       ZSET of 'price listingId', from when it opens; as listings
+--   events       STREAM of what happened -> 'listingId listing', about 10,000; a day after its last read
+--   updates      channel of the readers of events; not a key
 -- ARGV
+--   publish      PUBLISH or SPUBLISH
 --   listingId
 --   listedAt     13 digits: under the same id there may be another listing by now
 -- RETURNS
@@ -14,10 +17,14 @@
 local listings = KEYS[1]
 local newest = KEYS[2]
 local prices = KEYS[3]
-local listingId = ARGV[1]
-local listedAt = ARGV[2]
+local events = KEYS[4]
+local updates = KEYS[5]
+local publish = ARGV[1]
+local listingId = ARGV[2]
+local listedAt = ARGV[3]
 
 -- include market.listing.part.lua
+-- include market.announce.part.lua
 
 local listing = redis.call('HGET', listings, listingId)
 if not listing then
@@ -33,6 +40,9 @@ if now < opensAt then
   return { 'early', string.format('%.0f', opensAt - now) }
 end
 local newestMember, pricesMember = membersOf(listingId, listing)
-redis.call('ZADD', newest, 0, newestMember)
+local isNew = redis.call('ZADD', newest, 0, newestMember) == 1
 redis.call('ZADD', prices, 0, pricesMember)
+if isNew then
+  announce('listed', listingId, listing)
+end
 return { 'opened' }

@@ -17,7 +17,10 @@
 --   sold         HASH listingId -> saleId; as sales
 --   requests     HASH requestKey -> saleId; as sales
 --   outbox       ZSET soldAt -> saleId; until the mail is enqueued
+--   events       STREAM of what happened -> 'listingId listing', about 10,000; a day after its last read
+--   updates      channel of the readers of events; not a key
 -- ARGV
+--   publish      PUBLISH or SPUBLISH
 --   maxCoins     the most that a player may have
 --   maxSales
 --   orders...    saleId, listingId, buyerId, expectedPrice (coins), requestKey ('': none) of each
@@ -37,10 +40,14 @@ local saleOrder = KEYS[9]
 local sold = KEYS[10]
 local requests = KEYS[11]
 local outbox = KEYS[12]
-local maxCoins = tonumber(ARGV[1])
-local maxSales = tonumber(ARGV[2])
+local events = KEYS[13]
+local updates = KEYS[14]
+local publish = ARGV[1]
+local maxCoins = tonumber(ARGV[2])
+local maxSales = tonumber(ARGV[3])
 
 -- include market.listing.part.lua
+-- include market.announce.part.lua
 -- include market.sell.part.lua
 
 local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)
@@ -86,7 +93,7 @@ local function buy(saleId, listingId, buyerId, expectedPrice, requestKey)
 end
 
 local replies = {}
-for i = 3, #ARGV, 5 do
+for i = 4, #ARGV, 5 do
   replies[#replies + 1] = buy(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4])
 end
 return replies

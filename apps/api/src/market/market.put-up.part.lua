@@ -1,5 +1,5 @@
 -- Creates a listing of an item; the including script has checked that it may. Expects the locals owners, inventory, listed,
--- listings, newest, prices and timers, and market.listing.part.lua before it.
+-- listings, newest, prices and timers, and market.listing.part.lua and market.announce.part.lua before it.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local listedAt = string.format('%013.0f', now)
@@ -20,6 +20,7 @@ local function putUp(listingId, sellerId, itemId, price, opensAt, expiresInMs)
     local newestMember, pricesMember = membersOf(listingId, listing)
     redis.call('ZADD', newest, 0, newestMember)
     redis.call('ZADD', prices, 0, pricesMember)
+    announce('listed', listingId, listing)
   end
   return listing
 end

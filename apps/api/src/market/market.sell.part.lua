@@ -1,5 +1,6 @@
 -- Writes a sale; the including script has checked that it may. Expects the locals funds, owners, inventory, listed,
--- listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.listing.part.lua before it.
+-- listings, newest, prices, sales, saleOrder, sold, requests, outbox and maxSales, and market.listing.part.lua and
+-- market.announce.part.lua before it.
 
 -- Only a lowered maxSales drops more than one receipt; the bound keeps a purchase short.
 local MAX_DROPS = 8
@@ -55,5 +56,6 @@ local function sell(saleId, listingId, listing, buyerId, requestKey, oldest)
     redis.call('HSET', requests, requestKey, saleId)
   end
   redis.call('ZADD', outbox, soldAt, saleId)
+  announce('sold', listingId, listing)
   return sale
 end

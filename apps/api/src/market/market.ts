@@ -8,7 +8,7 @@
  * a process that dies between the sale and the enqueue of its mail loses neither.
  */
 import type { RedisClient } from '@mortise/redis';
-import { Coalescer, requireClient, requireInteger, requireOneOf } from '@mortise/redis';
+import { Coalescer, requireClient, requireInteger, requireOneOf, WaiterHub } from '@mortise/redis';
 import { v7 as uuid } from 'uuid';
 
 import {
@@ -26,6 +26,7 @@ import { MarketFullError } from './errors.js';
 import { requireId } from './ids.js';
 import type { MarketKeys } from './keys.js';
 import { marketKeys } from './keys.js';
+import { MarketEvents } from './market-events.js';
 import type { MarketOptions, ResolvedMarketOptions } from './options.js';
 import { MAX_COINS, MAX_TERM_MS, MIN_TERM_MS, resolveMarketOptions, WITHDRAWN_MS } from './options.js';
 import { requireProfile } from './profile.js';
@@ -58,9 +59,11 @@ const MAX_OUTBOX_READ = 1_000;
 export class Market {
   /** Opens and expires listings. */
   readonly timed: TimedListings;
+  readonly events: MarketEvents;
   readonly #redis: RedisClient;
   readonly #keys: MarketKeys;
   readonly #options: ResolvedMarketOptions;
+  readonly #publish: 'PUBLISH' | 'SPUBLISH';
   readonly #offers: Coalescer<'main', NumberedOffer, Outcome<Listing>>;
   readonly #orders: Coalescer<'main', NumberedOrder, Outcome<Receipt>>;
   readonly #mailed: Coalescer<'main', readonly string[], undefined>;
@@ -76,6 +79,8 @@ export class Market {
     this.#mailed = new Coalescer((_, sales) => this.#sendMailed(sales), { maxBatch: MAX_BATCH });
     this.#byLock = new TradeByLock(this.#redis, this.#keys, this.#options);
     this.timed = new TimedListings(this.#redis, this.#keys);
+    this.events = new MarketEvents(this.#redis, this.#keys);
+    this.#publish = WaiterHub.of(this.#redis).publishCommand;
   }
 
   /**
@@ -263,12 +268,17 @@ export class Market {
 
   async #withdraw(withdrawal: Withdrawal): Promise<string> {
     const keys = { ...this.#keys, withdrawn: this.#keys.withdrawnOf(withdrawal.listingId) };
-    const status = await marketWithdraw.run(this.#redis, keys, { ...withdrawal, keepMs: WITHDRAWN_MS });
+    const status = await marketWithdraw.run(this.#redis, keys, {
+      publish: this.#publish,
+      ...withdrawal,
+      keepMs: WITHDRAWN_MS,
+    });
     return status as string;
   }
 
   async #sendOffers(offers: readonly NumberedOffer[]): Promise<(Outcome<Listing> | Error)[]> {
     const replies = (await marketList.run(this.#redis, this.#keys, {
+      publish: this.#publish,
       offers: offers.flatMap(({ id, sellerId, itemId, price, opensAt = 0, expiresInMs = 0 }) => [
         id,
         sellerId,
@@ -290,6 +300,7 @@ export class Market {
 
   async #sendOrders(orders: readonly NumberedOrder[]): Promise<(Outcome<Receipt> | Error)[]> {
     const replies = (await marketPurchase.run(this.#redis, this.#keys, {
+      publish: this.#publish,
       maxCoins: MAX_COINS,
       maxSales: this.#options.maxSales,
       orders: orders.flatMap(({ saleId, listingId, buyerId, expectedPrice, requestKey }) => [

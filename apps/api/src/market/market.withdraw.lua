@@ -12,7 +12,10 @@
 --   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sold         HASH listingId -> saleId; as long as the sale is kept
 --   withdrawn    STRING 'sellerId withdrawalId' of the last withdrawal of this listing; keepMs
+--   events       STREAM of what happened -> 'listingId listing', about 10,000; a day after its last read
+--   updates      channel of the readers of events; not a key
 -- ARGV
+--   publish      PUBLISH or SPUBLISH
 --   listingId
 --   playerId     the caller
 --   withdrawalId  of this call
@@ -27,12 +30,16 @@ local newest = KEYS[5]
 local prices = KEYS[6]
 local sold = KEYS[7]
 local withdrawn = KEYS[8]
-local listingId = ARGV[1]
-local playerId = ARGV[2]
-local withdrawalId = ARGV[3]
-local keepMs = ARGV[4]
+local events = KEYS[9]
+local updates = KEYS[10]
+local publish = ARGV[1]
+local listingId = ARGV[2]
+local playerId = ARGV[3]
+local withdrawalId = ARGV[4]
+local keepMs = ARGV[5]
 
 -- include market.listing.part.lua
+-- include market.announce.part.lua
 -- include market.take-back.part.lua
 
 local last = redis.call('GET', withdrawn) or ''
@@ -49,6 +56,6 @@ end
 if string.match(listing, '^%S+ (%S+)') ~= playerId then
   return 'not-seller'
 end
-takeBack(listingId, listing)
+takeBack('withdrawn', listingId, listing)
 redis.call('SET', withdrawn, playerId .. ' ' .. withdrawalId, 'PX', keepMs)
 return 'withdrawn'

@@ -13,7 +13,10 @@
 --   prices       ZSET of 'price listingId', from when it opens; as listings
 --   sold         HASH listingId -> saleId; as long as the sale is kept
 --   timers       ZSET of 'listedAt listingId'; until its tasks are enqueued
+--   events       STREAM of what happened -> 'listingId listing', about 10,000; a day after its last read
+--   updates      channel of the readers of events; not a key
 -- ARGV
+--   publish      PUBLISH or SPUBLISH
 --   token        of the lease under which it was decided
 --   fenceMs      ms
 --   listingId
@@ -33,16 +36,20 @@ local newest = KEYS[6]
 local prices = KEYS[7]
 local sold = KEYS[8]
 local timers = KEYS[9]
-local token = ARGV[1]
-local fenceMs = ARGV[2]
-local listingId = ARGV[3]
-local sellerId = ARGV[4]
-local itemId = ARGV[5]
-local price = ARGV[6]
-local opensAt = ARGV[7]
-local expiresInMs = ARGV[8]
+local events = KEYS[10]
+local updates = KEYS[11]
+local publish = ARGV[1]
+local token = ARGV[2]
+local fenceMs = ARGV[3]
+local listingId = ARGV[4]
+local sellerId = ARGV[5]
+local itemId = ARGV[6]
+local price = ARGV[7]
+local opensAt = ARGV[8]
+local expiresInMs = ARGV[9]
 
 -- include market.listing.part.lua
+-- include market.announce.part.lua
 -- include market.put-up.part.lua
 
 local last = redis.call('GET', fence)

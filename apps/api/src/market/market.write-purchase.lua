@@ -18,7 +18,10 @@
 --   sold         HASH listingId -> saleId; as sales
 --   requests     HASH requestKey -> saleId; as sales
 --   outbox       ZSET soldAt -> saleId; until the mail is enqueued
+--   events       STREAM of what happened -> 'listingId listing', about 10,000; a day after its last read
+--   updates      channel of the readers of events; not a key
 -- ARGV
+--   publish      PUBLISH or SPUBLISH
 --   token        of the lease under which the listing was read
 --   fenceMs      ms
 --   maxCoins     the most that a player may have
@@ -44,17 +47,21 @@ local saleOrder = KEYS[10]
 local sold = KEYS[11]
 local requests = KEYS[12]
 local outbox = KEYS[13]
-local token = ARGV[1]
-local fenceMs = ARGV[2]
-local maxCoins = tonumber(ARGV[3])
-local maxSales = tonumber(ARGV[4])
-local saleId = ARGV[5]
-local listingId = ARGV[6]
-local listing = ARGV[7]
-local buyerId = ARGV[8]
-local requestKey = ARGV[9]
+local events = KEYS[14]
+local updates = KEYS[15]
+local publish = ARGV[1]
+local token = ARGV[2]
+local fenceMs = ARGV[3]
+local maxCoins = tonumber(ARGV[4])
+local maxSales = tonumber(ARGV[5])
+local saleId = ARGV[6]
+local listingId = ARGV[7]
+local listing = ARGV[8]
+local buyerId = ARGV[9]
+local requestKey = ARGV[10]
 
 -- include market.listing.part.lua
+-- include market.announce.part.lua
 -- include market.sell.part.lua
 
 local earlier = redis.call('HGET', sales, saleId)

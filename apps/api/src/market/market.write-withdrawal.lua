@@ -11,7 +11,10 @@
 --   newest       ZSET of 'listedAt listingId', from when it opens; as listings
 --   prices       ZSET of 'price listingId', from when it opens; as listings
 --   withdrawn    STRING 'sellerId withdrawalId' of the last withdrawal of this listing; keepMs
+--   events       STREAM of what happened -> 'listingId listing', about 10,000; a day after its last read
+--   updates      channel of the readers of events; not a key
 -- ARGV
+--   publish      PUBLISH or SPUBLISH
 --   token        of the lease under which the listing was read
 --   fenceMs      ms
 --   listingId
@@ -29,15 +32,19 @@ local listings = KEYS[5]
 local newest = KEYS[6]
 local prices = KEYS[7]
 local withdrawn = KEYS[8]
-local token = ARGV[1]
-local fenceMs = ARGV[2]
-local listingId = ARGV[3]
-local listing = ARGV[4]
-local playerId = ARGV[5]
-local withdrawalId = ARGV[6]
-local keepMs = ARGV[7]
+local events = KEYS[9]
+local updates = KEYS[10]
+local publish = ARGV[1]
+local token = ARGV[2]
+local fenceMs = ARGV[3]
+local listingId = ARGV[4]
+local listing = ARGV[5]
+local playerId = ARGV[6]
+local withdrawalId = ARGV[7]
+local keepMs = ARGV[8]
 
 -- include market.listing.part.lua
+-- include market.announce.part.lua
 -- include market.take-back.part.lua
 
 if redis.call('GET', withdrawn) == playerId .. ' ' .. withdrawalId then
@@ -51,6 +58,6 @@ if redis.call('HGET', listings, listingId) ~= listing then
   return { 'changed' }
 end
 redis.call('SET', fence, token, 'PX', fenceMs)
-takeBack(listingId, listing)
+takeBack('withdrawn', listingId, listing)
 redis.call('SET', withdrawn, playerId .. ' ' .. withdrawalId, 'PX', keepMs)
 return { 'withdrawn' }

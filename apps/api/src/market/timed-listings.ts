@@ -3,7 +3,7 @@
  * here only change what others see: the lists, and the item that returns to the seller. So they may run late, and twice.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireInteger } from '@mortise/redis';
+import { requireInteger, WaiterHub } from '@mortise/redis';
 
 import { marketExpire, marketOpen, marketTimers } from '../scripts.gen.js';
 import { requireId } from './ids.js';
@@ -24,7 +24,7 @@ export class TimedListings {
 
   /** Puts a listing into the lists, if it is due. Atomic, one round trip, O(log n). Repeating it is safe. Throws ERR_INVALID_ID. */
   async open(ref: ListingRef): Promise<Timed> {
-    const [status, detail] = (await marketOpen.run(this.#redis, this.#keys, refArgs(ref))) as Reply;
+    const [status, detail] = (await marketOpen.run(this.#redis, this.#keys, this.#argsOf(ref))) as Reply;
     return status === 'opened' ? { status: 'done' } : notDone(status, detail);
   }
 
@@ -33,7 +33,11 @@ export class TimedListings {
    * repeated calls return it, until `markExpiryMailed`. Atomic, one round trip, O(log n). Throws ERR_INVALID_ID.
    */
   async expire(ref: ListingRef): Promise<Timed> {
-    const [status, detail = ''] = (await marketExpire.run(this.#redis, this.#keys, refArgs(ref))) as Reply;
+    const [status, detail = ''] = (await marketExpire.run(
+      this.#redis,
+      this.#keys,
+      this.#argsOf(ref),
+    )) as Reply;
     if (status !== 'expired') return notDone(status, detail);
     return { status: 'done', listing: readListing(ref.listingId, detail) };
   }
@@ -63,17 +67,18 @@ export class TimedListings {
   async markTimed(places: readonly string[]): Promise<void> {
     if (places.length > 0) await this.#redis.call('zrem', [this.#keys.timers, ...places]);
   }
+
+  #argsOf({ listingId, listedAt }: ListingRef): { publish: string; listingId: string; listedAt: string } {
+    requireId('listingId', listingId);
+    requireInteger('listedAt', listedAt, { min: 0, max: 9_999_999_999_999 });
+    const { publishCommand: publish } = WaiterHub.of(this.#redis);
+    return { publish, listingId, listedAt: String(listedAt).padStart(13, '0') };
+  }
 }
 
 /** The field of a listing in `timers` and `expired`. */
 export function placeOf({ listingId, listedAt }: ListingRef): string {
   return `${String(listedAt).padStart(13, '0')} ${listingId}`;
-}
-
-function refArgs({ listingId, listedAt }: ListingRef): { listingId: string; listedAt: string } {
-  requireId('listingId', listingId);
-  requireInteger('listedAt', listedAt, { min: 0, max: 9_999_999_999_999 });
-  return { listingId, listedAt: String(listedAt).padStart(13, '0') };
 }
 
 function notDone(status: string, detail: string | undefined): Timed {

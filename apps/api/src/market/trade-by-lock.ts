@@ -3,6 +3,7 @@
  * holds. The rules, their order and the replies are those of the scripts of `strategy: 'script'`.
  */
 import type { RedisClient } from '@mortise/redis';
+import { WaiterHub } from '@mortise/redis';
 
 import {
   marketReadOffer,
@@ -49,12 +50,14 @@ export class TradeByLock {
   readonly #keys: MarketKeys;
   readonly #options: ResolvedMarketOptions;
   readonly #lock: ListingLock;
+  readonly #publish: 'PUBLISH' | 'SPUBLISH';
 
   constructor(redis: RedisClient, keys: MarketKeys, options: ResolvedMarketOptions) {
     this.#redis = redis;
     this.#keys = keys;
     this.#options = options;
     this.#lock = new ListingLock(redis, options);
+    this.#publish = WaiterHub.of(redis).publishCommand;
   }
 
   purchase(order: NumberedOrder): Promise<Reply> {
@@ -67,6 +70,7 @@ export class TradeByLock {
       const bounds = { fenceMs: FENCE_MS, maxCoins: MAX_COINS, maxSales };
       const sale = { saleId, listingId, listing: state[0] as string, buyerId, requestKey };
       const reply = await marketWritePurchase.run(this.#redis, this.#keysOf(listingId), {
+        publish: this.#publish,
         token,
         ...bounds,
         ...sale,
@@ -83,6 +87,7 @@ export class TradeByLock {
       const early = replyToWithdrawal(withdrawal, state);
       if (early) return early;
       return (await marketWriteWithdrawal.run(this.#redis, keys, {
+        publish: this.#publish,
         token,
         fenceMs: FENCE_MS,
         listingId,
@@ -100,6 +105,7 @@ export class TradeByLock {
       const early = replyToOffer(offer, await this.#readOffer(offer));
       if (early) return early;
       const reply = await marketWriteOffer.run(this.#redis, this.#keysOf(listingId), {
+        publish: this.#publish,
         token,
         fenceMs: FENCE_MS,
         listingId,

@@ -19,6 +19,6 @@ import { TenantChats, TenantMailboxes } from './tenant-messaging.js';
     EventsController,
   ],
   providers: [TenantMailboxes, TenantChats, LiveStreams, EventServer],
-  exports: [TenantChats, LiveStreams, EventServer],
+  exports: [TenantMailboxes, TenantChats, LiveStreams, EventServer],
 })
 export class RemoteMessagingModule {}

@@ -31,6 +31,8 @@ const STREAM_SCOPES: ReadonlySet<Scope> = new Set<Scope>([
   'messaging:read',
   'messaging:write',
   'queues:read',
+  'cache:read',
+  'market:read',
 ]);
 
 @Injectable()

@@ -13,6 +13,12 @@ export const STREAMS_PROBLEMS = {
     when: 'A frame of a WebSocket is no JSON, not one of those that there are, comes before `subscribe`, or follows a topic twice. Three in a row close the socket with 1008.',
     action: 'Mend the client.',
   },
+  'unknown-topic': {
+    status: 404,
+    title: 'There is no such topic',
+    when: 'The topic `market` with a credential of another tenant than `default`.',
+    fields: '`topic`',
+  },
   'foreign-origin': {
     status: 403,
     title: 'Pages of this origin may not use the API',

@@ -1,0 +1,287 @@
+/** Every topic, over server-sent events and over a WebSocket: its events, the rights that it needs, and how it continues. */
+import { describe, expect, test } from '@jest/globals';
+import { connect, until } from '@mortise/test-kit';
+
+import { SCOPES } from '../src/callers/scopes.js';
+import { TOPIC_KINDS } from '../src/events/topics.js';
+import type { Answer } from './fixture/api.js';
+import { startApi } from './fixture/api.js';
+import type { Json } from './fixture/streams.js';
+import { EventReader, SocketClient } from './fixture/streams.js';
+
+const redis = connect();
+const ADMIN = 'mk_admin_0123456789012345678901';
+const bearer = (key: string): { authorization: string } => ({ authorization: `Bearer ${key}` });
+const api = await startApi({ AUTH: 'keys', ADMIN_KEY: ADMIN });
+
+const ask = async (key: string, target: string, body?: object): Promise<Answer> => {
+  const [method, path] = target.split(' ') as [string, string];
+  return api.send({ method, path: `/v1/${path}`, headers: bearer(key), ...(body && { body }) });
+};
+const keyOf = async (id: string, terms: object): Promise<string> =>
+  (await ask(ADMIN, `PUT admin/keys/${id}`, terms)).json.key as string;
+
+await ask(ADMIN, 'PUT admin/tenants/acme', {});
+const acme = await keyOf('acme', { tenant: 'acme', scopes: SCOPES });
+for (const id of ['frank', 'bill'])
+  await ask(ADMIN, `PUT market/players/${id}`, { name: id, email: `${id}@example.com`, funds: 100 });
+interface Row {
+  readonly topic: (name: string) => string;
+  readonly scope: (typeof SCOPES)[number];
+  readonly prepare?: (key: string, name: string) => Promise<unknown>;
+  /** One change, as a request of the key; the event that it gives. */
+  readonly act: (key: string, name: string, n: number) => Promise<object>;
+  /** The events that continue after a token, of those that happened: all of them, unless the topic stores less. */
+  readonly stored?: (happened: readonly object[]) => readonly object[];
+  /** Makes the tokens that were given outdated. */
+  readonly lose?: (name: string) => Promise<unknown>;
+}
+
+const TOPICS: Readonly<Record<string, Row>> = {
+  queue: {
+    topic: (name) => `queue:${name}`,
+    scope: 'queues:read',
+    prepare: (key, name) => ask(key, `POST queues/${name}/tasks`, { name: 't', payload: 1 }),
+    act: async (key, name, n) => {
+      await ask(key, `POST queues/${name}/tasks`, { name: 't', payload: 1, id: `n${n}` });
+      return { type: 'enqueued', id: `n${n}` };
+    },
+    lose: async (name) => {
+      await ask(ADMIN, `DELETE queues/${name}?isForced=true`);
+      await ask(ADMIN, `PUT queues/${name}`, { shards: 2 });
+    },
+  },
+  member: {
+    topic: (name) => `member:${name}`,
+    scope: 'messaging:read',
+    prepare: (key, name) => ask(key, 'POST chats', { sender: 'anna', members: [name], chatId: name }),
+    act: async (key, name, n) => {
+      await ask(key, `POST chats/${name}/messages`, { sender: 'anna', body: n });
+      return { type: 'message', message: { body: n } };
+    },
+    // The chat is another one of the same name.
+    lose: async (name) => {
+      for (const member of ['anna', name]) await ask(ADMIN, `DELETE chats/${name}/members/${member}`);
+      await ask(ADMIN, 'POST chats', { sender: 'anna', members: [name], chatId: name });
+    },
+  },
+  mailbox: {
+    topic: (name) => `mailbox:${name}`,
+    scope: 'messaging:read',
+    act: async (key, name) => {
+      const { json } = await ask(key, `POST mailboxes/${name}/messages`, { from: 'anna', body: 1 });
+      return { type: 'arrived', lastId: json.id };
+    },
+    stored: (happened) => happened.slice(-1),
+    lose: (name) => redis.del(`${api.prefix}:messaging:{${name}}:mailbox`),
+  },
+  cache: {
+    topic: (name) => `cache:${name}`,
+    scope: 'cache:read',
+    act: async (key, name, n) => {
+      const at = n % 3;
+      const target = `caches/${name}/entries/k${n}`;
+      if (at === 0) await ask(key, `POST caches/${name}/invalidations`, { tag: `t${n}` });
+      if (at === 1) await ask(key, `PUT ${target}`, { value: n });
+      if (at === 2) await ask(key, `DELETE ${target}`);
+      return [
+        { type: 'invalidated', tag: `t${n}` },
+        { type: 'stored', key: `k${n}` },
+        { type: 'deleted', key: `k${n}` },
+      ][at]!;
+    },
+    stored: () => [{ type: 'reset' }],
+    lose: () => Promise.resolve(),
+  },
+  market: {
+    topic: () => 'market',
+    scope: 'market:read',
+    act: async (key, _, n) => {
+      const itemId = `i${n}`;
+      await ask(key, `PUT market/players/frank/items/${itemId}`);
+      const { json } = await ask(key, 'POST market/listings', { sellerId: 'frank', itemId, price: 1 });
+      return { type: 'listed', listing: { id: json?.id ?? '', itemId, sellerId: 'frank', price: 1 } };
+    },
+    lose: () => redis.del(`${api.prefix}:market:{main}:events`),
+  },
+};
+
+/** As `toMatchObject`. */
+const isLike = (event: Json, expected: Json): boolean =>
+  typeof expected === 'object'
+    ? Object.entries(expected).every(([name, value]) => isLike(event?.[name], value))
+    : event === expected;
+
+let counted = 0;
+const next = (): number => (counted += 1);
+
+/** A client that follows one topic. */
+interface Client {
+  /** Without the event `open`. */
+  readonly events: Json[];
+  /** Continues after all that came. */
+  readonly token: string;
+  readonly isOver: boolean;
+  close(): void;
+}
+
+type Transport = (key: string, topic: string, after?: string) => Promise<Client>;
+
+/** Rejects with the status and the slug of the refusal. */
+const followSse: Transport = async (key, topic, after) => {
+  const path = `/v1/events?topics=${topic}`;
+  const headers = { ...bearer(key), ...(after !== undefined && { 'last-event-id': after }) };
+  const reader = await EventReader.open(api.url, path, headers);
+  if (reader.response.statusCode !== 200) {
+    reader.close();
+    const { status, json } = await api.send({ path, headers });
+    throw new Error(`${status} ${json.type.split('/').at(-1)}`);
+  }
+  await reader.count(1);
+  return {
+    get events() {
+      return reader.events.filter(({ event }) => event !== 'open').map(({ data }) => data);
+    },
+    get token() {
+      return reader.lastId!;
+    },
+    get isOver() {
+      return reader.isEnded && reader.events.at(-1)!.data.reason === 'revoked';
+    },
+    close: () => reader.close(),
+  };
+};
+
+const followSocket: Transport = async (key, topic, after) => {
+  const client = await SocketClient.open(api.url, bearer(key));
+  const { token, error } = await client.ask({ follow: topic, after });
+  if (error) {
+    client.socket.close();
+    throw new Error(`${error.status} ${error.type.split('/').at(-1)}`);
+  }
+  return {
+    get events() {
+      return client.events;
+    },
+    get token() {
+      return client.token ?? token;
+    },
+    get isOver() {
+      return client.closed?.code === 1_008;
+    },
+    close: () => client.socket.close(),
+  };
+};
+
+const arrived = async (client: Client, count: number): Promise<Json[]> =>
+  until(`${count} events`, async () => (client.events.length >= count ? client.events : undefined));
+
+test('each kind has its row', () => {
+  expect(Object.keys(TOPICS)).toEqual(TOPIC_KINDS);
+});
+
+describe.each(Object.entries(TOPICS))('a topic of %s', (kind, row) => {
+  const { scope, prepare, act, stored = (happened) => happened, lose } = row;
+
+  describe.each<[string, Transport]>([
+    ['server-sent events', followSse],
+    ['a WebSocket', followSocket],
+  ])('over %s', (_, follow) => {
+    /** A new one, for both tenants. */
+    const open = async (): Promise<{ name: string; topic: string }> => {
+      const name = `${kind}-${next()}`;
+      for (const key of [ADMIN, acme]) await prepare?.(key, name);
+      return { name, topic: row.topic(name) };
+    };
+
+    test('has what happens, and continues after any event', async () => {
+      const { name, topic } = await open();
+      const key = await keyOf(name, { scopes: [scope] });
+      const client = await follow(key, topic);
+      const { token: first } = client;
+      const expected: object[] = [];
+      for (let n = 0; n < 3; n += 1) {
+        expected.push(await act(ADMIN, name, next()));
+        await arrived(client, n + 1);
+      }
+      expect(client.events).toMatchObject(expected.map((event) => ({ topic, ...event })));
+      const { token } = client;
+      client.close();
+      const missed = [await act(ADMIN, name, next())];
+      for (const [after, before] of [
+        [first, expected],
+        [token, []],
+      ] as const) {
+        const again = await follow(key, topic, after);
+        const seen = stored([...before, ...missed]);
+        expect(await arrived(again, seen.length)).toMatchObject(seen);
+        missed.push(await act(ADMIN, name, next()));
+        expect(await arrived(again, seen.length + 1)).toMatchObject([...seen, missed.at(-1)]);
+        again.close();
+      }
+    });
+
+    test('goes on with a reset where the position of a token is gone', async () => {
+      const { name, topic } = await open();
+      const before = await follow(ADMIN, topic);
+      await act(ADMIN, name, next());
+      await arrived(before, 1);
+      before.close();
+      await lose?.(name);
+      const client = await follow(ADMIN, topic, before.token);
+      const types = (): string[] => client.events.map(({ type }) => type);
+      await until('a reset', async () => types().includes('reset'));
+      const last = await act(ADMIN, name, next());
+      await until('the next event', async () => client.events.some((event) => isLike(event, last)));
+      expect(types()).not.toContain('gap');
+      client.close();
+    });
+
+    test('needs a credential, and its scope', async () => {
+      const { name, topic } = await open();
+      await expect(follow('mk_none_0123456789012345678901', topic)).rejects.toThrow('401 unauthenticated');
+      const others = await keyOf(name, { scopes: SCOPES.filter((each) => each !== scope) });
+      await expect(follow(others, topic)).rejects.toThrow('403 scope-missing');
+    });
+
+    test('ends when the credential loses the scope, and when it is revoked', async () => {
+      const { name, topic } = await open();
+      const ids = [`${name}-less`, `${name}-gone`];
+      const clients = await Promise.all(
+        ids.map(async (id) => follow(await keyOf(id, { scopes: [scope] }), topic)),
+      );
+      await ask(ADMIN, `PUT admin/keys/${ids[0]}`, { scopes: ['ops:read'] });
+      await ask(ADMIN, `DELETE admin/keys/${ids[1]}`);
+      const startedAt = performance.now();
+      await until('both to end', async () => clients.every(({ isOver }) => isOver));
+      expect(performance.now() - startedAt).toBeLessThan(5_000);
+    });
+
+    test('is of the tenant of the credential alone', async () => {
+      const { name, topic } = await open();
+      const mine = await follow(ADMIN, topic);
+      const its = await follow(acme, topic, mine.token).catch((error: Error) => error.message);
+      expect(typeof its === 'string' ? its : 'open').toBe(kind === 'market' ? '404 unknown-topic' : 'open');
+      await act(acme, name, next());
+      const mineNow = await act(ADMIN, name, next());
+      const itsLast = await act(acme, name, next());
+      expect(await arrived(mine, 1)).toMatchObject([mineNow]);
+      mine.close();
+      if (typeof its === 'string') return;
+      await until('its last event', async () => its.events.some((event) => isLike(event, itsLast)));
+      const isForeign = (event: Json): boolean => isLike(event, mineNow) && !isLike(event, itsLast);
+      if (kind !== 'mailbox' && its.events.some(isForeign)) throw new Error('an event of another tenant');
+      its.close();
+    });
+  });
+
+  test.each(['bill', 'bull'])('is for %s where the credential acts for bill', async (name) => {
+    await prepare?.(ADMIN, name);
+    const key = await keyOf(`${kind}-of-${name}`, { scopes: [scope], subject: 'bill' });
+    const path = `/v1/events?topics=${row.topic(name)}`;
+    const reader = await EventReader.open(api.url, path, bearer(key));
+    const isRefused = ['member', 'mailbox'].includes(kind) && name === 'bull';
+    expect(reader.response.statusCode).toBe(isRefused ? 403 : 200);
+    reader.close();
+  });
+});
