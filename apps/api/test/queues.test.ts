@@ -4,3 +4,4 @@ import './queues/schedules.js';
 import './queues/claims.js';
 import './queues/flows.js';
 import './queues/operations.js';
+import './queues/request-headers.js';

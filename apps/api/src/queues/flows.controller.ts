@@ -17,6 +17,7 @@ import { Quotas } from '../limits/quotas.js';
 import { cancelFlowBody, cancelledFlowSchema, enqueuedFlowSchema, flowBody } from './flow-schemas.js';
 import { refuseMisuse, refuseReuse } from './misuse.js';
 import { OpenQueues } from './open-queues.js';
+import { requestHeadersOf } from './request-headers.js';
 
 type Given = z.infer<typeof flowBody>['tasks'][number];
 
@@ -132,13 +133,13 @@ export class FlowsController {
 
 /** The children are added later. */
 function taskOf(given: Given, children: readonly Node[]): FlowTask {
-  const { name, payload, queue, parent: _parent, onChildFailure, ...rest } = given;
+  const { name, payload, queue, parent: _parent, onChildFailure, headers, ...rest } = given;
   const options = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
     name,
     payload,
     ...(queue !== undefined && { queue }),
-    options,
+    options: { ...options, ...requestHeadersOf(headers) },
     ...(onChildFailure && { onChildFailure }),
     get children() {
       return children.length === 0 ? undefined : children.map(({ task }) => task);

@@ -10,7 +10,7 @@ import { limit, nextCursor } from '../http/page.js';
 const YEAR_MS = 365 * 86_400_000;
 const MAX_DELAY_MS = 10 * YEAR_MS;
 const MAX_BATCH = 1_000;
-const MAX_HEADERS_BYTES = 16_384;
+export const MAX_HEADERS_BYTES = 16_384;
 /** A cursor contains an id of up to 1,024 bytes, encoded twice. */
 const MAX_CURSOR_LENGTH = 8_192;
 

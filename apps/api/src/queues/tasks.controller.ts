@@ -19,6 +19,7 @@ import { refuseMisuse, refuseReuse } from './misuse.js';
 import { filterTasks } from './task-filter.js';
 import { childrenSchema } from './flow-schemas.js';
 import { OpenQueues } from './open-queues.js';
+import { requestHeadersOf } from './request-headers.js';
 import {
   batchBody,
   batchSchema,
@@ -249,14 +250,16 @@ export class TasksController {
 
 async function enqueue(
   queue: Queue,
-  { name, payload, ...given }: Omit<NewTask, 'id'> & { readonly id?: string | undefined },
+  { name, payload, headers, ...given }: Omit<NewTask, 'id'> & { readonly id?: string | undefined },
 ): Promise<Enqueued> {
   if (given.dedupMs !== undefined && given.id === undefined) {
     const errors = [{ pointer: '/dedupMs', message: 'needs an id' }];
     throw new Problem('invalid-body', undefined, { errors });
   }
   const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return queue.enqueue(name, payload, options as EnqueueOptions).catch(refuseMisuse);
+  return queue
+    .enqueue(name, payload, { ...options, ...requestHeadersOf(headers) } as EnqueueOptions)
+    .catch(refuseMisuse);
 }
 
 function unknownTask(queue: string, taskId: string): Problem {

@@ -44,7 +44,7 @@ describe('a task', () => {
       state: 'scheduled',
       priority: 'high',
       group: 'eu ☃',
-      headers: options.headers,
+      headers: { ...options.headers, 'x-request-id': stored.headers['x-request-id'] },
       attempt: 0,
       attempts: 3,
       timeoutMs: 1_000,
