@@ -1,4 +1,5 @@
 import { Metrics } from '@mortise/app-common/operations';
+import type { Tracing } from '@mortise/app-common/tracing';
 import type { DynamicModule } from '@nestjs/common';
 import { Global, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
@@ -29,7 +30,7 @@ import { RemoteMessagingModule } from './messaging/remote-messaging.module.js';
 import { RemoteQueuesModule } from './queues/remote-queues.module.js';
 import { RedisModule } from './redis/redis.module.js';
 import { RowCacheModule } from './row-cache/row-cache.module.js';
-import { CONFIG, LOG } from './tokens.js';
+import { CONFIG, LOG, TRACING } from './tokens.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
 
 /** The server has these before the modules. */
@@ -37,12 +38,17 @@ interface Foundation {
   readonly methods: RouteMethods;
   readonly connections: Connections;
   readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
 }
 
 @Global()
 @Module({})
 export class AppModule {
-  static with(config: Config, log: Logger, { methods, connections, metrics }: Foundation): DynamicModule {
+  static with(
+    config: Config,
+    log: Logger,
+    { methods, connections, metrics, tracing }: Foundation,
+  ): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -69,6 +75,7 @@ export class AppModule {
         { provide: RouteMethods, useValue: methods },
         { provide: Connections, useValue: connections },
         { provide: Metrics, useValue: metrics },
+        { provide: TRACING, useFactory: () => tracing },
         ShutdownState,
         Origins,
         { provide: APP_GUARD, useClass: QueryKeys },
@@ -76,7 +83,7 @@ export class AppModule {
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_INTERCEPTOR, useClass: DeadlineInterceptor },
       ],
-      exports: [CONFIG, LOG, Origins, Connections, Metrics],
+      exports: [CONFIG, LOG, TRACING, Origins, Connections, Metrics],
     };
   }
 }

@@ -29,7 +29,7 @@ export async function createApp(
   const connections = new Connections(config);
   const metrics = new Metrics('api', tracing);
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.with(config, log, { methods, connections, metrics }),
+    AppModule.with(config, log, { methods, connections, metrics, tracing }),
     createAdapter(config, log, methods, connections, tracing),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );

@@ -1,10 +1,12 @@
 /** One request through both apps: the spans that a collector gets, and the ids in the lines of the logs. */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
+import { WebSocket } from 'ws';
 
 import { Collector } from './fixture/collector.js';
 import type { CollectedSpan } from './fixture/collector.js';
@@ -125,6 +127,43 @@ describe('with a collector', () => {
     expect((await spanOf('GET /v1/members/:member/events')).attributes['http.response.status_code']).toBe(
       200,
     );
+  });
+
+  test('each frame of a WebSocket that calls an operation is a span in the trace of its request', async () => {
+    await post(api, '/v1/chats', { sender: 'ann', members: ['bob'], chatId: 'guild' });
+    const { url } = await api.said('listening');
+    const headers = { traceparent: `00-${TRACE}-${PARENT}-01` };
+    const socket = new WebSocket(`${String(url).replace('http', 'ws')}/v1/ws`, { headers });
+    await once(socket, 'open');
+    const send = async (frame: object): Promise<void> => {
+      socket.send(JSON.stringify(frame));
+      await once(socket, 'message');
+    };
+    await send({ subscribe: 'ann' });
+    await send({ neither: 1 });
+    await send({ typing: 'guild' });
+    await send({ post: { chatId: 'unknown', body: 'hello' } });
+    socket.close();
+    const frames = [
+      await spanOf('subscribe /v1/ws'),
+      await spanOf('typing /v1/ws'),
+      await spanOf('post /v1/ws'),
+    ];
+    expect(
+      frames.map(({ traceId, parentSpanId, kind, attributes }) => [traceId, parentSpanId, kind, attributes]),
+    ).toEqual(
+      [
+        ['subscribe', 200],
+        ['typing', 200],
+        ['post', 404],
+      ].map(([frame, status]) => [
+        TRACE,
+        PARENT,
+        SERVER,
+        { 'http.route': '/v1/ws', 'mortise.frame': frame, 'http.response.status_code': status },
+      ]),
+    );
+    expect(collector.spans.filter(({ name }) => name.endsWith('/v1/ws'))).toHaveLength(3);
   });
 
   test('the last spans are sent before the end', async () => {

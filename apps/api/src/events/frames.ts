@@ -51,6 +51,11 @@ const frameSchema = z
   );
 
 export type Frame = z.infer<typeof frameSchema>;
+/** The operation that a frame asks for. */
+export function verbOf(frame: Frame): string {
+  return VERBS.find((verb) => frame[verb] !== undefined)!;
+}
+
 export type Ref = string | number;
 
 /** An event of the member, or of a topic. */

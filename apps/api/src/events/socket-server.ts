@@ -1,10 +1,10 @@
 import type { IncomingMessage, Server } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import type { Tracing } from '@mortise/app-common/tracing';
 import type { Logger } from 'pino';
 import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
@@ -23,13 +23,15 @@ import { Usage } from '../limits/usage.js';
 import { problemOf } from '../problems/problem-of.js';
 import { Problem } from '../problems/problem.js';
 import { inTenant } from '../tenants/tenancy.js';
-import { CONFIG, LOG } from '../tokens.js';
+import { CONFIG, LOG, TRACING } from '../tokens.js';
 import { MAX_FRAME_BYTES } from './frames.js';
 import { LiveStreams } from '../messaging/live/live-streams.js';
 import { Origins } from '../http/origins.js';
 import { TenantChats } from '../messaging/tenant-messaging.js';
 import { SocketSession } from './socket-session.js';
 import { TopicEvents } from './topic-events.js';
+
+const ROUTE = '/v1/ws';
 
 /** Accepts the requests that become WebSockets: those that `ApiRequest` lets pass. */
 @Injectable()
@@ -53,6 +55,7 @@ export class SocketServer implements OnApplicationBootstrap {
     private readonly usage: Usage,
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOG) private readonly log: Logger,
+    @Inject(TRACING) private readonly tracing: Tracing | undefined,
   ) {
     // An invalid handshake.
     this.#server.on('wsClientError', (error, socket, request) => {
@@ -86,18 +89,20 @@ export class SocketServer implements OnApplicationBootstrap {
     }
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       socket.off('error', leave);
-      this.#open(webSocket, request.socket, reqId, principal);
+      this.#open(webSocket, request, reqId, principal);
     });
   }
 
-  #open(webSocket: WebSocket, connection: Socket, reqId: string, principal: Principal): void {
-    const { limits, usage, log, streams, topics } = this;
+  #open(webSocket: WebSocket, request: IncomingMessage, reqId: string, principal: Principal): void {
+    const { limits, usage, log, streams, topics, tracing } = this;
+    const { traceparent, tracestate } = request.headers;
+    const outside = { traceparent, tracestate };
     const { keyId, tenant } = principal;
     const chats = this.chats.of(tenant);
     const startedAt = performance.now();
     const timeoutMs = this.config.STREAM_TIMEOUT_MS;
     const session = new SocketSession(webSocket, {
-      connection,
+      connection: request.socket,
       chats,
       topics,
       principal,
@@ -106,12 +111,13 @@ export class SocketServer implements OnApplicationBootstrap {
       log: log.child({ reqId, tenant }),
       timeoutMs,
       reqId,
+      trace: (frame) => tracing?.request({ method: 'GET', route: ROUTE, headers: outside, frame }),
     });
     streams.add(session, principal);
     webSocket.once('close', (code) => {
       streams.remove(session);
       const ms = Math.round((performance.now() - startedAt) * 10) / 10;
-      log.info({ reqId, tenant, route: '/v1/ws', code, ms, keyId }, 'socket');
+      log.info({ reqId, tenant, route: ROUTE, code, ms, keyId }, 'socket');
     });
   }
 

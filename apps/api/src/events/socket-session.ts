@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 
 import type { Chats } from '@mortise/messaging';
+import type { RequestSpan } from '@mortise/app-common/tracing';
 import type { Logger } from 'pino';
 import type { RawData, WebSocket } from 'ws';
 
@@ -14,7 +15,7 @@ import { Problem } from '../problems/problem.js';
 import { closeTimeoutMs } from '../messaging/live/close-timeout.js';
 import { FollowedTopics } from './followed-topics.js';
 import type { Frame, Ref, SentEvent, ServerFrame } from './frames.js';
-import { checkFrame, parseFrame, refOf } from './frames.js';
+import { checkFrame, parseFrame, refOf, verbOf } from './frames.js';
 import type { EndReason, LiveStream } from '../messaging/live/live-streams.js';
 import { openEvents } from '../messaging/live/open-events.js';
 import { ClientTimeout, STEP_BYTES } from '../messaging/live/client-timeout.js';
@@ -38,6 +39,8 @@ export interface SessionContext {
   readonly timeoutMs: number;
   /** The id of the request that became this connection. */
   readonly reqId: string;
+  /** Begins the span of a frame, if traces are recorded. */
+  readonly trace: (verb: string) => RequestSpan | undefined;
 }
 
 /** The most unread answers of a client that sends and doesn't read. */
@@ -54,6 +57,8 @@ const WINDOW_BYTES = 4 * STEP_BYTES;
  */
 const MAX_RENEWALS = 32;
 
+/** The status of a frame that is not answered by a problem. */
+const OK = 200;
 const POLICY = 1_008;
 const CLOSING: Readonly<Record<EndReason, readonly [code: number, reason: string]>> = {
   'too-slow': [1_013, 'too slow: resume with your last token'],
@@ -176,16 +181,21 @@ export class SocketSession implements LiveStream, Outlet<SentEvent> {
 
   async #act(data: Buffer, isBinary: boolean): Promise<void> {
     let ref: Ref | undefined;
+    let span: RequestSpan | undefined;
     try {
       const value = parseFrame(data, isBinary);
       ref = refOf(value);
       const frame = checkFrame(value);
       const { refusal } = await this.#context.limits.take(this.#context.principal);
       if (refusal) throw refusal;
-      await this.#obey(frame);
+      span = this.#context.trace(verbOf(frame));
+      await (span ? span.run(() => this.#obey(frame)) : this.#obey(frame));
+      span?.end(OK);
       this.#invalid = 0;
     } catch (error) {
-      this.#refuse(problemOf(error), ref);
+      const problem = problemOf(error);
+      span?.end(problem.status);
+      this.#refuse(problem, ref, span?.traceId);
     }
   }
 
@@ -268,9 +278,9 @@ export class SocketSession implements LiveStream, Outlet<SentEvent> {
     if (reason) this.end(reason);
   }
 
-  #refuse(problem: Problem, ref: Ref | undefined): void {
+  #refuse(problem: Problem, ref: Ref | undefined, traceId: string | undefined): void {
     const { log, reqId } = this.#context;
-    if (problem.status >= 500) log.error({ err: problem.cause ?? problem }, problem.slug);
+    if (problem.status >= 500) log.error({ err: problem.cause ?? problem, traceId }, problem.slug);
     this.#answer({ error: problem.toDocument(reqId) }, ref);
     this.#invalid = problem.slug === 'invalid-frame' ? this.#invalid + 1 : 0;
     if (this.#invalid === MAX_INVALID) this.#close(POLICY, 'three frames in a row were not understood');

@@ -165,7 +165,10 @@ const headers = z
     (given) => Buffer.byteLength(JSON.stringify(given)) <= MAX_HEADERS_BYTES,
     `must have at most ${MAX_HEADERS_BYTES} bytes as JSON`,
   )
-  .meta({ description: 'strings that travel beside the payload' });
+  .meta({
+    description:
+      'strings that travel beside the payload; `x-request-id`, unless given, is the id of the request',
+  });
 
 export const payload = z
   .unknown()

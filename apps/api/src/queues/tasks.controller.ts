@@ -2,7 +2,7 @@ import { noteTask } from '@mortise/app-common/log';
 import { Body, Controller, Delete, Get, HttpStatus, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { EnqueueOptions, Queue } from '@mortise/queues';
+import type { Queue } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -257,9 +257,7 @@ async function enqueue(
     throw new Problem('invalid-body', undefined, { errors });
   }
   const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return queue
-    .enqueue(name, payload, { ...options, ...requestHeadersOf(headers) } as EnqueueOptions)
-    .catch(refuseMisuse);
+  return queue.enqueue(name, payload, { ...options, ...requestHeadersOf(headers) }).catch(refuseMisuse);
 }
 
 function unknownTask(queue: string, taskId: string): Problem {

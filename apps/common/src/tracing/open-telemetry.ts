@@ -61,11 +61,14 @@ class OpenRequestSpan implements RequestSpan {
   readonly #span: api.Span;
   readonly #context: api.Context;
 
-  constructor(propagator: W3CTraceContextPropagator, { method, route, headers }: RequestStart) {
+  constructor(propagator: W3CTraceContextPropagator, { method, route, headers, frame }: RequestStart) {
     const outside = propagator.extract(api.ROOT_CONTEXT, headers, api.defaultTextMapGetter);
     // Neither the address nor its query: they may contain secrets.
-    const attributes = { 'http.request.method': method, ...(route !== undefined && { 'http.route': route }) };
-    const name = route === undefined ? method : `${method} ${route}`;
+    const attributes = {
+      ...(frame === undefined ? { 'http.request.method': method } : { 'mortise.frame': frame }),
+      ...(route !== undefined && { 'http.route': route }),
+    };
+    const name = [frame ?? method, route].filter((part) => part !== undefined).join(' ');
     this.#span = api.trace
       .getTracer(SCOPE)
       .startSpan(name, { kind: api.SpanKind.SERVER, attributes }, outside);

@@ -5,7 +5,7 @@ import type { Telemetry } from '@mortise/redis';
 /** A recorder of traces. The packages make the spans of tasks by `telemetry`; the API makes those of requests. */
 export interface Tracing {
   readonly telemetry: Required<Pick<Telemetry, 'span' | 'firstAttempt'>>;
-  /** Begins the span of a request, in the trace of its header `traceparent` if it has one. */
+  /** Begins the span of a request, or of a frame of a WebSocket, in the trace of the header `traceparent` of the request, if it has one. */
   request(start: RequestStart): RequestSpan;
   /** Sends the spans that are left. Never rejects. */
   stop(): Promise<void>;
@@ -16,6 +16,8 @@ export interface RequestStart {
   /** A pattern, such as `/v1/queues/:queue`; undefined for an unknown address. */
   readonly route: string | undefined;
   readonly headers: IncomingHttpHeaders;
+  /** The verb of a frame, such as `post`. */
+  readonly frame?: string;
 }
 
 export interface RequestSpan {
