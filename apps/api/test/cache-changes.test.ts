@@ -13,13 +13,13 @@ const redis = connect();
 const { server } = await runServer();
 const config = readConfig({ REDIS_URL, MORTISE_PREFIX: freshPrefix(), AUTH: 'off' });
 
-interface Following {
+interface Subscription {
   readonly changes: CacheChanges;
   readonly events: AsyncIterator<CacheEvent>;
   readonly controller: AbortController;
 }
 
-const follow = (client = redis): Promise<Following> =>
+const follow = (client = redis): Promise<Subscription> =>
   inTenant('acme', async () => {
     const changes = new CacheChanges(client, config);
     const controller = new AbortController();
