@@ -143,7 +143,7 @@ function isOrigin(text: string): boolean {
 
 export type Config = z.infer<typeof environment>;
 
-/** Reads the variables of the README's table; an empty one counts as not set. Throws SettingsError. */
+/** Reads the variables of docs/service/reference/api-settings.md; an empty one counts as not set. Throws SettingsError. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   return readSettings(environment, env);
 }

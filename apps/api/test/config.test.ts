@@ -134,10 +134,11 @@ describe('readConfig', () => {
     ]);
   });
 
-  test('takes the variables that the table of the README names', () => {
-    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  test('takes the variables that the reference names', () => {
+    const reference = new URL('../../../docs/service/reference/api-settings.md', import.meta.url);
+    const page = readFileSync(reference, 'utf8');
     const source = readFileSync(new URL('../src/config.ts', import.meta.url), 'utf8');
-    const documented = Array.from(readme.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
+    const documented = Array.from(page.matchAll(/^\| `([A-Z_]+)` +\|/gm), ([, name]) => name);
     const groups: Readonly<Record<string, object>> = { REDIS_FIELDS, TRACING_FIELDS };
     const read = Array.from(source.matchAll(/^ {4}(?:([A-Z_]+): |\.\.\.(\w+))/gm), ([, name, group]) =>
       name === undefined ? Object.keys(groups[group!]!) : name,

@@ -19,8 +19,8 @@ function codesOf(file: string): string[] {
 }
 
 describe('the catalogue', () => {
-  test('makes the tables of docs/PROBLEMS.md', () => {
-    const page = new URL('../../../docs/PROBLEMS.md', import.meta.url);
+  test('makes the tables of docs/service/reference/problems.md', () => {
+    const page = new URL('../../../docs/service/reference/problems.md', import.meta.url);
     const [introduction = ''] = readFileSync(page, 'utf8').split(/^## /m);
     if (process.env['UPDATE_DOCS']) writeFileSync(page, introduction + problemTables());
     expect(readFileSync(page, 'utf8')).toBe(introduction + problemTables());

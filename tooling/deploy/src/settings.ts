@@ -1,9 +1,11 @@
 import { type App, read } from './repository.js';
 
-/** Names and defaults of an app's settings, as the table of its README has them. `apps/*` tests compare that with the code. */
+/** Names and defaults of an app's settings, as the page of its settings has them. `apps/*` tests compare that with the code. */
 export function settingsOf(app: App): ReadonlyMap<string, string> {
   const [, section = ''] =
-    /\n## (?:Settings|Environment)\n([^]*?)(?=\n## |$)/.exec(read(`apps/${app}/README.md`)) ?? [];
+    /\n## (?:Settings|Environment)\n([^]*?)(?=\n## |$)/.exec(
+      read(`docs/service/reference/${app}-settings.md`),
+    ) ?? [];
   const rows = section.split('\n').filter((line) => line.startsWith('| `'));
   return new Map(
     rows.flatMap((row) => {

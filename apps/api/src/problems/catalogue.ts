@@ -1,6 +1,6 @@
 /**
  * Every problem that the API answers with (RFC 9457). `type` is `PROBLEM_BASE` and the slug, and is what clients branch
- * on; it never changes. `GET /problems/<slug>` answers with it, and the tables of docs/PROBLEMS.md are made from it
+ * on; it never changes. `GET /problems/<slug>` answers with it, and the tables of docs/service/reference/problems.md are made from it
  * (`UPDATE_DOCS=1` with test/problems.test.ts).
  *
  * Refusals of the market, of locks, of queues, of messaging and of address books come by their code: ERR_PRICE_CHANGED is `price-changed`.

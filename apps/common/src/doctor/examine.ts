@@ -200,7 +200,7 @@ async function rightsOf(redis: Redis | Cluster, prefix: string): Promise<Finding
   const subject = 'rights';
   const refused = await refusedOf(redis, prefix);
   if (refused.length > 0) {
-    const action = `Give the user +@all on ~${prefix}* and &*; docs/OPERATIONS.md has smaller rights`;
+    const action = `Give the user +@all on ~${prefix}* and &*; docs/operations/redis.md has smaller rights`;
     return [{ level: 'problem', subject, found: `refused: ${refused.join(', ')}`, action }];
   }
   const findings: Finding[] = [{ level: 'ok', subject, found: 'all commands are allowed' }];
