@@ -1,6 +1,11 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 
+/** The sender of newsletters. */
+export const NEWS_ADDRESS = 'news@fake-game.example';
+/** How long the peer takes for one. */
+const NEWS_MS = 10;
+
 export interface ReceivedMail {
   readonly from: string;
   /** The recipients of the envelope: who really gets the mail. */
@@ -10,9 +15,15 @@ export interface ReceivedMail {
 
 /** An SMTP server on loopback that keeps the mails that it has accepted. */
 export class MailPeer {
+  /** Without newsletters. */
   readonly mails: ReceivedMail[] = [];
+  newsletters = 0;
+  /** The most newsletters that were received at the same time. */
+  mostNewsletters = 0;
   readonly #server: SMTPServer;
   readonly #gone = new Set<string>();
+  /** The sessions that send a newsletter now. */
+  readonly #news = new Set<string>();
   #held: (() => void)[] | undefined;
 
   private constructor() {
@@ -20,10 +31,19 @@ export class MailPeer {
       authOptional: true,
       disabledCommands: ['STARTTLS', 'AUTH'],
       disableReverseLookup: true,
-      onClose: ({ id }) => void this.#gone.add(id),
+      onClose: ({ id }) => {
+        this.#gone.add(id);
+        this.#news.delete(id);
+      },
       onData: (stream, session, callback) => {
         const chunks: Buffer[] = [];
         stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+        const isNews =
+          session.envelope.mailFrom !== false && session.envelope.mailFrom.address === NEWS_ADDRESS;
+        if (isNews) {
+          this.#news.add(session.id);
+          this.mostNewsletters = Math.max(this.mostNewsletters, this.#news.size);
+        }
         stream.on('end', () => {
           const { mailFrom, rcptTo } = session.envelope;
           const accept = (): void => {
@@ -36,7 +56,13 @@ export class MailPeer {
             });
             callback();
           };
-          if (this.#held) this.#held.push(accept);
+          if (isNews) {
+            setTimeout(() => {
+              if (!this.#news.delete(session.id)) return;
+              this.newsletters += 1;
+              callback();
+            }, NEWS_MS);
+          } else if (this.#held) this.#held.push(accept);
           else accept();
         });
       },
@@ -53,8 +79,12 @@ export class MailPeer {
     return peer;
   }
 
+  get port(): number {
+    return (this.#server.server.address() as AddressInfo).port;
+  }
+
   get url(): string {
-    return `smtp://127.0.0.1:${(this.#server.server.address() as AddressInfo).port}`;
+    return `smtp://127.0.0.1:${this.port}`;
   }
 
   /** From now on a mail is taken in, but its sender waits for the answer until `release`. */

@@ -2,8 +2,14 @@
 import { until } from '@mortise/test-kit';
 import { check } from '../history/check.js';
 import { mutexModel } from '../history/mutex-model.js';
+import { semaphoreModel } from '../history/semaphore-model.js';
+import type { AccessLogs } from './access-logs.js';
+import { linesOf } from './access-logs.js';
 import type { Answer, ServiceClient } from './client.js';
 import type { Contention } from './contention.js';
+import type { Mailboxes } from './mailboxes.js';
+import type { Newsletters } from './newsletters.js';
+import { CONNECTIONS } from './newsletters.js';
 import type { Service } from './service.js';
 import type { Talk } from './talk.js';
 import type { Sale, Trade } from './trade.js';
@@ -26,6 +32,9 @@ interface Run {
   readonly trade: Trade;
   readonly talk: Talk;
   readonly contention: Contention;
+  readonly newsletters: Newsletters;
+  readonly mailboxes: Mailboxes;
+  readonly logs: AccessLogs;
 }
 
 export async function accountFor(run: Run): Promise<Account> {
@@ -54,7 +63,10 @@ export async function accountFor(run: Run): Promise<Account> {
     if (!mails.arrived.has(task) && missing(`mail ${task}`, times)) lostMails += 1;
   const dead = await deadMails(client);
   if (dead > 0) violations.push(`${dead} mails are dead`);
-  const unknown = [...mails.arrived.keys()].filter((task) => !mails.known.has(task));
+  // A repeated offer is a second listing when the first one has expired meanwhile.
+  const isKnown = (task: string): boolean =>
+    mails.known.has(task) || mails.known.has(task.replace(/:\d+$/, ''));
+  const unknown = [...mails.arrived.keys()].filter((task) => !isKnown(task));
   if (unknown.length > 0 && service.losses.length === 0)
     violations.push(`nobody has asked for the mails ${unknown.join()}`);
 
@@ -64,11 +76,32 @@ export async function accountFor(run: Run): Promise<Account> {
     if (!stored.has(text) && missing(`message "${text}"`, times)) lostMessages += 1;
   for (const [text, count] of stored) if (count > 1) violations.push(`message "${text}" came ${count} times`);
 
+  const { mailboxes } = run;
+  await mailboxes.drain();
+  let lostLetters = 0;
+  for (const [sale, times] of mailboxes.sent)
+    if (!mailboxes.received.has(sale) && missing(`the message of sale ${sale}`, times)) lostLetters += 1;
+  if (mailboxes.repeated.length > 0 && service.losses.length === 0)
+    violations.push(`messages came again after their ack: ${mailboxes.repeated.join()}`);
+
   const { operations } = run.contention;
-  const history = { operations, losses: service.losses, hasRepeats: true };
-  violations.push(
-    ...check(history, mutexModel).map(({ rule, key, message }) => `${rule}, ${key}: ${message}`),
-  );
+  const { losses } = service;
+  const locks = { operations, losses, hasRepeats: true };
+  const permits = { operations: run.newsletters.operations, losses, hasRepeats: true };
+  const found = [...check(locks, mutexModel), ...check(permits, semaphoreModel(CONNECTIONS))];
+  violations.push(...found.map(({ rule, key, message }) => `${rule}, ${key}: ${message}`));
+  const { mostNewsletters } = service.peer;
+  if (mostNewsletters > CONNECTIONS && losses.length === 0)
+    violations.push(`${mostNewsletters} newsletters were sent at once`);
+
+  const { sent: files } = run.logs;
+  const [least, most] = [linesOf(files.filter((file) => !service.mayBeLost(file))), linesOf(files)];
+  const counted = await run.logs.counted(least);
+  for (const country of ['US', 'AU'] as const)
+    if (counted[country] < least[country] || counted[country] > most[country])
+      violations.push(
+        `${counted[country]} lines of ${country} are counted, not ${least[country]} to ${most[country]}`,
+      );
   const sent = [...mails.arrived.values()].reduce((sum, count) => sum + count, 0);
   return {
     violations,
@@ -78,6 +111,12 @@ export async function accountFor(run: Run): Promise<Account> {
       'mails due': mails.due.size,
       'mails sent twice': sent - mails.arrived.size,
       'mails lost with a master': lostMails,
+      'messages to mailboxes': mailboxes.sent.size,
+      'messages to mailboxes lost with a master': lostLetters,
+      newsletters: service.peer.newsletters,
+      'newsletters at once': mostNewsletters,
+      'log files': files.length,
+      'lines counted': counted.US + counted.AU,
       messages: run.talk.posted.size,
       'messages lost with a master': lostMessages,
       grants: operations.filter(({ op, outcome }) => op === 'acquire' && outcome === 'acquired').length,

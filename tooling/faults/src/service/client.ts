@@ -17,6 +17,8 @@ export interface Answer {
 
 interface Options {
   readonly body?: object;
+  /** A file, in place of a body. */
+  readonly bytes?: Buffer;
   readonly requestKey?: string;
 }
 
@@ -46,7 +48,7 @@ export class ServiceClient {
   }
 
   /** One request, to each API in turn. Rejects when it has no answer. */
-  async send(method: string, path: string, { body, requestKey }: Options = {}): Promise<Answer> {
+  async send(method: string, path: string, { body, bytes, requestKey }: Options = {}): Promise<Answer> {
     this.#requests += 1;
     const address = this.#addresses[this.#requests % this.#addresses.length]!;
     const calledAt = nowUs();
@@ -55,9 +57,11 @@ export class ServiceClient {
       headers: {
         ...this.#headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(bytes !== undefined && { 'content-type': 'application/octet-stream' }),
         ...(requestKey !== undefined && { 'idempotency-key': requestKey }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(bytes !== undefined && { body: bytes }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     const text = await response.text();

@@ -2,6 +2,9 @@
  * The whole service as processes: two APIs, three workers, PostgreSQL, an SMTP peer, and Redis with a password, which is one server or
  * a Cluster of three masters and three replicas.
  */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { startPostgres } from '@mortise/postgres-server';
 import type { RedisCluster, RedisServer } from '@mortise/redis-server';
 import { startCluster, startSingle } from '@mortise/redis-server';
@@ -11,6 +14,7 @@ import type { Loss } from '../history/operation.js';
 import { nowUs } from '../locks/clock.js';
 import { MailPeer } from '../mail-peer.js';
 import { Program } from '../program.js';
+import { LOG_CHANNEL, RANGES_CSV } from './access-logs.js';
 import { ServiceClient } from './client.js';
 
 export type Deployment = 'single' | 'cluster';
@@ -31,6 +35,8 @@ export class Service {
   /** Between these instants Redis may have forgotten what it had accepted. */
   readonly losses: Loss[] = [];
   readonly programs: Program[] = [];
+  /** Of files that the workers read. */
+  readonly #directory = mkdtempSync(join(tmpdir(), 'mortise-service-'));
 
   private constructor(
     readonly deployment: Deployment,
@@ -60,21 +66,29 @@ export class Service {
     };
     for (const port of ports)
       this.programs.push(new Program('api', { ...shared, PORT: String(port), ADMIN_KEY }));
+    const ranges = join(this.#directory, 'ranges.csv');
+    writeFileSync(ranges, RANGES_CSV);
     const worker = {
       ...shared,
       DATABASE_URL: this.postgres.url,
       SMTP_URL: this.peer.url,
       MAIL_DOMAIN: 'mail.mortise.example',
       WORKER_LEASE_MS: '5000',
+      ACCESS_LOG_CHANNEL: LOG_CHANNEL,
+      GEO_RANGES: ranges,
     };
     for (let n = 0; n < WORKERS; n += 1) this.programs.push(new Program('worker', worker));
     const addresses = ports.map((port) => `http://127.0.0.1:${port}`);
     await Promise.all(addresses.map((address) => this.#ready(address)));
     const admin = new ServiceClient(addresses, ADMIN_KEY);
-    const scopes = ['market', 'queues', 'locks', 'messaging', 'autocomplete', 'cache'].flatMap((name) => [
-      `${name}:read`,
-      `${name}:write`,
-    ]);
+    const scopes = [
+      ...['market', 'queues', 'locks', 'messaging', 'autocomplete', 'cache'].flatMap((name) => [
+        `${name}:read`,
+        `${name}:write`,
+      ]),
+      'queues:admin',
+      'ops:read',
+    ];
     const { document } = await admin.get('PUT', 'admin/keys/game', { body: { scopes } });
     return new ServiceClient(addresses, document.key);
   }
@@ -125,6 +139,7 @@ export class Service {
     this.peer.release();
     await Promise.all(this.programs.filter(({ isRunning }) => isRunning).map((program) => program.kill()));
     await Promise.all([this.redis.stop(), this.postgres.stop(), this.peer.stop()]);
+    rmSync(this.#directory, { recursive: true });
   }
 
   #place(): Record<string, string> {

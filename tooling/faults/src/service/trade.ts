@@ -2,7 +2,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, ServiceClient } from './client.js';
 import { slugOf } from './client.js';
-import type { Stock } from './stock.js';
 
 export const PLAYERS = Array.from({ length: 10 }, (_, n) => `player${n}`);
 export const FUNDS = 1_000;
@@ -29,19 +28,20 @@ export class Trade {
   readonly expired = new Map<string, Times>();
   /** Reset mails by task. */
   readonly resets = new Map<string, Times>();
-  /** Tasks of reset mails that were asked for, whatever the answer. */
+  /** Tasks of reset mails that were asked for, whatever the answer, and those of mails of offers to expire, without the time of the listing. */
   readonly asked = new Set<string>();
   /** Items with the time in which they were given and offered. */
   readonly items = new Map<string, Times>();
   /** Listings and items that the market did not know any more. */
   readonly forgotten: (Times & { readonly what: string })[] = [];
   readonly #client: ServiceClient;
-  readonly #stock: Stock;
+  readonly #onSale: (sale: Sale) => Promise<unknown>;
   #count = 0;
 
-  constructor(client: ServiceClient, stock: Stock) {
+  /** @param onSale Called with each sale; the next trade waits for it. */
+  constructor(client: ServiceClient, onSale: (sale: Sale) => Promise<unknown>) {
     this.#client = client;
-    this.#stock = stock;
+    this.#onSale = onSale;
   }
 
   async prepare(): Promise<void> {
@@ -75,6 +75,7 @@ export class Trade {
       ...(nth % 10 === 2 && { opensAt: Date.now() + OPENS_IN_MS }),
       strategy: nth % 3 === 0 ? 'lock' : 'script',
     };
+    if (isToExpire) this.asked.add(`expired:offer-${nth}`);
     const listing = await this.#offer(body, `offer-${nth}`);
     this.items.set(itemId, { calledAt: given.calledAt, answeredAt: listing.answeredAt });
     if (listing.status >= 300) {
@@ -118,8 +119,9 @@ export class Trade {
     const path = `market/listings/${id}/purchases`;
     const sale = await this.#settled('POST', path, { body, requestKey: `buy-${nth}` });
     if (sale.status < 300) {
-      this.sales.push({ ...sale, id: sale.document.id, itemId, sellerId, buyerId, price });
-      await this.#stock.take(itemId);
+      const made = { ...sale, id: sale.document.id as string, itemId, sellerId, buyerId, price };
+      this.sales.push(made);
+      await this.#onSale(made);
     } else if (slugOf(sale) === 'insufficient-funds') await this.#withdraw(id, sellerId, listing);
     else this.forgotten.push({ ...sale, calledAt: listing.calledAt, what: `${id}: ${slugOf(sale)}` });
   }

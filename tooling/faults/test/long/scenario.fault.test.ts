@@ -9,8 +9,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { KeySpace } from '@mortise/redis';
 import { until } from '@mortise/test-kit';
+import { AccessLogs } from '../../src/service/access-logs.js';
 import { accountFor } from '../../src/service/account.js';
 import { Contention } from '../../src/service/contention.js';
+import { EXPECTED_ORDER, orderOfMails } from '../../src/service/mail-order.js';
+import { Mailboxes } from '../../src/service/mailboxes.js';
+import { CONNECTIONS, Newsletters } from '../../src/service/newsletters.js';
 import type { Deployment } from '../../src/service/service.js';
 import { Service } from '../../src/service/service.js';
 import { Stock } from '../../src/service/stock.js';
@@ -33,20 +37,24 @@ afterEach(async () => {
 const DEPLOYMENTS: readonly Deployment[] = ['single', 'cluster'];
 
 describe.each(DEPLOYMENTS)('the service on a Redis that is a %s', (deployment) => {
-  test('keeps money, mails and locks when a worker and masters are killed', async () => {
+  test('keeps money, mails, messages, logs, locks and permits when a worker and masters are killed', async () => {
     service = await Service.start(deployment);
     const { peer, postgres, prefix } = service;
     await Stock.create(postgres.url);
     const client = await service.boot();
     const stock = new Stock(client, postgres.url);
-    const trade = new Trade(client, stock);
+    const mailboxes = new Mailboxes(client);
+    const trade = new Trade(client, (sale) => Promise.all([stock.take(sale.itemId), mailboxes.notify(sale)]));
     const talk = new Talk(client);
     const contention = new Contention(client);
-    for (const part of [trade, talk, stock]) await part.prepare();
+    const newsletters = new Newsletters(client, peer.port);
+    const logs = new AccessLogs(client);
+    for (const part of [trade, talk, stock, logs]) await part.prepare();
     await service.replicated();
 
     const end = new AbortController();
-    const parts = [trade, talk, stock, contention].map((part) => part.run(end.signal));
+    const all = [trade, talk, stock, contention, newsletters, mailboxes, logs];
+    const parts = all.map((part) => part.run(end.signal));
     const traffic = Promise.all(parts);
     stopTraffic = async () => {
       end.abort();
@@ -74,12 +82,15 @@ describe.each(DEPLOYMENTS)('the service on a Redis that is a %s', (deployment) =
     await traffic;
 
     await stock.caughtUp();
-    const { violations, figures } = await accountFor({ service, client, trade, talk, contention });
+    const run = { service, client, trade, talk, contention, newsletters, mailboxes, logs };
+    const { violations, figures } = await accountFor(run);
     const repeats = Object.fromEntries(client.repeats);
     process.stdout.write(`\n${deployment}: ${JSON.stringify({ ...figures, pages: stock.pages, repeats })}\n`);
     expect(violations).toEqual([]);
     expect(stock.impossible).toBe(0);
     expect(peer.mails.length).toBeGreaterThan(0);
+    expect(peer.mostNewsletters).toBeGreaterThanOrEqual(CONNECTIONS);
+    expect(await orderOfMails(client, peer)).toEqual(EXPECTED_ORDER);
     expect(await service.end()).toEqual([0, 0, 0, 0]);
   });
 });
