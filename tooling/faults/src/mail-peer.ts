@@ -3,8 +3,8 @@ import { SMTPServer } from 'smtp-server';
 
 /** The sender of newsletters. */
 export const NEWS_ADDRESS = 'news@fake-game.example';
-/** How long the peer takes for one. */
-const NEWS_MS = 10;
+/** How long the peer takes for one: long enough that several come at a time. */
+const NEWS_MS = 200;
 
 export interface ReceivedMail {
   readonly from: string;
