@@ -1,6 +1,6 @@
 import { CodedError } from '@mortise/redis';
 
-/** The lock was not acquired in time. The caller leaves the queue. `cause` is why Redis could not be asked, if that failed. */
+/** The lock was not acquired in time, or the permits of a semaphore. The caller leaves the queue. `cause` is why Redis could not be asked, if that failed. */
 export class LockTimeoutError extends CodedError {
   static override readonly className: string = 'LockTimeoutError';
   readonly code = 'ERR_LOCK_TIMEOUT';
@@ -9,8 +9,9 @@ export class LockTimeoutError extends CodedError {
     readonly lockName: string,
     readonly waitMs: number,
     options?: ErrorOptions,
+    kind: 'lock' | 'semaphore' = 'lock',
   ) {
-    super(`lock ${JSON.stringify(lockName)} was not acquired within ${waitMs} ms`, options);
+    super(`${kind} ${JSON.stringify(lockName)} was not acquired within ${waitMs} ms`, options);
   }
 }
 

@@ -22,7 +22,7 @@ export interface MutexState {
   readonly remainingMs: number;
   /** Number of waiters. */
   readonly queueLength: number;
-  /** Position in the queue, from 1, of this client's first waiter. Null if none waits. */
+  /** Position in the queue, from 1, of this client's first waiter. Null if none is known to wait: a reply may be under way. */
   readonly position: number | null;
 }
 

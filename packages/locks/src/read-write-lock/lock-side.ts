@@ -18,7 +18,7 @@ export interface ReadWriteLockState {
   readonly remainingMs: number;
   /** Number of waiting readers and writers. */
   readonly queueLength: number;
-  /** Position in the queue, from 1, of this client's first reader or writer. Null if none waits. */
+  /** Position in the queue, from 1, of this client's first reader or writer. Null if none is known to wait: a reply may be under way. */
   readonly position: number | null;
 }
 

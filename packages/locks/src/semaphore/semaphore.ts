@@ -9,6 +9,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { requireClient, requireName } from '@mortise/redis';
 import { LockClient } from '../acquire/lock-client.js';
+import { LockTimeoutError } from '../errors.js';
 import { SemaphoreKeys } from '../keys.js';
 import { Lease } from '../lease/lease.js';
 import type { SingleLockTerms } from '../lease/single-lock.js';
@@ -43,7 +44,7 @@ export interface SemaphoreState {
   readonly holders: readonly PermitHolder[];
   /** Number of waiters. */
   readonly queueLength: number;
-  /** Position in the queue, from 1, of this client's first waiter. Null if none waits. */
+  /** Position in the queue, from 1, of this client's first waiter. Null if none is known to wait: a reply may be under way. */
   readonly position: number | null;
 }
 
@@ -92,7 +93,7 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
     const resolved = resolveAcquireOptions(options, 'acquire of a semaphore');
     const { gate, telemetry } = this.terms;
     const terms = { ...this.terms, role: resolvePermits(options.permits, gate.limit) };
-    return this.hold(terms, await measured(telemetry, this.wait(terms, resolved)));
+    return this.hold(terms, await measured(telemetry, this.wait(terms, resolved).catch(nameSemaphore)));
   }
 
   /**
@@ -158,4 +159,11 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
     this.terms = { ...this.terms, gate };
     this.client.openQueue(gate)?.use(gate);
   }
+}
+
+/** Waits are the same for all locks; this one's error says semaphore. */
+function nameSemaphore(error: unknown): never {
+  if (!(error instanceof LockTimeoutError)) throw error;
+  const { lockName, waitMs, cause } = error;
+  throw new LockTimeoutError(lockName, waitMs, cause === undefined ? undefined : { cause }, 'semaphore');
 }

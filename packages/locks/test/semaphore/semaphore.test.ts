@@ -25,7 +25,7 @@ describe('acquire', () => {
     const startedAt = performance.now();
     const refused = semaphore.acquire({ waitMs: 50 });
     await expect(refused).rejects.toThrow(LockTimeoutError);
-    await expect(refused).rejects.toThrow('lock "pool" was not acquired within 50 ms');
+    await expect(refused).rejects.toThrow('semaphore "pool" was not acquired within 50 ms');
     expect(performance.now() - startedAt).toBeGreaterThan(45);
     expect(leases.map(({ isValid }) => isValid)).toEqual([true, true, true]);
     expect(await semaphore.inspect()).toMatchObject({ limit: 3, used: 3, position: null });
