@@ -99,7 +99,10 @@ export class TimedCommands {
   /** A client without a connection is the cause, which its user may not know of: ioredis connects for ever. */
   #unavailable(reason: string): CacheUnavailableError {
     const cause = isClosed(this.#client) ? new ClientClosedError() : RedisUnreachableError.of(this.#client);
-    const because = cause instanceof RedisUnreachableError ? `${reason}. ${cause.message}` : reason;
-    return new CacheUnavailableError(this.#cache, because, cause);
+    if (!(cause instanceof RedisUnreachableError))
+      return new CacheUnavailableError(this.#cache, reason, cause);
+    // The cause names the status itself.
+    const why = reason === `the client is ${cause.status}` ? cause.message : `${reason}. ${cause.message}`;
+    return new CacheUnavailableError(this.#cache, why, cause);
   }
 }

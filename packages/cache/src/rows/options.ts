@@ -186,9 +186,13 @@ export function resolveScheduleAll(options: ScheduleAllOptions): number {
 }
 
 function resolveEveryMs(options: ScheduleOptions): number {
-  const everyMs = requireDuration('everyMs', options.everyMs, { min: -Infinity, max: MAX_MS });
-  // More likely a wrong calculation than an intended removal.
-  if (everyMs === -Infinity) throw new ArgumentRangeError('everyMs must be finite, got -Infinity');
+  const { everyMs: given } = options;
+  // -Infinity is more likely a wrong calculation than an intended removal.
+  if (typeof given === 'number' && !(given > -Infinity && given <= MAX_MS))
+    throw new ArgumentRangeError(
+      `everyMs must be at most ${MAX_MS} ms, 0 or less to remove the row, got ${given}`,
+    );
+  const everyMs = requireDuration('everyMs', given, { min: -Infinity, max: MAX_MS });
   return Math.max(0, Math.ceil(everyMs));
 }
 

@@ -251,6 +251,13 @@ describe('an unavailable Redis', () => {
     for (let read = 0; read < 1_000; read += 1) expect(await cache.getOrLoad('tools', load)).toBe('planes');
     expect(loads).toBe(1);
     await expect(cache.set('tools', 'files')).rejects.toMatchObject({ code: 'ERR_CACHE_UNAVAILABLE' });
+    const refusal = await until('a refusal while the client reconnects', () =>
+      cache.set('tools', 'files').then(
+        () => undefined,
+        ({ message }: Error) => (message.includes('reconnecting') ? message : undefined),
+      ),
+    );
+    expect(refusal.match(/reconnecting/g)).toHaveLength(1);
     // Not one for each of a thousand reads.
     expect(errors.length).toBeLessThan(20);
     await own.restart();

@@ -80,6 +80,9 @@ describe('schedule', () => {
     const rows = cacheOf(redis, new Database());
     await rows.schedule('42', HOUR);
     await expect(rows.scheduleAll(['42'], { everyMs: Number.NaN })).rejects.toThrow(RangeError);
+    await expect(rows.schedule('42', { everyMs: Number.NaN })).rejects.toThrow(
+      'everyMs must be at most 315360000000 ms, 0 or less to remove the row, got NaN',
+    );
     expect(await rows.stats()).toMatchObject({ scheduled: 1 });
   });
 
