@@ -295,7 +295,8 @@ export class AttemptError extends CodedError {
 }
 
 const REPORTS = {
-  ERR_UNKNOWN_TASK: (name: string, task: string) => `no handler for ${name}, ${task}`,
+  ERR_UNKNOWN_TASK: (name: string, task: string) =>
+    `no handler for ${name}, ${task}: no worker had one within unknownAfterMs`,
   ERR_HANDLER_MISSING: (name: string, task: string) =>
     `no handler for ${name}, ${task}: it goes back for other workers`,
   ERR_TASK_UNREADABLE: (_: string, task: string, why: string) => `${task} cannot be read: ${why}`,

@@ -106,7 +106,7 @@ export interface EnqueueOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * If the first attempt does not start within this time, the task is dead with ERR_TASK_EXPIRED. After an attempt that did
-   * not count (RetryLater, a stopping worker) the next one is the first. 1 ms to 10 years. Default: none.
+   * not count (RetryLater, a stopping worker) the next one is the first. More than `delayMs`, 1 ms to 10 years. Default: none.
    */
   readonly expiresInMs?: number | undefined;
   /** Strings beside the payload, such as trace context. Up to 16,384 bytes as JSON. */
@@ -250,9 +250,13 @@ export function resolveTimeoutMs(timeoutMs: number | undefined): number | undefi
   return Math.ceil(requireDuration('timeoutMs', timeoutMs, { min: 1, max: MAX_TIMEOUT_MS }));
 }
 
-export function resolveExpiresInMs(expiresInMs: number | undefined): number | undefined {
+/** A task that is due after its end would never run. */
+export function resolveExpiresInMs({ expiresInMs, delayMs = 0 }: EnqueueOptions): number | undefined {
   if (expiresInMs === undefined) return undefined;
-  return Math.ceil(requireDuration('expiresInMs', expiresInMs, { min: 1, max: MAX_DELAY_MS }));
+  const resolved = Math.ceil(requireDuration('expiresInMs', expiresInMs, { min: 1, max: MAX_DELAY_MS }));
+  if (delayMs >= resolved)
+    throw new ArgumentRangeError(`expiresInMs must be more than delayMs, got ${expiresInMs} and ${delayMs}`);
+  return resolved;
 }
 
 /** A copy of the headers, or undefined without headers. */

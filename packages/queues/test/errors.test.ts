@@ -65,7 +65,7 @@ test('errors have a code, fields and a message with the names', () => {
   expect(new queues.WorkerError('ERR_UNKNOWN_TASK', 'q', 'a\n', '"t"')).toMatchObject({
     name: 'WorkerError',
     code: 'ERR_UNKNOWN_TASK',
-    message: 'no handler for "\\"t\\"", task "a\\n" of queue "q"',
+    message: 'no handler for "\\"t\\"", task "a\\n" of queue "q": no worker had one within unknownAfterMs',
   });
   const tooLarge = new RangeError('too large\n');
   expect(new queues.WorkerError('ERR_RESULT_NOT_KEPT', 'q', 'a', 't', tooLarge)).toMatchObject({

@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { digits } from './digits.js';
 import { DEFAULT_PAGE, MAX_CURSOR_LENGTH, MAX_PAGE } from './page-limits.js';
 
-export const cursor = z
-  .string()
-  .min(1)
-  .max(MAX_CURSOR_LENGTH)
-  .optional()
-  .meta({ description: 'nextCursor of the page before' });
+const cursorUpTo = (length: number) =>
+  z.string().min(1).max(length).optional().meta({ description: 'nextCursor of the page before' });
+
+export const cursor = cursorUpTo(MAX_CURSOR_LENGTH);
+/** It contains a name or an id of up to 1,024 bytes, encoded twice. */
+export const longCursor = cursorUpTo(8_192);
 
 export const limit = digits(1, MAX_PAGE)
   .default(DEFAULT_PAGE)

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { flag } from '../http/flag.js';
 import { nameSchema } from '../http/id-schema.js';
-import { nextCursor } from '../http/page.js';
+import { longCursor, nextCursor } from '../http/page.js';
 import {
   body,
   count,
@@ -21,8 +21,6 @@ import {
 
 /** The most members of one request: about what fits into a body of 128 KiB. */
 const MAX_MEMBERS = 1_000;
-/** A cursor contains a name of up to 1,024 bytes, encoded twice. */
-const MAX_CURSOR_LENGTH = 8_192;
 const ROLES = ['owner', 'member', 'reader'] as const;
 
 const role = z.enum(ROLES).meta({ description: 'an owner may do everything, a member post, a reader read' });
@@ -48,15 +46,7 @@ export const createdSchema = z
   })
   .meta({ id: 'CreatedChat' });
 
-export const membersQuery = z.strictObject({
-  cursor: z
-    .string()
-    .min(1)
-    .max(MAX_CURSOR_LENGTH)
-    .optional()
-    .meta({ description: 'nextCursor of the page before' }),
-  limit,
-});
+export const membersQuery = z.strictObject({ cursor: longCursor, limit });
 
 export const chatMembersSchema = z
   .object({

@@ -1,7 +1,16 @@
 /** Requests and responses of the routes of flows. A tree is a list: each task names the place of its parent. */
 import { z } from 'zod';
 
-import { cancelBody, instant, oneDelay, queueName, taskError, taskFields, taskId } from './schemas.js';
+import {
+  cancelBody,
+  dueInTime,
+  instant,
+  oneDelay,
+  queueName,
+  taskError,
+  taskFields,
+  taskId,
+} from './schemas.js';
 
 const MAX_TASKS = 1_000;
 
@@ -19,7 +28,8 @@ const flowTask = z
         '`fail`, the default: the task is dead when a child is dead, cancelled or removed; `ignore`: it runs when all have ended',
     }),
   })
-  .refine(...oneDelay);
+  .refine(...oneDelay)
+  .refine(...dueInTime);
 
 export const flowBody = z
   .strictObject({ tasks: z.array(flowTask).min(1).max(MAX_TASKS) })

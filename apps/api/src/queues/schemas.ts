@@ -5,14 +5,12 @@ import { z } from 'zod';
 
 import { flag } from '../http/flag.js';
 import { nameSchema } from '../http/id-schema.js';
-import { limit, nextCursor } from '../http/page.js';
+import { limit, longCursor, nextCursor } from '../http/page.js';
 
 const YEAR_MS = 365 * 86_400_000;
 const MAX_DELAY_MS = 10 * YEAR_MS;
 const MAX_BATCH = 1_000;
 export const MAX_HEADERS_BYTES = 16_384;
-/** A cursor contains an id of up to 1,024 bytes, encoded twice. */
-const MAX_CURSOR_LENGTH = 8_192;
 
 export const queueName = nameSchema.meta({ examples: ['mail'] });
 
@@ -212,6 +210,13 @@ export const taskFields = {
   ...taskOptions,
 };
 
+/** Refines a new task: it is due before it expires. */
+export const dueInTime = [
+  (task: { readonly delayMs?: number | undefined; readonly expiresInMs?: number | undefined }): boolean =>
+    (task.delayMs ?? 0) < (task.expiresInMs ?? Infinity),
+  { path: ['expiresInMs'] as PropertyKey[], error: 'must be more than delayMs' },
+] as const;
+
 /** Refines a new task: it has one of the two, or none. */
 export const oneDelay = [
   (task: { readonly delayMs?: number | undefined; readonly runAt?: number | undefined }): boolean =>
@@ -226,7 +231,8 @@ const newTask = z
       .optional()
       .meta({ description: 'how long the id is refused as a duplicate, also after the task has ended' }),
   })
-  .refine(...oneDelay);
+  .refine(...oneDelay)
+  .refine(...dueInTime);
 
 export const taskBody = newTask.meta({
   id: 'TaskBody',
@@ -319,12 +325,7 @@ export const tasksQuery = z
   .strictObject({
     state: z.enum(TASK_STATES),
     name: name.optional(),
-    cursor: z
-      .string()
-      .min(1)
-      .max(MAX_CURSOR_LENGTH)
-      .optional()
-      .meta({ description: 'nextCursor of the page before' }),
+    cursor: longCursor,
     limit,
     ...byField,
   })

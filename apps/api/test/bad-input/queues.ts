@@ -32,6 +32,7 @@ describe('an option of a task', () => {
 
   const wrong: [string, object][] = [
     ['an unknown one', { retries: 3 }],
+    ['an expiry before the start', { delayMs: 1_000, expiresInMs: 1_000 }],
     ['two instants', { delayMs: 1, runAt: Date.now() + 60_000 }],
     ['an instant past ten years', { runAt: 9e12 }],
     ['dedupMs without an id', { dedupMs: 1_000 }],

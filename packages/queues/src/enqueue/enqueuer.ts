@@ -326,7 +326,7 @@ function resolveExtras(options: EnqueueOptions, more: Partial<Extras>): Extras |
   const { headers, backoff } = options;
   const own = headers === undefined ? undefined : resolveHeaders(headers);
   const timeoutMs = resolveTimeoutMs(options.timeoutMs);
-  const expiresInMs = resolveExpiresInMs(options.expiresInMs);
+  const expiresInMs = resolveExpiresInMs(options);
   const extras: Extras = {
     ...(own && { headers: own }),
     ...(backoff !== undefined && { backoff: resolveBackoff(backoff) }),

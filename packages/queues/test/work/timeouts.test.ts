@@ -186,6 +186,8 @@ test.each<EnqueueOptions>([
   { expiresInMs: 0 },
   { expiresInMs: Infinity },
   { expiresInMs: null as unknown as number },
+  // Due when it has expired, it would never run.
+  { expiresInMs: 1_000, delayMs: 1_000 },
 ])('%p is refused, and nothing is stored', async (options) => {
   const { queue, prefix } = newQueue();
   await expect(queue.enqueue('t', 1, options)).rejects.toThrow(/(timeout|expiresIn)Ms must be/);
