@@ -9,11 +9,15 @@ const USAGE = `usage: npm run redis -- <what>
   cluster    three masters with a replica each
   sentinel   a master, two replicas, three sentinels`;
 
-/** Each starts servers, and returns what to print about them and how to stop them. */
+/** How often the servers are checked. */
+const CHECK_MS = 250;
+
+/** Each starts servers, and returns them, what to print about them, and how to stop them. */
 const COMMANDS = {
   async up({ startSingle }) {
     const server = await startSingle();
     return {
+      servers: [server],
       lines: [`server     ${server.url}`, '', `new Redis('${server.url}')`],
       stop: () => server.stop(),
     };
@@ -26,6 +30,7 @@ const COMMANDS = {
       ({ url }, index) => `${index < masters ? 'master ' : 'replica'}    ${url}`,
     );
     return {
+      servers: cluster.nodes,
       lines: [...nodes, '', `new Cluster(${literal(cluster.startupNodes)})`],
       stop: () => cluster.stop(),
     };
@@ -38,7 +43,11 @@ const COMMANDS = {
     );
     const sentinels = sentinel.sentinels.map(({ host, port }) => `sentinel   redis://${host}:${port}`);
     const line = `new Redis({ name: '${sentinel.name}', sentinels: ${literal(sentinel.sentinels)} })`;
-    return { lines: [...servers, ...sentinels, '', line], stop: () => sentinel.stop() };
+    return {
+      servers: [...sentinel.servers, ...sentinel.sentinelServers],
+      lines: [...servers, ...sentinels, '', line],
+      stop: () => sentinel.stop(),
+    };
   },
 };
 
@@ -60,18 +69,30 @@ async function main([name, ...rest]) {
     console.error(USAGE);
     process.exit(2);
   }
+  let interrupt;
   const interrupted = new Promise((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
+    interrupt = resolve;
+    process.once('SIGINT', interrupt);
+    process.once('SIGTERM', interrupt);
   });
   const redis = await load();
   const { version, kind } = await redis.findRedisServer({ onProgress: (message) => console.error(message) });
-  const { lines, stop } = await COMMANDS[name](redis);
+  const { servers, lines, stop } = await COMMANDS[name](redis);
   console.log([...lines, '', `${kind} ${version} runs until Ctrl-C`].join('\n'));
-  const keepAlive = setInterval(() => {}, 60_000); // servers and signal handlers alone would let the process end
+  const running = new Set(servers);
+  // The timer keeps the process alive.
+  const timer = setInterval(() => {
+    for (const server of running) {
+      if (server.isRunning) continue;
+      running.delete(server);
+      console.error(`${server.url} has ended`);
+    }
+    if (running.size === 0) interrupt();
+  }, CHECK_MS);
   await interrupted;
-  clearInterval(keepAlive);
+  clearInterval(timer);
   await stop();
+  if (running.size === 0) process.exitCode = 1;
 }
 
 try {

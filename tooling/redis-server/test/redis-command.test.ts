@@ -1,6 +1,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
@@ -53,6 +54,22 @@ describe('npm run redis', () => {
       expect(printed).toMatch(expected);
     },
   );
+
+  it('ends with an error when its server has died', async () => {
+    const child = run('up');
+    let printed = '';
+    child.stdout.on('data', (bytes) => {
+      printed += String(bytes);
+    });
+    const errors = text(child.stderr);
+    const exit = once(child, 'exit');
+    await until(() => printed.includes('until Ctrl-C'), { what: 'up', deadlineMs: 15_000 });
+    const [, url = '', port = ''] = /(redis:\/\/127\.0\.0\.1:(\d+))/.exec(printed) ?? [];
+    connect(Number(port), '127.0.0.1').end('SHUTDOWN NOSAVE\r\n');
+
+    expect(await exit).toEqual([1, null]);
+    expect(await errors).toContain(`${url} has ended`);
+  });
 
   it.each([[[]], [['down']], [['up', 'now']]])('answers %j with its usage', async (args) => {
     const child = run(...args);
