@@ -1,6 +1,6 @@
 /**
  * Pages through the keys of a pattern, for operators. Locks have no index, because it would charge every acquisition for
- * a rare list. A page runs a few SCANs, bounded in keys and in time. So the list of a large database has many short pages,
+ * a rare list (docs/decisions/0023). A page runs a few SCANs, bounded in keys and in time. So the list of a large database has many short pages,
  * some of them empty, and no long command. On Cluster it visits one master after the other, in the order of their addresses.
  *
  * As with SCAN, a key that exists all the time is found. A key that is created, deleted or moved meanwhile may be found,
