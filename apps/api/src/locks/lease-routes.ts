@@ -1,6 +1,7 @@
 /** The routes of leases, for locks and semaphores. */
 import { applyDecorators, Post } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
+import type { z } from 'zod';
 
 import { Answers, Creates } from '../http/answers.js';
 import { Waits } from '../http/deadline.interceptor.js';
@@ -17,6 +18,26 @@ interface Described {
   readonly description: string;
 }
 
+/** The answers of an acquisition, of one lock or of several. */
+export function AnswersLease(schema: z.ZodType, ...problems: ProblemSlug[]): MethodDecorator {
+  return applyDecorators(
+    Waits(waitOf),
+    TakesIdempotencyKey('Repeating the request returns the same lease, renewed, as long as it lasts.'),
+    Creates(schema, 'The lease.', 'The lease of an earlier request.'),
+    Problems(
+      ...BODY_PROBLEMS,
+      'lease-lost',
+      ...problems,
+      'invalid-idempotency-key',
+      'lock-timeout',
+      'request-reused',
+      'too-many-waits',
+      'quota-exceeded',
+      'shutting-down',
+    ),
+  );
+}
+
 export function AcquireRoute(
   { summary, description }: Described,
   ...problems: ProblemSlug[]
@@ -30,19 +51,7 @@ export function AcquireRoute(
         'the lease. A client that closes the connection leaves the queue. After an error of Redis, a lease may stay ' +
         'that no client knows: it expires.',
     }),
-    Waits(waitOf),
-    TakesIdempotencyKey('Repeating the request returns the same lease, renewed, as long as it lasts.'),
-    Creates(leaseSchema, 'The lease.', 'The lease of an earlier request.'),
-    Problems(
-      ...LEASE_PROBLEMS,
-      ...problems,
-      'invalid-idempotency-key',
-      'lock-timeout',
-      'request-reused',
-      'too-many-waits',
-      'quota-exceeded',
-      'shutting-down',
-    ),
+    AnswersLease(leaseSchema, 'invalid-id', ...problems),
   );
 }
 

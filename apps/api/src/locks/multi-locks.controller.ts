@@ -6,12 +6,11 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
-import { Answers, Creates } from '../http/answers.js';
-import { Waits } from '../http/deadline.interceptor.js';
-import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
+import { Answers } from '../http/answers.js';
+import { IdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
-import { waitOf } from '../http/wait-of.js';
 import { OpenWaits } from '../limits/open-waits.js';
+import { AnswersLease } from './lease-routes.js';
 import type { Lendable, Lent } from './remote-leases.js';
 import { RemoteLeases } from './remote-leases.js';
 import {
@@ -40,19 +39,7 @@ export class MultiLocksController {
       'They are the locks of `/v1/locks`. All requests take them in one order, so that they cannot wait for each other in a ' +
       'circle. Only `renew` renews the lease. A client that closes the connection leaves the queues.',
   })
-  @Waits(waitOf)
-  @TakesIdempotencyKey('Repeating the request returns the same lease, renewed, as long as it lasts.')
-  @Creates(manyLeaseSchema, 'The lease.', 'The lease of an earlier request.')
-  @Problems(
-    ...BODY_PROBLEMS,
-    'lease-lost',
-    'invalid-idempotency-key',
-    'lock-timeout',
-    'request-reused',
-    'too-many-waits',
-    'quota-exceeded',
-    'shutting-down',
-  )
+  @AnswersLease(manyLeaseSchema)
   async acquireLocks(
     @Body({ schema: acquireManyBody }) { names, ...body }: z.infer<typeof acquireManyBody>,
     @IdempotencyKey() requestKey: string | undefined,
