@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 import { HttpException } from '@nestjs/common';
 import { describe, expect, test } from '@jest/globals';
+import { CacheUnavailableError } from '@mortise/cache';
 import { LockTimeoutError } from '@mortise/locks';
 import { ReadTimeoutError } from '@mortise/messaging';
 import * as queues from '@mortise/queues';
@@ -114,6 +115,26 @@ describe('the catalogue', () => {
 });
 
 describe('problemOf', () => {
+  test.each([
+    "NOPERM User shop has no permissions to run the 'get' command",
+    'NOPERM No permissions to access a key',
+    "ERR The user executing the script can't run this command or subcommand script: 5f, on @user_script:1.",
+  ])('takes %j for a refusal by Redis, also as the cause of an error, and shows nothing of it', (message) => {
+    const reply = Object.assign(new Error(message), { name: 'ReplyError' });
+    for (const error of [reply, new CacheUnavailableError('pages', message, reply)]) {
+      expect(problemOf(error).toDocument('r1')).toEqual({
+        type: 'https://mortise.dev/problems/redis-denied',
+        title: 'Redis refuses a command to the user of the service',
+        status: 503,
+        instance: 'r1',
+      });
+    }
+  });
+
+  test('takes a cache whose Redis does not answer for an unavailable one', () => {
+    expect(problemOf(new CacheUnavailableError('pages', 'no answer')).slug).toBe('redis-unavailable');
+  });
+
   test('gives the typed fields of a refusal', () => {
     const problem = problemOf(new market.PriceChangedError('offer', 90, 97));
     expect(problem.toDocument('r1')).toEqual({

@@ -50,7 +50,7 @@ export function problemResponses(slugs: readonly ProblemSlug[]): Record<string, 
 
 /** Documents the problems of a route, in addition to those of every route. */
 export function Problems(...slugs: ProblemSlug[]): MethodDecorator {
-  const responses = problemResponses([...slugs, 'internal-error', 'redis-unavailable']);
+  const responses = problemResponses([...slugs, 'internal-error', 'redis-unavailable', 'redis-denied']);
   return applyDecorators(
     ...Object.entries(responses).map(([status, response]) =>
       ApiResponse({ status: Number(status), ...response }),

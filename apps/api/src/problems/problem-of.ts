@@ -2,7 +2,7 @@ import { HttpException } from '@nestjs/common';
 
 import { CodedError } from '@mortise/redis';
 
-import { isRedisUnavailable } from '../redis/is-redis-unavailable.js';
+import { isRedisDenied, isRedisUnavailable } from '../redis/is-redis-unavailable.js';
 import type { ProblemSlug } from './catalogue.js';
 import { isProblemSlug } from './catalogue.js';
 import { Problem } from './problem.js';
@@ -24,6 +24,8 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof HttpException) return problemOfHttp(error);
   // A wait that ended without a lock, because Redis could not be asked any more.
   const { cause } = (error ?? {}) as { cause?: unknown };
+  if (isRedisDenied(error) || isRedisDenied(cause))
+    return new Problem('redis-denied', undefined, {}, { cause: error });
   if (error instanceof CodedError && !isRedisUnavailable(cause)) {
     const { code, ...fields } = error;
     const slug = code.slice('ERR_'.length).toLowerCase().replaceAll('_', '-');

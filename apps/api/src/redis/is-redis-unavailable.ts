@@ -22,6 +22,7 @@ const MESSAGES = [
   'All sentinels are unreachable',
 ];
 const CODES = new Set([
+  'ERR_CACHE_UNAVAILABLE',
   'ERR_CLIENT_CLOSED',
   'ERR_REDIS_UNREACHABLE',
   'ERR_REDIS_AUTH',
@@ -39,6 +40,14 @@ const CODES = new Set([
 /** Replies of a server that is loading, failing over, full, busy or a replica: the same request may succeed later. */
 const REPLY =
   /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|UNBLOCKED|ERR max number of clients)\b/;
+
+/** Replies to a user without the right to a command, a key or a channel; the second one is that of a script. */
+const DENIED = /^NOPERM\b|^ERR The user executing the script can't /;
+
+/** Whether Redis has refused a command to the user of the API. */
+export function isRedisDenied(error: unknown): boolean {
+  return error instanceof Error && DENIED.test(error.message);
+}
 
 /** Whether Redis could not run the command now, rather than that the command is wrong. */
 export function isRedisUnavailable(error: unknown): boolean {

@@ -13,6 +13,12 @@ export const SERVICE_PROBLEMS = {
     when: "Redis gave no answer within a second, answered that it can't now, or holds something else under a lock's keys.",
     action: 'Repeat after `Retry-After`.',
   },
+  'redis-denied': {
+    status: 503,
+    title: 'Redis refuses a command to the user of the service',
+    when: 'The user of `REDIS_USERNAME` lacks the right to a command, a key or a channel.',
+    action: 'Give it the rights of docs/operations/redis.md; the log names the missing one.',
+  },
   'shutting-down': {
     status: 503,
     title: 'The server is shutting down',
