@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { LoadLeases } from '@mortise/cache/loads';
 import { Refresher, RowCache } from '@mortise/cache/rows';
 import { runCluster, until } from '@mortise/test-kit';
 import { GatedLoader, pagesOf } from './fixture/cached.js';
@@ -34,6 +35,21 @@ test('a cache spreads over all masters, with one load for each key and tags over
   expect(await here.getMany(keys)).toEqual(new Map());
   await readAll();
   expect(loads).toBe(80);
+});
+
+test('clients without a loader load each key once, on all masters', async () => {
+  const { cache, prefix } = pagesOf<string>(cluster, { shards: 8 });
+  const options = { prefix, shards: 8, commandTimeoutMs: 20_000 };
+  await using here = new LoadLeases<string>(cluster, 'pages', options);
+  await using there = new LoadLeases<string>(other, 'pages', options);
+  const load = async (leases: LoadLeases<string>, key: string): Promise<boolean> => {
+    const { value, lease } = await leases.request(key, { waitMs: 60_000, leaseMs: 60_000 });
+    if (!lease) return value !== key;
+    return leases.store(key, lease.token, key);
+  };
+  const loaded = await Promise.all(keys.flatMap((key) => [load(here, key), load(there, key)]));
+  expect(loaded.filter(Boolean)).toHaveLength(keys.length);
+  expect(await cache.getMany(keys)).toEqual(new Map(keys.map((key) => [key, key])));
 });
 
 test.each(['delete', 'invalidateTag'] as const)(
