@@ -235,6 +235,17 @@ describe('requests of all operations with hostile values', () => {
   }, 120_000);
 });
 
+const TOPICS = [
+  'market',
+  'market:',
+  'queue:nowhere',
+  'queue:%',
+  'member:a',
+  'mailbox:a',
+  'cache:a',
+  'cache:\u0000',
+];
+
 test('hostile frames of a WebSocket get errors below 500', async () => {
   const chance = new Chance(SEED);
   const names = [
@@ -257,9 +268,12 @@ test('hostile frames of a WebSocket get errors below 500', async () => {
     const socket = await SocketClient.open(api.url, bearer(ADMIN));
     await socket.ask({ subscribe: 'a' });
     const inner = Object.fromEntries(
-      names.filter(() => chance.is(0.3)).map((name) => [name, chance.of(VALUES)]),
+      names
+        .filter(() => chance.is(0.3))
+        .map((name) => [name, chance.of(/follow/.test(name) && chance.is(0.7) ? TOPICS : VALUES)]),
     );
-    const frame = chance.is(0.5) ? inner : { [chance.of(names)]: inner, ref: 'mine' };
+    const topic = { follow: chance.of(TOPICS), after: chance.of(VALUES) };
+    const frame = chance.of<object>([inner, { [chance.of(names)]: inner, ref: 'mine' }, topic]);
     socket.say(JSON.stringify(frame));
     const closed = socket.ask({ typing: 'nowhere' }).catch(() => undefined);
     await Promise.race([closed, new Promise((resolve) => void socket.socket.once('close', resolve))]);
