@@ -1,7 +1,13 @@
 /** The topics of `GET /v1/events` over a WebSocket. */
-import { expect, test } from '@jest/globals';
-import { until } from '@mortise/test-kit';
+import { EventEmitter } from 'node:events';
 
+import { expect, test } from '@jest/globals';
+import { gate, until } from '@mortise/test-kit';
+import type { WebSocket } from 'ws';
+
+import { ANYONE } from '../src/callers/principal.js';
+import type { SessionContext } from '../src/events/socket-session.js';
+import { SocketSession } from '../src/events/socket-session.js';
 import { LiveStreams } from '../src/messaging/live/live-streams.js';
 import type { Answer } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
@@ -82,6 +88,45 @@ test('sends no event after `unfollowed`, and follows again from the last token w
   expect(new Set(of(client, 'queue:other')).size).toBe(100);
   expect(of(client, 'queue:other')).toHaveLength(100);
   client.socket.close();
+});
+
+test('an event that was read before the answer `unfollowed` is not sent after it', async () => {
+  const sent: Json[] = [];
+  const socket = Object.assign(new EventEmitter(), {
+    bufferedAmount: 0,
+    isPaused: false,
+    send: (text: string) => void sent.push(JSON.parse(text)),
+    close: () => undefined,
+    terminate: () => undefined,
+    resume: () => undefined,
+  });
+  const late = gate();
+  async function* events(): AsyncGenerator<object, void> {
+    yield { type: 'one', token: '1' };
+    await late.passed;
+    yield { type: 'two', token: '2' };
+  }
+  const session = new SocketSession(
+    socket as unknown as WebSocket,
+    {
+      principal: ANYONE,
+      timeoutMs: 60_000,
+      limits: { take: () => Promise.resolve({}) },
+      topics: { open: () => Promise.resolve({ token: '0', events: events() }) },
+      trace: () => undefined,
+    } as unknown as SessionContext,
+  );
+  const say = (frame: object): void => void socket.emit('message', Buffer.from(JSON.stringify(frame)), false);
+  say({ follow: 'queue:mail' });
+  await until('the first event', async () => sent.length === 2);
+  say({ unfollow: 'queue:mail' });
+  await until('the answer', async () => sent.length === 3);
+  late.open();
+  say({ typing: 'guild' });
+  await until('the last answer', async () => sent.some(({ error }) => error));
+  expect(sent.map((frame) => Object.keys(frame)[0])).toEqual(['followed', 'event', 'unfollowed', 'error']);
+  session.end('shutting-down');
+  socket.emit('close');
 });
 
 test('says what was trimmed, and goes on from now where the queue is another one', async () => {
