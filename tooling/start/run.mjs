@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { adminKey } from './admin-key.mjs';
 import { App } from './app.mjs';
 import { root } from './pnpm.mjs';
 import { acquirePort } from './port.mjs';
+import { adminKey, webhookSecret } from './secrets.mjs';
 import { seed, seedGuild } from './seed.mjs';
 import { makeShop, ROW, scheduleStock, TABLE } from './shop.mjs';
 
@@ -35,6 +35,7 @@ export async function run(data, release) {
   const shopFile = join(data, 'shop.db');
   const mailDirectory = process.env.MAIL_DIR ?? join(data, 'mail');
   const key = adminKey(join(data, 'admin-key'));
+  const secretFile = join(data, 'webhook-secret');
   try {
     const servers = await import(pathToFileURL(join(root, 'tooling/redis-server/dist/index.js')).href);
     const redisUrl = await startRedis(servers, data);
@@ -45,6 +46,7 @@ export async function run(data, release) {
       PORT: String(port),
       MAIL_DIR: mailDirectory,
       ADMIN_KEY: key,
+      WEBHOOK_SECRET: webhookSecret(secretFile),
       ...(hasOwnShop && { DATABASE_URL: `file:${shopFile}`, CACHE_TABLES: TABLE }),
     };
     if (hasOwnShop) makeShop(root, shopFile);
@@ -62,7 +64,7 @@ export async function run(data, release) {
     });
     hasBeenUp = true;
     const logs = [api.logFile, worker.logFile];
-    console.log(welcome({ address, key, redisUrl, mailDirectory, logs, sale, shopFile, data }));
+    console.log(welcome({ address, key, redisUrl, mailDirectory, secretFile, logs, sale, shopFile, data }));
   } catch (error) {
     if (!isStopping) {
       console.error(`\n✗ ${error instanceof Error ? error.message : String(error)}`);
@@ -71,7 +73,7 @@ export async function run(data, release) {
   }
 }
 
-function welcome({ address, key, redisUrl, mailDirectory, logs, sale, shopFile, data }) {
+function welcome({ address, key, redisUrl, mailDirectory, secretFile, logs, sale, shopFile, data }) {
   return `
 Mortise is running.
 
@@ -80,6 +82,7 @@ Mortise is running.
   API key       ${key}
   Redis         ${redisUrl}
   mails         ${process.env.SMTP_URL ? 'go to SMTP_URL' : mailDirectory}
+  webhooks      signed with ${process.env.WEBHOOK_SECRET ? 'WEBHOOK_SECRET' : `the secret in ${secretFile}`}
   logs          ${logs.join('\n                ')}
 
 Make a sale, and a mail goes to the seller:

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -88,6 +88,18 @@ async function start(directory: string, port: number): Promise<Started> {
   return { npm, commands: descendants(npm.pid!), output: () => output, closed };
 }
 
+/** Resolves when the worker has refused to deliver a webhook to this machine: it serves the queue. */
+async function delivers(url: string, key: string): Promise<void> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ url: 'https://localhost/', type: 'sale', data: {} });
+  const posted = await fetch(`${url}/v1/webhooks`, { method: 'POST', headers, body });
+  const { taskId } = (await posted.json()) as { taskId: string };
+  await until('the webhook to be dead', async () => {
+    const task = await fetch(`${url}/v1/queues/webhook/tasks/${taskId}`, { headers });
+    return ((await task.json()) as { state: string }).state === 'dead';
+  });
+}
+
 /** The processes that still run. */
 function left(commands: ReadonlyMap<number, string>): Listed[] {
   return processes().filter(({ id, args }) => commands.get(id) === args);
@@ -145,7 +157,7 @@ describe('nothing is left of npm start when', () => {
 });
 
 test(
-  'an app that dies is started again, and says so',
+  'webhooks are delivered; an app that dies is started again, and says so',
   async () => {
     const directory = mkdtempSync(join(tmpdir(), 'mortise-start-'));
     const port = FIRST_PORT + PORTS_APART * Object.keys(ENDS).length;
@@ -154,13 +166,15 @@ test(
     const pidOf = (name: string): number | undefined =>
       [...now()].find(([, args]) => args.includes(`apps/${name}/dist/main.js`))?.[0];
     try {
+      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(running.output())!;
+      await delivers(url, /mk_local_\S+/.exec(running.output())![0]);
+      expect(statSync(join(directory, 'data/webhook-secret')).mode & 0o777).toBe(0o600);
       for (const name of ['worker', 'api']) {
         const before = pidOf(name)!;
         process.kill(before, 'SIGKILL');
         await until(`another ${name}`, () => ![before, undefined].includes(pidOf(name)), BOOT_MS);
         expect(running.output()).toContain(`✗ the ${name} ended with code SIGKILL`);
       }
-      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(running.output())![0];
       const isReady = () =>
         fetch(`${url}/health/ready`).then(
           ({ ok }) => ok,
