@@ -2,9 +2,13 @@ import process from 'node:process';
 
 import { createLog } from '@mortise/app-common/log';
 import { SettingsError, traceExportOf } from '@mortise/app-common/settings';
+import { stopOnSignal } from '@mortise/app-common/shutdown';
 import { startTracing } from '@mortise/app-common/tracing';
 
 import { readConfig } from './config.js';
+
+/** How long closing may take beyond the deadline of open requests. */
+const CLOSE_MS = 3_000;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -20,15 +24,13 @@ async function main(): Promise<void> {
   ]);
   const app = await createApp(config, log, tracing);
   const operations = operationsOf(app, config, log);
-  const stop = async (signal: NodeJS.Signals): Promise<void> => {
-    log.info({ signal }, 'shutting down');
+  const stop = async (): Promise<void> => {
     await shutDown(app, config);
     operations.stop();
     await tracing?.stop();
-    log.info('stopped');
-    process.exit(0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, (name) => void stop(name));
+  const withinMs = config.SHUTDOWN_DELAY_MS + config.REQUEST_DEADLINE_MS + CLOSE_MS;
+  stopOnSignal({ log, stop, withinMs });
   await operations.start();
   await app.listen(config.PORT, config.HOST);
   const url = await app.getUrl();

@@ -196,6 +196,15 @@ describe('the program', () => {
     expect([answer.status, await answer.json()]).toMatchObject([503, { type: notReady.type }]);
   });
 
+  test('ends at once by a second signal', async () => {
+    const { child, url } = await boot({ SHUTDOWN_DELAY_MS: '60000' });
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await until('503', async () => (await fetch(`${url}/health/ready`)).status === 503);
+    child.kill('SIGINT');
+    expect(await ended).toEqual([null, 'SIGINT']);
+  });
+
   test('ends on SIGTERM, and answers until then, while nobody reads its log', async () => {
     await fillLog(programs[0]!);
     expect((await programs[0]!.end('SIGTERM')).code).toBe(0);

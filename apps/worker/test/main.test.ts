@@ -92,7 +92,7 @@ test('a sale becomes a file under .data/mail, and SIGTERM ends the worker with 0
   // There is nothing to wait for.
   worker.kill('SIGTERM');
   expect(await worker.exited).toBe(0);
-  expect(worker.count('worker has stopped')).toBe(1);
+  expect(worker.count('stopped')).toBe(1);
   expect(worker.errors).toBe('');
 });
 
@@ -124,7 +124,7 @@ test('a second signal ends the worker at once', async () => {
   await game.sell();
   await hanging;
   worker.kill('SIGTERM');
-  await worker.said('worker is stopping');
+  await worker.said('stopping');
   worker.kill('SIGINT');
   expect(await worker.exited).toBe('SIGINT');
 });

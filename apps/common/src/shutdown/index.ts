@@ -1,0 +1,1 @@
+export { stopOnSignal } from './stop-on-signal.js';
