@@ -69,9 +69,8 @@ export class CacheChanges {
   }
 
   #channelOf(cache: string): string {
-    return new KeySpace('api', prefixOf(this.#prefix, currentTenant()))
-      .entity(`cache:${cache}`)
-      .key('changes');
+    // A prefix of the name would make the longest ones too long.
+    return new KeySpace('api', prefixOf(this.#prefix, currentTenant())).entity(cache).key('cache-changes');
   }
 }
 
