@@ -2,7 +2,7 @@ import { errorsOf } from './errors.js';
 import { optionsOf } from './options.js';
 import type { Region } from './region.js';
 
-const PACKAGES = ['locks', 'messaging', 'autocomplete', 'cache', 'redis'];
+const PACKAGES = ['locks', 'queues', 'messaging', 'autocomplete', 'cache', 'redis'];
 
 /** All parts of pages that are made from the source. */
 export const regions: readonly Region[] = PACKAGES.flatMap((folder) => [
