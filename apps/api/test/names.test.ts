@@ -70,6 +70,16 @@ const KINDS: Readonly<Record<string, Kind>> = {
     find: async (name) => (await new Mutex(redis, name, { prefix }).inspect()).holder,
     found: () => expect.any(String),
   },
+  'the lease of a permit': {
+    send: async (coded) => {
+      const path = `/v1/semaphores/${coded}/acquire`;
+      const headers = { 'idempotency-key': 'k' };
+      const { json } = await api.send({ method: 'POST', path, headers, body: { permits: 3 } });
+      return ask('POST', `semaphores/${coded}/release`, { holder: json.holder ?? 'none' });
+    },
+    find: async (name) => new Semaphore(redis, name, { prefix, permits: 3 }).available(),
+    found: () => 3,
+  },
   'a read-write lock': {
     send: (coded) => ask('POST', `read-write-locks/${coded}/acquire`, { mode: 'read', leaseMs: 3_600_000 }),
     find: async (name) => (await new ReadWriteLock(redis, name, { prefix }).read.inspect()).readers,

@@ -5,11 +5,13 @@
  * An answer may be lost after the lock was granted. A client that has disconnected gets no lock. A client that repeats its
  * Idempotency-Key gets the same lease, as long as it lasts. Every other unknown lease expires.
  */
+import { createHash } from 'node:crypto';
+
 import { Inject, Injectable } from '@nestjs/common';
 import type { AcquireOptions, Lease } from '@mortise/locks';
 import { LeaseLostError, LockSettingsError, LockTimeoutError } from '@mortise/locks';
-import { KeySpace } from '@mortise/redis';
-import type { RedisClient } from '@mortise/redis';
+import { KeySpace, MAX_NAME_BYTES } from '@mortise/redis';
+import type { EntityKeys, RedisClient } from '@mortise/redis';
 import type { z } from 'zod';
 
 import type { Config } from '../config.js';
@@ -128,7 +130,7 @@ export class RemoteLeases {
    * trips.
    */
   async release(lendable: Lendable, holder: string): Promise<void> {
-    const mark = this.#keys.current.entity(lendable.entity).key('released', holder);
+    const mark = this.#entityOf(lendable).key('released', holder);
     const [isHeld, wasReleased] = await Promise.all([
       lendable.renewFor(holder, MIN_LEASE_MS, [0]).catch(refuseHolder),
       this.#redis.call('exists', [mark]),
@@ -170,8 +172,15 @@ export class RemoteLeases {
   }
 
   /** `<prefix>:api:{<entity>}:request:<key>`: STRING `holder tokens leaseMs terms`, for `leaseMs`; tokens by commas. */
-  #keyOf({ entity }: Lendable, requestKey: string): string {
-    return this.#keys.current.entity(entity).key('request', requestKey);
+  #keyOf(lendable: Lendable, requestKey: string): string {
+    return this.#entityOf(lendable).key('request', requestKey);
+  }
+
+  /** A name may be as long as an entity, and its kind comes before it. */
+  #entityOf({ entity }: Lendable): EntityKeys {
+    const isLong = Buffer.byteLength(entity) > MAX_NAME_BYTES;
+    const hash = (): string => createHash('sha256').update(entity).digest('base64url');
+    return this.#keys.current.entity(isLong ? `long:${hash()}` : entity);
   }
 }
 
