@@ -152,7 +152,7 @@ export class Market {
    * Offers an item: it leaves the seller's inventory and becomes a listing. A listing with `opensAt` can be bought from then
    * on, and `timed.open` puts it into the lists. A listing with `expiresInMs` can be bought until then, and `timed.expire`
    * removes it. Tasks call both. Atomic, one round trip for all offers of a tick, O(log n) each. Repeating it under the same
-   * id is safe until the listing is withdrawn.
+   * id is safe until the listing is withdrawn or expires.
    * Throws ERR_INVALID_ID, ERR_UNKNOWN_PLAYER, ERR_UNKNOWN_ITEM, ERR_NOT_OWNER, ERR_ITEM_LISTED, ERR_REQUEST_REUSED,
    * ERR_ALREADY_SOLD (a repeated offer, after the sale), and TypeError or RangeError for price and strategy. By lock four
    * round trips for each offer; also ERR_LOCK_TIMEOUT and ERR_STALE_TOKEN.
