@@ -64,7 +64,7 @@ test('a follower that is a thousand changes behind gets a reset in their place',
 
 test('a message of another program is a reset, and its signal ends a follower', async () => {
   const { changes, events, controller } = await follow();
-  const channel = `${config.MORTISE_PREFIX}.t.acme:api:{cache:pages}:changes`;
+  const channel = `${config.MORTISE_PREFIX}.t.acme:api:{pages}:cache-changes`;
   expect(await redis.publish(channel, '*:?')).toBeGreaterThan(0);
   expect((await events.next()).value).toEqual({ type: 'reset' });
   const next = events.next();

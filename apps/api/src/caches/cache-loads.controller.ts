@@ -27,7 +27,7 @@ export class CacheLoadsController {
     description:
       'If nothing is cached, one client gets a token and loads; all others wait for its value. It PUTs the entry with the token. When its ' +
       'lease ends first, the next one gets a token. A stale value is answered at once, to one client with a token. After a lost ' +
-      'answer nobody knows the token, whose lease then ends.',
+      'answer nobody knows the token: a repeated request waits until its lease ends.',
   })
   @Waits(waitOf)
   @Creates(
