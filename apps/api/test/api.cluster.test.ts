@@ -185,8 +185,8 @@ test('on a Cluster each topic has its events', async () => {
   await post('chats', { sender: 'anna', members: ['topics'], chatId: 'topics' });
   await put('market/players/topics', { name: 'Topics', email: 'topics@example.com' });
   await put('market/players/topics/items/topics', {});
-  const reader = await EventReader.open(lively.url, `/v1/events?topics=${topics.join(',')}`);
-  const socket = await SocketClient.open(lively.url);
+  const reader = await EventReader.open(api.url, `/v1/events?topics=${topics.join(',')}`);
+  const socket = await SocketClient.open(api.url);
   for (const follow of topics) await socket.ask({ follow });
   await reader.count(1);
   await post('queues/topics/tasks', { name: 't', payload: 1 });
