@@ -11,6 +11,7 @@ import { Authentication } from '../src/callers/authentication.js';
 import { accessOf } from '../src/callers/route-scopes.js';
 import type { Scope } from '../src/callers/scopes.js';
 import { SCOPES } from '../src/callers/scopes.js';
+import { OpenWaits } from '../src/limits/open-waits.js';
 import type { Answer, Api, Sent } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
 import { ACCESS } from './fixture/access.js';
@@ -222,9 +223,15 @@ describe('a key', () => {
     expect(shown).not.toMatch(/[\da-f]{64}/);
   });
 
-  test('of ADMIN_KEY is not in Redis, and cannot be taken over', async () => {
-    const { status, json } = await ask(ADMIN, 'PUT /v1/admin/keys/admin', { scopes: ['ops:read'] });
-    expect([status, json.parameter]).toEqual([400, 'id']);
+  test('of ADMIN_KEY is not in Redis, and cannot be taken over, rotated or revoked', async () => {
+    for (const [target, body] of [
+      ['PUT /v1/admin/keys/admin', { scopes: ['ops:read'] }],
+      ['POST /v1/admin/keys/admin/rotate', { overlapMs: 0 }],
+      ['DELETE /v1/admin/keys/admin'],
+    ] as [string, object?][]) {
+      const { status, json } = await ask(ADMIN, target, body);
+      expect([target, status, json?.parameter]).toEqual([target, 400, 'id']);
+    }
     expect((await ask(ADMIN, list)).status).toBe(200);
   });
 
@@ -276,6 +283,35 @@ describe('a key', () => {
     expect(slugOf(await ask(ADMIN, 'POST /v1/admin/keys/revoked/rotate', { overlapMs: 0 }))).toBe(
       'unknown-key',
     );
+  });
+
+  test('gets no answer of a request that waits once it is revoked or has lost the scope', async () => {
+    const scopes: Scope[] = ['queues:consume', 'messaging:read', 'locks:write'];
+    const waits = async (id: string): Promise<Answer[]> => {
+      const key = await createKey(id, scopes);
+      await ask(ADMIN, 'POST /v1/locks/held/acquire', { leaseMs: 60_000 });
+      const its = [
+        ask(key, 'POST /v1/queues/waited/claims', { waitMs: 30_000 }),
+        ask(key, 'GET /v1/mailboxes/waited/messages?waitMs=30000'),
+        ask(key, 'POST /v1/locks/held/acquire', { waitMs: 30_000 }),
+      ];
+      const open = api.app.get(OpenWaits);
+      await until('the waits', () => open.size === its.length);
+      await (id === 'less'
+        ? ask(ADMIN, `PUT /v1/admin/keys/${id}`, { scopes: ['ops:read'] })
+        : ask(ADMIN, `DELETE /v1/admin/keys/${id}`));
+      return Promise.all(its);
+    };
+    const startedAt = performance.now();
+    for (const id of ['gone', 'less'])
+      expect((await waits(id)).map((answer) => [answer.status, slugOf(answer)])).toEqual(
+        Array.from({ length: 3 }, () => [401, 'unauthenticated']),
+      );
+    // Long before the waits would end.
+    expect(performance.now() - startedAt).toBeLessThan(25_000);
+    // Nobody has the task that comes next.
+    await ask(ADMIN, 'POST /v1/queues/waited/tasks', { name: 'a', payload: 1 });
+    expect((await ask(ADMIN, 'POST /v1/queues/waited/claims', { limit: 1 })).json.items).toHaveLength(1);
   });
 
   test('tells when it was last used', async () => {

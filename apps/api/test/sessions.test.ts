@@ -265,6 +265,10 @@ describe('a session', () => {
       expect([headers, answer.status, slugOf(answer)]).toEqual([headers, expected, slug]);
     }
     await asAdmin('POST /v1/queues/mail/resume');
+    // A page names its origin when it reads from another server. A page of this server names none.
+    for (const headers of [{ origin: 'https://evil.example.com' }, { origin: `http://${host}`, host }]) {
+      expect(slugOf(await ask({ ...headers, cookie }, 'GET /v1/queues'))).toBe('foreign-origin');
+    }
   });
 
   test('of another page opens no WebSocket', async () => {

@@ -174,6 +174,8 @@ test.each([
     'invalid-token',
   ],
   [`?topics=member:bob&after=${Buffer.from('{"member:bob":"x"}').toString('base64url')}`, 'invalid-token'],
+  // Of another stream.
+  [`?topics=mailbox:bob&after=${Buffer.from('{"market":"0-0"}').toString('base64url')}`, 'invalid-token'],
 ])('events%s is refused: %s', async (query, slug) => {
   const { status, json } = await ask('GET', `events${query}`);
   expect([status, json.type.split('/').at(-1)]).toEqual([400, slug]);

@@ -85,6 +85,7 @@ describe('a tenant over its quota of keys', () => {
     'POST /queues/{queue}/claims',
     'POST /queues/{queue}/clean',
     'POST /queues/{queue}/drain',
+    'POST /queues/{queue}/flows/cancel',
     'POST /queues/{queue}/pause',
     'POST /queues/{queue}/resume',
     'POST /queues/{queue}/retry',

@@ -50,8 +50,7 @@ export class AdminKeysController {
     @Body({ schema: putKeyBody }) body: z.infer<typeof putKeyBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof shownKeySchema>> {
-    if (this.verifier.isAdmin(id))
-      throw new Problem('invalid-id', 'is the id of ADMIN_KEY', { parameter: 'id' });
+    this.#requireStored(id);
     const { key, hash } = makeApiKey(id);
     const isNew = (await this.store.put(id, body, hash)) === 'created';
     this.verifier.forget(id);
@@ -72,6 +71,7 @@ export class AdminKeysController {
     @Body({ schema: rotateKeyBody }) { overlapMs }: z.infer<typeof rotateKeyBody>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof rotatedKeySchema>> {
+    this.#requireStored(id);
     const { key, hash } = makeApiKey(id);
     await this.store.rotate(id, hash, overlapMs);
     this.verifier.forget(id);
@@ -87,6 +87,7 @@ export class AdminKeysController {
   @AnswersNothing('There is no such key.')
   @Problems('invalid-id')
   async revokeKey(@Param('id', { schema: keyId }) id: string): Promise<void> {
+    this.#requireStored(id);
     await this.store.revoke(id);
     this.verifier.forget(id);
   }
@@ -110,6 +111,12 @@ export class AdminKeysController {
   @Problems('invalid-id', 'unknown-key')
   async key(@Param('id', { schema: keyId }) id: string): Promise<z.infer<typeof apiKeySchema>> {
     return this.#shown(id);
+  }
+
+  /** The environment has `ADMIN_KEY`: a change here would have no effect. */
+  #requireStored(id: string): void {
+    if (this.verifier.isAdmin(id))
+      throw new Problem('invalid-id', 'is the id of ADMIN_KEY', { parameter: 'id' });
   }
 
   async #shown(id: string): Promise<z.infer<typeof apiKeySchema>> {

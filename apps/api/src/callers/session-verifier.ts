@@ -82,11 +82,12 @@ export class SessionVerifier {
 }
 
 /**
- * A browser without `Sec-Fetch-Site` names the origin of what changes something, and a foreign one is refused before. `none`: the user
- * typed the address, or opened a bookmark.
+ * A browser without `Sec-Fetch-Site` names the origin of a change, and a foreign one is refused before. It names no origin when a page
+ * reads from its own server. `none`: the user typed the address, or opened a bookmark.
  */
 function requireOwnPage(method: string, { 'sec-fetch-site': site, origin }: IncomingHttpHeaders): void {
-  const isTyped = site === 'none' && (method === 'GET' || method === 'HEAD');
-  const isOwn = site === undefined ? origin !== undefined : site === 'same-origin' || isTyped;
+  const isRead = method === 'GET' || method === 'HEAD';
+  const isTyped = site === 'none' && isRead;
+  const isOwn = site === undefined ? origin !== undefined && !isRead : site === 'same-origin' || isTyped;
   if (!isOwn) throw new Problem('foreign-origin', 'a session is for pages of this server');
 }

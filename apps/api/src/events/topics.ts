@@ -113,7 +113,10 @@ export function decodeTokens(text: string, topics: readonly Topic[]): Tokens {
     const tokens = z
       .record(z.string(), z.string())
       .parse(JSON.parse(Buffer.from(text, 'base64url').toString()));
-    return Object.fromEntries(Object.entries(tokens).filter(([id]) => known.has(id)));
+    const its = Object.entries(tokens).filter(([id]) => known.has(id));
+    // The token of a member who got no event yet is empty.
+    if (its.length === 0 && Object.keys(tokens).length > 0) throw new RangeError('of other topics');
+    return Object.fromEntries(its);
   } catch (error) {
     throw new Problem('invalid-token', 'is not the id of an event of this stream', {}, { cause: error });
   }

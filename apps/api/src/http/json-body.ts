@@ -9,11 +9,10 @@ export const MAX_BODY_BYTES = 65_536;
 export const MAX_DEPTH = 64;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
-/** Sixteen digits in a row, or an exponent of three. */
-const MAY_BE_INEXACT = /\d{16}|[eE]\+?\d{3}/;
+/** Sixteen digits, or an exponent of three. */
+const MAY_BE_INEXACT = /\d(?:\.?\d){15}|[eE]\+?\d{3}/;
 /** The texts and the numbers of valid JSON. */
 const TEXT_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-const WHOLE = /^-?\d+$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The value of a JSON body. Throws the problem `malformed-json` or `invalid-body`. O(bytes), without recursion. */
@@ -56,9 +55,20 @@ function checkNumbers(text: string): void {
     if (token.startsWith('"')) continue;
     const value = Number(token);
     if (!Number.isFinite(value)) throw new Problem('invalid-body', 'a number is larger than 1.8e308');
-    if (WHOLE.test(token) && BigInt(token) !== BigInt(value))
+    const { digits, exponent } = decimalOf(token);
+    const stored = decimalOf(String(value));
+    if (exponent >= 0 && (digits !== stored.digits || exponent !== stored.exponent))
       throw new Problem('invalid-body', 'a whole number beyond 2^53 would be rounded: send it as a text');
   }
+}
+
+/** A number as its digits, without zeros at the ends, times a power of ten. */
+function decimalOf(token: string): { readonly digits: string; readonly exponent: number } {
+  const [, whole = '', fraction = '', power = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token)!;
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const short = digits.replace(/0+$/, '');
+  if (short === '') return { digits: '', exponent: 0 };
+  return { digits: short, exponent: Number(power) - fraction.length + digits.length - short.length };
 }
 
 function checkKey(key: string): void {

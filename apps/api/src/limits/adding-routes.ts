@@ -4,7 +4,7 @@
  */
 import { isOfDeployment } from '../callers/route-scopes.js';
 
-/** Writes of other methods than DELETE that delete, end, release or acknowledge, or that move what is there. */
+/** Writes that add no data, apart from those by DELETE: they remove, end, release, ack or move data. */
 const OTHERS: ReadonlySet<string> = new Set([
   'POST /v1/queues/:queue/pause',
   'POST /v1/queues/:queue/resume',
@@ -12,6 +12,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   'POST /v1/queues/:queue/clean',
   'POST /v1/queues/:queue/retry',
   'POST /v1/queues/:queue/bulk-operations',
+  'POST /v1/queues/:queue/flows/cancel',
   'POST /v1/queues/:queue/claims',
   'POST /v1/queues/:queue/tasks/:id/retry',
   'POST /v1/queues/:queue/tasks/:id/promote',

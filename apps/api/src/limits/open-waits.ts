@@ -1,11 +1,13 @@
 /**
  * The requests that wait for a lock or for tasks. A wait ends when its answer is no longer needed: the client closed the
- * connection or its side of it, the deadline has answered, or the server shuts down.
+ * connection or its side of it, the deadline has answered, or the server shuts down. It also ends when its credential does.
  */
 import type { OnModuleDestroy } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
+import { isStillAllowed, RECHECK_MS } from '../callers/recheck.js';
+import { accessOf } from '../callers/route-scopes.js';
 import { Quotas } from './quotas.js';
 import { Problem } from '../problems/problem.js';
 import { currentTenant } from '../tenants/tenancy.js';
@@ -15,8 +17,8 @@ export const MAX_WAITS = 1_000;
 
 @Injectable()
 export class OpenWaits implements OnModuleDestroy {
-  /** By tenant. */
-  readonly #open = new Map<AbortController, string>();
+  readonly #open = new Map<AbortController, { readonly tenant: string; readonly request: FastifyRequest }>();
+  #rechecks: NodeJS.Timeout | undefined;
   #isEnding = false;
 
   constructor(private readonly quotas: Quotas) {}
@@ -44,13 +46,18 @@ export class OpenWaits implements OnModuleDestroy {
     if (socket.readableEnded || socket.destroyed) leave();
     socket.once('end', leave);
     reply.raw.once('close', leave);
-    this.#open.set(controller, tenant);
+    this.#open.set(controller, { tenant, request: reply.request });
+    this.#rechecks ??= setInterval(() => void this.#recheck(), RECHECK_MS);
     try {
       // It counts itself already.
-      if (waitMs > 0) await this.quotas.require('waits', () => count(this.#open.values(), tenant), 0);
+      if (waitMs > 0) await this.quotas.require('waits', () => this.#countOf(tenant), 0);
       return await work(controller.signal);
     } finally {
       this.#open.delete(controller);
+      if (this.#open.size === 0) {
+        clearInterval(this.#rechecks);
+        this.#rechecks = undefined;
+      }
       socket.off('end', leave);
       reply.raw.off('close', leave);
     }
@@ -61,8 +68,18 @@ export class OpenWaits implements OnModuleDestroy {
     this.#isEnding = true;
     for (const controller of this.#open.keys()) controller.abort(new Problem('shutting-down'));
   }
-}
 
-function count(tenants: Iterable<string>, tenant: string): number {
-  return [...tenants].filter((each) => each === tenant).length;
+  #countOf(tenant: string): number {
+    return [...this.#open.values()].filter((wait) => wait.tenant === tenant).length;
+  }
+
+  async #recheck(): Promise<void> {
+    await Promise.all(
+      Array.from(this.#open, async ([controller, { request }]) => {
+        const { principal, method, routeOptions } = request;
+        if (principal && !(await isStillAllowed(principal, [accessOf(method, routeOptions.url!)])))
+          controller.abort(new Problem('unauthenticated', 'the credential is no longer valid'));
+      }),
+    );
+  }
 }

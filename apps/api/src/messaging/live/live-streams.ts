@@ -11,6 +11,7 @@ import { Problem } from '../../problems/problem.js';
 import { CONFIG } from '../../tokens.js';
 import type { Scope } from '../../callers/scopes.js';
 import type { Principal } from '../../callers/principal.js';
+import { isStillAllowed, RECHECK_MS } from '../../callers/recheck.js';
 
 /** Why the server ends a stream that its client still reads. */
 export type EndReason = 'too-slow' | 'redis-unavailable' | 'internal-error' | 'revoked' | 'shutting-down';
@@ -24,8 +25,6 @@ export interface LiveStream {
   end(reason: EndReason): void;
 }
 
-/** A stream ends within 5 s of the end of its credential; a process keeps a key for half a second. */
-const RECHECK_MS = 2_000;
 /** Those by which a stream was opened. */
 const STREAM_SCOPES: ReadonlySet<Scope> = new Set<Scope>([
   'messaging:read',
@@ -100,15 +99,11 @@ export class LiveStreams implements OnModuleDestroy {
     for (const stream of this.#open.keys()) stream.end('shutting-down');
   }
 
-  /** A process reads each API key once, whatever its number of streams. */
   async #recheck(): Promise<void> {
     await Promise.all(
-      Array.from(this.#open, async ([stream, { recheck, scopes }]) => {
-        // Without Redis nobody knows.
-        const now = await recheck().catch(() => ({ scopes }));
-        const isValid =
-          now && [...scopes].every((scope) => !STREAM_SCOPES.has(scope) || now.scopes.has(scope));
-        if (!isValid) stream.end('revoked');
+      Array.from(this.#open, async ([stream, principal]) => {
+        const rights = [...principal.scopes].filter((scope) => STREAM_SCOPES.has(scope));
+        if (!(await isStillAllowed(principal, rights))) stream.end('revoked');
       }),
     );
   }
