@@ -133,9 +133,8 @@ describe('a body', () => {
     '9007199254740993.0',
     '9.007199254740993e15',
     '900719925474099300e-2',
-  ])(
-    'with %s, which JavaScript rounds, is refused',
-    async (payload) => expect(await refusal(withPayload(payload))).toBe('400 invalid-body'),
+  ])('with %s, which JavaScript rounds, is refused', async (payload) =>
+    expect(await refusal(withPayload(payload))).toBe('400 invalid-body'),
   );
 
   test.each(['1e309', '-1e309', '[1E+400]'])(

@@ -69,7 +69,7 @@ async function createTenant(id: string, quotas: QuotaValues): Promise<Tenant> {
 const overKeys = [429, 'quota-exceeded', 'keys'];
 
 describe('a tenant over its quota of keys', () => {
-  /** They end, release or acknowledge what is there, or only move it. */
+  /** They add no data: they end, release, ack or move data. */
   const PASSING = [
     'POST /caches/{cache}/invalidations',
     'POST /chats/{id}/typing',

@@ -125,7 +125,7 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
   /**
    * Tasks that the worker may fetch before a slot is free, while its handlers take less than 0.5 ms. They wait up to 8 ms,
    * then go back, uncounted. They run in order, but before tasks of a higher priority that come later. No prefetch with
-   * several queues or shards, limits, groups, batch handlers, or a concurrency of a handler, and never of a last attempt. 0
+   * several queues or shards, limits, ordered groups, batch handlers, or a concurrency of a handler, and never of a last attempt. 0
    * to 100; 0 keeps every task in Redis until a slot is free. Default 8: four times the throughput at concurrency 1.
    */
   readonly prefetch?: number | undefined;

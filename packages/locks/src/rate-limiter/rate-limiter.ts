@@ -27,7 +27,7 @@ export interface TakeResult {
 }
 
 /**
- * At most `limit` permits in each period, `burst` of them at once.
+ * `limit` permits come back in each period, and `burst` of them may be taken at once. So a period gives at most `limit` + `burst`.
  *
  * An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix are the
  * same limiter. They should have the same options: a changed limit applies from the next take on.
