@@ -99,6 +99,9 @@ beforeAll(async () => {
     ['GET', '/v1/queues/orders'],
     ['POST', '/v1/locks/a/acquire', { leaseMs: 60_000 }],
     ['POST', '/v1/chats', { sender: 'ann', members: [], chatId: 'c', body: 1 }],
+    ['POST', '/v1/chats', { sender: 'bob', members: ['ann'], chatId: 'd', body: 1 }],
+    ['GET', '/v1/members/ann/pending'],
+    ['POST', '/v1/semaphores/s/acquire', { permits: 1, leaseMs: 60_000 }],
     ['GET', '/v1/nothing'],
   ];
   for (const [method, path, body] of requests)
@@ -133,7 +136,9 @@ describe('a scrape', () => {
     expect(valueOf('mortise_queues_run_seconds_count', { app: 'worker', ...mail })).toBe(2);
     expect(valueOf('mortise_queues_enqueued_total', { app: 'api', queue: 'orders' })).toBe(1);
     expect(valueOf('mortise_locks_wait_seconds_count', { app: 'api', kind: 'mutex' })).toBe(1);
-    expect(valueOf('mortise_messaging_posted_total', { app: 'api', kind: 'chat' })).toBe(1);
+    expect(valueOf('mortise_locks_wait_seconds_count', { app: 'api', kind: 'semaphore' })).toBe(1);
+    expect(valueOf('mortise_messaging_posted_total', { app: 'api', kind: 'chat' })).toBe(2);
+    expect(valueOf('mortise_messaging_lag_seconds_count', { app: 'api', kind: 'chat' })).toBe(1);
   });
 
   test('has the requests by route, never by address', () => {

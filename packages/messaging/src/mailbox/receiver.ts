@@ -4,7 +4,7 @@ import { isTombstone, toRange } from '../log/entry.js';
 import type { ReceiveOptions } from '../options.js';
 import { resolveReceiveOptions } from '../resolve-options.js';
 import { mailboxReceive } from '../scripts.gen.js';
-import { GAPS, PULLED } from '../telemetry/metrics.js';
+import { countRead } from '../telemetry/count-read.js';
 import { untilUnread } from '../wait/until-unread.js';
 import type { MailboxesContext } from '../log/context.js';
 import { isEmptyMailbox } from './empty-mailbox.js';
@@ -54,8 +54,8 @@ export class Receiver<Body> {
 
   #counted(messages: Message<Body>[]): Message<Body>[] {
     const { telemetry } = this.#context;
-    if (messages.some(({ droppedBefore }) => droppedBefore)) telemetry?.count(GAPS, 1);
-    telemetry?.count(PULLED, messages.length);
+    const hasGap = messages.some(({ droppedBefore }) => droppedBefore);
+    if (telemetry) countRead(telemetry, messages, hasGap);
     return messages;
   }
 

@@ -10,7 +10,7 @@ import { ackedIdOf } from '../log/score.js';
 import type { MemberIndex } from '../members/member-index.js';
 import type { PullOptions } from '../options.js';
 import { resolvePullOptions } from '../resolve-options.js';
-import { GAPS, PULLED } from '../telemetry/metrics.js';
+import { countRead } from '../telemetry/count-read.js';
 import { LAST_ANSWER_MS, untilUnread } from '../wait/until-unread.js';
 import type { Acks } from './acks.js';
 import type { Pulled } from './pulled.js';
@@ -103,10 +103,7 @@ export class Puller<Body> {
   #count(pulled: readonly Pulled<Body>[]): void {
     const { telemetry } = this.#context;
     if (!telemetry) return;
-    for (const { messages, gap } of pulled) {
-      telemetry.count(PULLED, messages.length);
-      if (gap) telemetry.count(GAPS, 1);
-    }
+    for (const { messages, gap } of pulled) countRead(telemetry, messages, gap !== undefined);
   }
 
   async #look(member: string, { includeMuted, isWaiting, ...bounds }: Bounds): Promise<Look<Body>> {

@@ -48,6 +48,12 @@ export const UNREADABLE = /* @__PURE__ */ metric(
   'Chats that readers left out because their stored data is damaged',
 );
 /** A histogram. */
+export const LAG = /* @__PURE__ */ metric(
+  'lag',
+  's',
+  'The age of the oldest unread message of a mailbox or chat when it was read, each time',
+);
+/** A histogram. */
 export const BATCH = /* @__PURE__ */ metric(
   'batch',
   '{message}',

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
 import { Chats, Mailboxes } from '@mortise/messaging';
 import { otelTelemetry } from '@mortise/messaging/otel';
@@ -32,6 +33,7 @@ test('mailboxes count what is sent, doubled, dropped, received and acked', async
     'dropped mailbox': 1,
     'pulled mailbox': 4,
     'gaps mailbox': 2,
+    'lag mailbox': 2,
     'acks mailbox': 1,
     'batch mailbox': 2,
   });
@@ -54,10 +56,32 @@ test('chats count what is posted, doubled, dropped, pulled and acked', async () 
     'dropped chat': 1,
     'pulled chat': 2,
     'gaps chat': 1,
+    'lag chat': 1,
     'acks chat': 1,
     'batch chat': 1,
   });
   expect(valuesOf(telemetry, 'batch')).toEqual([3]);
+});
+
+test('reads record the age of their oldest message, once for a mailbox and once for each chat', async () => {
+  const telemetry = new Recording();
+  const prefix = freshPrefix();
+  const chats = new Chats(redis, { prefix, telemetry });
+  const mailboxes = new Mailboxes(redis, { prefix, telemetry });
+  await chats.create({ chatId: 'quiet', sender: 'anna', members: ['ben'], id: 'quiet' });
+  await chats.create({ chatId: 'c', sender: 'anna', members: ['ben'], body: 'old', id: 'c' });
+  await mailboxes.send('ben', 'old', { from: 'anna' });
+  await pause(60);
+  await chats.post('c', 'anna', 'new');
+  await mailboxes.send('ben', 'new', { from: 'anna' });
+  await chats.pull('ben', { autoAck: true });
+  await chats.pull('ben');
+  await mailboxes.receive('ben');
+  const ages = valuesOf(telemetry, 'lag');
+  expect(ages).toHaveLength(2);
+  // The clocks of the server and of this process may differ by the milliseconds that they are rounded to.
+  expect(Math.min(...ages)).toBeGreaterThan(0.055);
+  expect(Math.max(...ages)).toBeLessThan(30);
 });
 
 test('followers count what they are handed, by kind, and what they had to fetch', async () => {
