@@ -25,7 +25,7 @@ export function timeRequests({ registry }: Metrics, server: FastifyInstance): vo
 export function watchOpen({ registry }: Metrics, open: Readonly<Record<string, () => number>>): void {
   const gauge = new Gauge({
     name: 'mortise_http_open',
-    help: 'What the process holds open, by kind',
+    help: 'Open connections, streams, waits and transfers, by kind',
     labelNames: ['kind'],
     registers: [registry],
     collect: () => {

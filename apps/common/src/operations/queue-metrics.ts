@@ -13,13 +13,22 @@ const MAX_QUEUES = 100;
 /** A scrape doesn't wait longer for Redis. */
 const READ_MS = 1_000;
 
-const QUEUES = 'mortise_queues';
-const TASKS = 'mortise_queue_tasks';
-const WAITING = 'mortise_queue_next_task_waiting_seconds';
-const HELP: Readonly<Record<string, string>> = {
-  [QUEUES]: 'Queues that exist',
-  [TASKS]: 'Tasks of a queue by state',
-  [WAITING]: 'How long the task that workers take next has been in the queue; 0 when none waits',
+interface GaugeText {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+const QUEUES: GaugeText = { name: 'mortise_queues', help: 'Queues that exist', labelNames: [] };
+const TASKS: GaugeText = {
+  name: 'mortise_queue_tasks',
+  help: 'Tasks of a queue by state',
+  labelNames: ['queue', 'state'],
+};
+const WAITING: GaugeText = {
+  name: 'mortise_queue_next_task_waiting_seconds',
+  help: 'How long the task that workers take next has been in the queue; 0 when none waits',
+  labelNames: ['queue'],
 };
 
 interface Reading {
@@ -51,13 +60,13 @@ export class QueueMetrics {
     const { queues, overviews } =
       typeof reading === 'object' ? reading : { queues: undefined, overviews: [] };
     const [own, tasks, waiting] = [[] as string[], [] as string[], [] as string[]];
-    if (queues !== undefined) own.push(`${QUEUES}{app="${this.#app}"} ${queues}`);
+    if (queues !== undefined) own.push(`${QUEUES.name}{app="${this.#app}"} ${queues}`);
     for (const [name, { counts, nextEnqueuedAt }] of overviews) {
       const labels = `app="${this.#app}",queue="${escaped(name)}"`;
       for (const [state, count] of Object.entries(counts))
-        tasks.push(`${TASKS}{${labels},state="${state}"} ${count}`);
+        tasks.push(`${TASKS.name}{${labels},state="${state}"} ${count}`);
       const seconds = nextEnqueuedAt === null ? 0 : Math.max(0, Date.now() - nextEnqueuedAt) / 1_000;
-      waiting.push(`${WAITING}{${labels}} ${seconds}`);
+      waiting.push(`${WAITING.name}{${labels}} ${seconds}`);
     }
     return [...family(QUEUES, own), ...family(TASKS, tasks), ...family(WAITING, waiting), ''].join('\n');
   }
@@ -70,8 +79,8 @@ export class QueueMetrics {
   }
 }
 
-function family(name: string, samples: readonly string[]): string[] {
-  return [`# HELP ${name} ${HELP[name]!}`, `# TYPE ${name} gauge`, ...samples];
+function family({ name, help }: GaugeText, samples: readonly string[]): string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, ...samples];
 }
 
 /** As the text format of Prometheus has values of labels. */

@@ -1,4 +1,4 @@
-/** All metrics of the package; docs/locks/reference/metrics.md lists them. Durations are in seconds. All have `mortise.locks.kind`. */
+/** All metrics of the package, for docs/locks/reference/metrics.md. Durations are in seconds. All have `mortise.locks.kind`. */
 import type { Metric } from '@mortise/redis';
 import { metricsOf } from '@mortise/redis';
 
@@ -8,25 +8,24 @@ export const OUTCOME = 'mortise.locks.outcome';
 
 const metric = /* @__PURE__ */ metricsOf('locks');
 
-/** A histogram, with `mortise.locks.outcome`. */
+/** `mortise.locks.outcome` is `granted`, `refused` (`tryAcquire`), `timeout` or `failed`. */
 export const WAIT = /* @__PURE__ */ metric(
   'wait',
   's',
   'From the call to the grant, the refusal or the error, by outcome',
 );
-/** A histogram. */
 export const HOLD = /* @__PURE__ */ metric(
   'hold',
   's',
   'From the grant to the release or the loss of a lease',
 );
-/** With `mortise.locks.reason`. */
+/** `mortise.locks.reason` is `expired` or `taken`. */
 export const LOST = /* @__PURE__ */ metric(
   'lost',
   '{lease}',
   'Leases that ended before their release, by reason',
 );
-/** With `mortise.locks.outcome`. */
+/** `mortise.locks.outcome` is `allowed` or `refused`. */
 export const TAKES = /* @__PURE__ */ metric('takes', '{take}', 'Takes from rate limiters, by outcome');
 
 export const METRICS: readonly Metric[] = [WAIT, HOLD, LOST, TAKES];

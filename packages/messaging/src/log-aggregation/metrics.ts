@@ -1,3 +1,4 @@
+/** The metrics of log aggregation, for docs/messaging/reference/metrics.md. */
 import { metricsOf } from '@mortise/redis';
 
 const metric = metricsOf('messaging');
@@ -5,5 +6,5 @@ const metric = metricsOf('messaging');
 /** Labels of every count. */
 export const LOG_TELEMETRY = { 'messaging.system': 'mortise', 'mortise.messaging.kind': 'log' };
 
-/** With `mortise.messaging.lines`: `counted`, `repeated`, or the reason for which they are malformed. */
+/** `mortise.messaging.lines` is `counted`, `repeated` (skipped), or the reason of a malformed line. */
 export const LOG_LINES = metric('log_lines', '{line}', 'Lines of access logs that were read');

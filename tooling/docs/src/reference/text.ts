@@ -20,3 +20,11 @@ export function sentences(text: string): string[] {
 export function escaped(text: string): string {
   return text.replaceAll('|', String.raw`\|`);
 }
+
+export function tableOf(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [rowOf(heads), `|${heads.map(() => '---|').join('')}`, ...rows.map(rowOf)].join('\n');
+}
+
+function rowOf(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
+}
