@@ -13,6 +13,7 @@ import type { ResponseHeader } from './http/response-headers.js';
 import { headerRefs, RESPONSE_HEADERS } from './http/response-headers.js';
 import { saysWhen } from './http/send-problem.js';
 import { addsData } from './limits/adding-routes.js';
+import { TAGS } from './openapi-tags.js';
 import { CATALOGUE, isProblemSlug, PROBLEM_BASE } from './problems/catalogue.js';
 import type { ProblemSlug } from './problems/catalogue.js';
 
@@ -41,7 +42,9 @@ const problemSchema: SchemaObject = {
 };
 
 function createDocument(app: NestFastifyApplication): OpenAPIObject {
-  const config = new DocumentBuilder()
+  const builder = new DocumentBuilder();
+  for (const [name, description] of Object.entries(TAGS)) builder.addTag(name, description);
+  const config = builder
     .setOpenAPIVersion('3.1.0')
     .setTitle('Mortise API')
     .setDescription(

@@ -16,7 +16,7 @@ export class AggregatesController {
   @Get(':dimension/:day')
   @ApiOperation({
     summary: 'Read where most lines of a day came from',
-    description: 'What the worker has counted in access logs so far. A day without any has no items.',
+    description: 'Lines of access logs that the worker has counted so far. A day without any has no items.',
   })
   @Answers(dailyTopSchema, 'The most frequent places.')
   @Problems('invalid-id', 'invalid-query')

@@ -74,7 +74,7 @@ export const nameBatchBody = z
   });
 
 export const boostBody = z
-  .strictObject({ amount: score.default(1).meta({ description: 'what is added to the score' }) })
+  .strictObject({ amount: score.default(1).meta({ description: 'added to the score' }) })
   .meta({ id: 'BoostBody', examples: [{ amount: 1 }] });
 
 export const bookSchema = z

@@ -24,7 +24,7 @@ export const textSchema = z
  * A typed prefix. It is folded as names are, so characters that no name can have are allowed. The head of a request bounds
  * it.
  */
-export const prefix = z.string().default('').meta({ description: 'what is typed so far; without it, all' });
+export const prefix = z.string().default('').meta({ description: 'the text typed so far; without it, all' });
 
 /** How many completions. */
 export function limitUpTo(max: number, usual: number) {

@@ -129,7 +129,7 @@ export const sessionSchema = z
     subject,
     scopes: z.array(z.enum(SCOPES)),
   })
-  .meta({ id: 'Session', description: 'What the credential of the request may do.' });
+  .meta({ id: 'Session', description: 'The rights of the credential of the request.' });
 
 export const auditQuery = z.strictObject({ cursor, limit });
 

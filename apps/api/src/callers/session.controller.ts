@@ -31,7 +31,7 @@ export class SessionController {
       'Sets the cookie `mortise_session`, which stands for the credential of this request and ends with it, or after `SESSION_TTL_MS`. ' +
       'It counts only for requests of pages of this server. A repeated request opens one more.',
   })
-  @Answers(sessionSchema, 'What the session may do.', 'Set-Cookie')
+  @Answers(sessionSchema, 'The rights of the session.', 'Set-Cookie')
   @Problems('foreign-origin')
   async openSession(
     @Req() { principal }: FastifyRequest,
@@ -50,7 +50,7 @@ export class SessionController {
 
   @Get()
   @ApiOperation({ summary: 'Look at the rights of the credential' })
-  @Answers(sessionSchema, 'What it may do.')
+  @Answers(sessionSchema, 'The rights of the credential.')
   @Problems('foreign-origin')
   session(
     @Req() { principal }: FastifyRequest,

@@ -27,7 +27,7 @@ const fileName = z
 const receiver = nameSchema.meta({ description: 'a receiver of the channel' });
 
 export const uploadQuery = z.strictObject({
-  name: fileName.meta({ description: 'what receivers see; parts may have / between them' }),
+  name: fileName.meta({ description: 'the name that receivers see; parts may have / between them' }),
 });
 
 export const listQuery = z.strictObject({
@@ -113,7 +113,7 @@ export const filesSchema = z
     items: z.array(fileSchema),
     isEnded: z.boolean().meta({ description: 'no more files will come' }),
   })
-  .meta({ id: 'Files', description: 'What the receiver is not done with, by ascending numbers.' });
+  .meta({ id: 'Files', description: 'The files that the receiver is not done with, by ascending numbers.' });
 
 export const receiversSchema = z
   .object({

@@ -25,7 +25,7 @@ const kindSchema = z
 export class ProblemsController {
   @Get(':slug')
   @ApiOperation({
-    summary: 'What a problem means',
+    summary: 'Read the meaning of a problem',
     description: `The last segment of its \`type\`: of \`${PROBLEM_BASE}lock-timeout\` it is \`lock-timeout\`.`,
   })
   @Answers(kindSchema, 'When it is answered, and what to do.')

@@ -95,7 +95,7 @@ export const permitsBody = z
 
 export const leaseSchema = z.object({ name, holder, fencingToken, expiresInMs: ms }).meta({
   id: 'Lease',
-  description: 'What is held now. Its end is counted from when the answer was written.',
+  description: 'The lease that is held now. Its end counts from the moment when the answer was written.',
 });
 
 export const renewalSchema = z

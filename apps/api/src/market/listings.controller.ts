@@ -73,7 +73,10 @@ export class ListingsController {
 
   @Delete(':id')
   @Waits(lockWaitOf)
-  @ApiOperation({ summary: 'Withdraw a listing', description: "The item returns to the seller's inventory." })
+  @ApiOperation({
+    summary: 'Withdraw a listing',
+    description: "The item returns to the seller's inventory. Repeating it is safe for an hour.",
+  })
   @AnswersNothing('It is withdrawn.')
   @Problems(
     'invalid-id',

@@ -28,7 +28,7 @@ const sender = nameSchema.meta({ description: 'a member of the chat' });
 
 export const createBody = z
   .strictObject({
-    sender: nameSchema.meta({ description: 'who creates the chat, and owns it' }),
+    sender: nameSchema.meta({ description: 'the creator of the chat, who owns it' }),
     members: z.array(nameSchema).max(MAX_MEMBERS).meta({ description: 'the others' }),
     body: z.unknown().optional().meta({ description: 'the first message: any JSON' }),
     chatId: nameSchema.optional().meta({ description: 'default: a UUID' }),

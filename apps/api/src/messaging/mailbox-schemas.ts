@@ -13,7 +13,7 @@ const device = nameSchema
 
 export const sendBody = z
   .strictObject({
-    from: nameSchema.meta({ description: 'who sends' }),
+    from: nameSchema.meta({ description: 'the sender' }),
     body,
     id: senderId,
     ttlMs: z.int().min(1).max(MAX_TTL_MS).optional().meta({ description: 'how long it is deliverable' }),

@@ -81,7 +81,7 @@ export const completeBody = z
 export const failBody = z
   .strictObject({
     lease,
-    error: z.string().meta({ description: 'what went wrong; its first 2,000 characters are kept' }),
+    error: z.string().meta({ description: 'the cause of the failure; its first 2,000 characters are kept' }),
     isRetried: z
       .boolean()
       .default(true)

@@ -83,7 +83,7 @@ export class QueuesController {
   @TakesIfMatch(
     'The ETag of the settings that were seen: others are left as they are. `*`: the queue has to be there.',
   )
-  @Answers(settingsSchema, 'What holds now.', 'ETag')
+  @Answers(settingsSchema, 'The settings now.', 'ETag')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,

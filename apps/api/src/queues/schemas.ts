@@ -79,7 +79,7 @@ export const queueBody = z
   })
   .meta({
     id: 'QueueBody',
-    description: 'What is left out stays as it is; null lifts a limit. Limits count per shard.',
+    description: 'Settings that are left out stay as they are; null lifts a limit. Limits count per shard.',
     examples: [{ concurrency: 10, rate: { limit: 100, periodMs: 1_000 } }],
   });
 
@@ -294,7 +294,7 @@ export const taskSchema = z
   .object({
     ...summary,
     payload,
-    result: z.unknown().optional().meta({ description: 'what it was completed with' }),
+    result: z.unknown().optional().meta({ description: 'the result of its completion' }),
     logs: z.array(z.object({ at: instant, text: z.string() })).optional(),
   })
   .meta({ id: 'Task', description: 'A task and its state. Instants are ms since the epoch.' });
