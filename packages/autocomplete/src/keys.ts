@@ -4,12 +4,12 @@
  * | `<prefix>:autocomplete:{<user>}:recent:<version>` | LIST of entries, last touched first | `touch`, `remove` | with its last entry, or `keepMs` after the last `touch` or `remove` |
  * | `<prefix>:autocomplete:{<user>}:ranked:<version>` | ZSET entry -> rank by frecency, with `halfLifeMs` instead of the list | `touch`, `remove` | as the list |
  * | `<prefix>:autocomplete:{<book>}:meta:<version>` | HASH: size, number of blocks | changes of the book | with its last entry |
- * | `…{<book>}:b:<version>:<n>` | ZSET member -> rank; the first is number 0 | as above | with its last member |
- * | `…{<book>}:directory:<version>` | ZSET of the starts of blocks, in the order of bytes | as above | when one block is left |
- * | `…{<book>}:marks:<version>` | STRING of bits for the beginnings of members, in books of 64 blocks and more; `…:new` during a rebuild | as above | when one block is left |
- * | `…{<book>}:cards:<version>` | HASH encoded key -> display form, aliases, payload and forms of an entry that has them | as above | with its last card |
- * | `…{<book>}:t:<version>:<form prefix>` | ZSET of the best members with a prefix | as above | when two blocks of it are left, or with its last member |
- * | `…{<book>}:request:<version>:<id>` | STRING, the result of a boost with an id | `boost` | after an hour |
+ * | `<prefix>:autocomplete:{<book>}:b:<version>:<n>` | ZSET member -> rank; the first is number 0 | as above | with its last member |
+ * | `<prefix>:autocomplete:{<book>}:directory:<version>` | ZSET of the starts of blocks, in the order of bytes | as above | when one block is left |
+ * | `<prefix>:autocomplete:{<book>}:marks:<version>` | STRING of bits for the beginnings of members, in books of 64 blocks and more; `…:new` during a rebuild | as above | when one block is left |
+ * | `<prefix>:autocomplete:{<book>}:cards:<version>` | HASH encoded key -> display form, aliases, payload and forms of an entry that has them | as above | with its last card |
+ * | `<prefix>:autocomplete:{<book>}:t:<version>:<form prefix>` | ZSET of the best members with a prefix | as above | when two blocks of it are left, or with its last member |
+ * | `<prefix>:autocomplete:{<book>}:request:<version>:<id>` | STRING, the result of a boost with an id | `boost` | after an hour |
  *
  * Blocks and top sets have names of one letter: Redis writes them to the append-only file with each change of a score, and they take a
  * tenth of the memory of a name.

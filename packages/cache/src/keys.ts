@@ -1,4 +1,6 @@
 /**
+ * ## Cache
+ *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
  * | `<prefix>:cache:{<cache>}:value:<key>` | STRING: the entry | `set`, loads | at the end of its `ttlMs` and `staleMs`, or by `delete`, `expire` |

@@ -1,22 +1,22 @@
 /**
- * | Key | Type | Written by | Goes away |
- * |---|---|---|---|
- * | `<prefix>:locks:{<name>}:lease` | STRING holder | grants of the lock; renewals | with the release, or at the end of the lease |
- * | `<prefix>:locks:{<name>}:token` | STRING last fencing token | every grant | 7 days after it was made; the next grant makes it anew |
- * | `<prefix>:locks:{<name>}:queue` | ZSET waiter → its place | waiters and their re-checks | with the last waiter, or 60 s after the last arrival or re-check |
- * | `<prefix>:locks:{<name>}:rate` | STRING instant at which the whole burst remains, id of the last call | allowed takes | at that instant |
- * | `<prefix>:locks:{<name>}:latch` | HASH epoch, count, remaining | count-downs; waiters and their checks | `keepMs` after the last of them, or after it opened |
- * | `<prefix>:locks:{<name>}:latch-ids` | SET ids that have counted | count-downs with an id | when the latch opens, or with it |
- * | `<prefix>:locks:{<name>}:permits` | ZSET holder → end of its lease | grants of permits; renewals | with the last holder, or 7 days after the last grant or renewal |
- * | `<prefix>:locks:{<name>}:permits-queue` | ZSET waiter → its place | waiters for permits and their re-checks | with the last waiter, or 60 s after the last arrival or re-check |
- * | `<prefix>:locks:{<name>}:permits-state` | STRING limit, used permits, clock | every change of a semaphore | 7 days after the last grant, renewal or `setPermits` |
- * | `<prefix>:locks:{<name>}:write` | STRING the writer of a read-write lock | grants to a writer; its renewals | with the release, or at the end of the lease |
- * | `<prefix>:locks:{<name>}:readers` | ZSET reader → end of its lease | grants to readers; their renewals | with the last reader, or at the end of the last lease |
- * | `<prefix>:locks:{<name>}:rw-token` | STRING last fencing token of a reader or writer | every grant | 7 days after the last grant |
- * | `<prefix>:locks:{<name>}:rw-queue` | ZSET waiter → its place | waiting readers and writers, and their re-checks | with the last waiter, or 60 s after the last arrival or re-check |
- * | `<prefix>:locks:{<name>}:vote` | STRING member | the vote of this node; renewals | with the release, or at the end of the lease |
+ * | Key | Of | Type | Written by | Goes away |
+ * |---|---|---|---|---|
+ * | `<prefix>:locks:{<name>}:lease` | Mutex, MultiLock | STRING holder | grants of the lock; renewals | with the release, or at the end of the lease |
+ * | `<prefix>:locks:{<name>}:token` | Mutex, MultiLock | STRING last fencing token | every grant | 7 days after it was made; the next grant makes it again |
+ * | `<prefix>:locks:{<name>}:queue` | Mutex, MultiLock | ZSET waiter → its place | waiters and their rechecks | with the last waiter, or 60 s after the last arrival or recheck |
+ * | `<prefix>:locks:{<name>}:rate` | RateLimiter | STRING instant at which the whole burst remains, id of the last call | allowed takes | at that instant |
+ * | `<prefix>:locks:{<name>}:latch` | CountDownLatch | HASH epoch, count, remaining | count-downs; waiters and their checks | `keepMs` after the last of them, or after it opened |
+ * | `<prefix>:locks:{<name>}:latch-ids` | CountDownLatch | SET ids that have counted | count-downs with an id | when the latch opens, or with it |
+ * | `<prefix>:locks:{<name>}:permits` | Semaphore | ZSET holder → end of its lease | grants of permits; renewals | with the last holder, or 7 days after the last grant or renewal |
+ * | `<prefix>:locks:{<name>}:permits-queue` | Semaphore | ZSET waiter → its place | waiters for permits and their rechecks | with the last waiter, or 60 s after the last arrival or recheck |
+ * | `<prefix>:locks:{<name>}:permits-state` | Semaphore | STRING limit, used permits, clock | every change of a semaphore | 7 days after the last grant, renewal or `setPermits` |
+ * | `<prefix>:locks:{<name>}:write` | ReadWriteLock | STRING the writer of a read-write lock | grants to a writer; its renewals | with the release, or at the end of the lease |
+ * | `<prefix>:locks:{<name>}:readers` | ReadWriteLock | ZSET reader → end of its lease | grants to readers; their renewals | with the last reader, or at the end of the last lease |
+ * | `<prefix>:locks:{<name>}:rw-token` | ReadWriteLock | STRING last fencing token of a reader or writer | every grant | 7 days after the last grant |
+ * | `<prefix>:locks:{<name>}:rw-queue` | ReadWriteLock | ZSET waiter → its place | waiting readers and writers, and their rechecks | with the last waiter, or 60 s after the last arrival or recheck |
+ * | `<prefix>:locks:{<name>}:vote` | QuorumMutex | STRING member | the vote of this node; renewals | with the release, or at the end of the lease |
  *
- * Tokens follow the clock, so they still rise when their key is gone. Living waiters re-check after 1.6 s at the latest, so
+ * Tokens follow the clock, so they still rise when their key is gone. Living waiters recheck after 1.6 s at the latest, so
  * their queue does not expire.
  *
  * Three names are channels, not keys. `…:grant:<client>` carries grants to the waiters of one client. It has the hash tag

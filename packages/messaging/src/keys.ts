@@ -12,6 +12,8 @@
  * `src/log/score.ts`. So the floor, the lowest cursor, is `ZRANGE chat 4 4 WITHSCORES` rounded down, and the number of
  * members `ZCARD - 4`. A mailbox has the same form, with the devices of its recipient as members.
  *
+ * ## Mailboxes
+ *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
  * | `<prefix>:messaging:{<recipient>}:mailbox` | ZSET: the head; device → cursor | `send`, `ack`, `clear`, `addDevice`, `removeDevice`, `receive` | `keepMs` + 7 days (or `dedupMs`, if more) after the last `send`, `receive` or `addDevice` |
@@ -23,6 +25,11 @@
  * | `<prefix>:messaging:{<recipient>}:mailbox-fetched` | HASH device → when it received last, ms | `receive` | with its last device, or as `mailbox` |
  * | `<prefix>:messaging:{<recipient>}:mailbox-blocked` | SET of senders, 10,000 at most | `block`, `unblock` | with its last sender |
  * | `<prefix>:messaging:{<recipient>}:mailbox-wake` | channel | `send`, to receivers that wait | holds nothing |
+ *
+ * ## Chats
+ *
+ * | Key | Type | Written by | Goes away |
+ * |---|---|---|---|
  * | `<prefix>:messaging:{<chatId>}:chat` | ZSET: the head; member → cursor and role | `create`, `post`, `ack`, `join`, `leave`, `setRole`, `edit`, `delete` | with its last member |
  * | `<prefix>:messaging:{<chatId>}:log` | LIST of entries, the oldest first, see `src/log/entry.ts` | `create`, `post`, `ack`, `leave`, `edit`, `delete` | what all have acked, at once; all of it `keepMs` + 1/64 after the last `post` |
  * | `<prefix>:messaging:{<chatId>}:uncounted` | ZSET id → id: what doesn't count as unread (edits, deletions, deleted messages) | `edit`, `delete`, `leave` | what lies before the log, at the next of these; or twice `keepMs` after the last `edit` or `delete` |
@@ -32,6 +39,11 @@
  * | `<prefix>:messaging:{<chatId>}:ended` | STRING: the epoch of the chat of this name that ended last | `leave` of the last member | an hour after that, or after its epoch where that is later |
  * | `<prefix>:messaging:{<chatId>}:left` | ZSET member → instant of the index entry that goes with their leaving, ms: a slower `join` or `create` under that entry is refused and indexes again | `leave`; `join`, `create` that were refused | a minute after the last of them |
  * | `<prefix>:messaging:{<chatId>}:events` | channel of frames, see `src/follow/frame.ts` | `create`, `post`, `edit`, `delete`, `join`, `leave`; `typing`, `presence` | holds nothing |
+ *
+ * ## Members
+ *
+ * | Key | Type | Written by | Goes away |
+ * |---|---|---|---|
  * | `<prefix>:messaging:{<member>}:chats` | ZSET chat → instant of joining, ms: a superset of the chats that have the member | `create`, `join`, `leave`; readers remove entries that a crash left | with its last chat |
  * | `<prefix>:messaging:{<member>}:mutes` | HASH chat → muted until, ms; 0: for ever | `mute`, `unmute`, `leave`, `create`, `join` | with its last chat |
  * | `<prefix>:messaging:{<member>}:member-events` | channel: `c` and a chat that was added; `u`, mutes were changed | `create`, `join`; `mute`, `unmute` | holds nothing |

@@ -1,7 +1,9 @@
 /**
  * Keys of one queue. The hash tag is the queue's name, or name and index of the shard. `<priority>` is an index, 0 first.
- * Keys below the line serve optional features. Scripts get them only after the first use of such a feature (see
- * `Settings.usesOptional`): most queues never use one, and each key of a call costs the server 0.4 µs.
+ * Scripts get the keys of optional features only after the first use of such a feature (see `Settings.usesOptional`): most
+ * queues never use one, and each key of a call costs the server 0.4 µs.
+ *
+ * ## Every queue
  *
  * | Key                    | Type   | Content                                       | Written by           | Goes away                      |
  * |------------------------|--------|-----------------------------------------------|----------------------|--------------------------------|
@@ -14,11 +16,15 @@
  * | `active`               | ZSET   | token and id -> end of the lease              | workers              | when empty                     |
  * | `succeeded`            | LIST   | ids in the order in which they finished       | workers              | capped by count and age        |
  * | `dead`                 | ZSET   | id -> instant of death                        | workers              | capped by count                |
- * | `idle`                 | ZSET   | lease, settings, channel of a worker -> until | workers              | a minute after its last look   |
+ * | `idle`                 | ZSET   | lease, settings, channel of a worker -> until | workers              | a minute after its last change |
  * | `timekeeper`           | STRING | next due instant, channel of the worker       | workers              | a minute after its last change |
  * |                        |        | that has a timer for it                       |                      |                                |
  * | `handlers`             | ZSET   | name of a task -> until when it is listed     | workers              | 45 s after the last worker     |
- * | ——————                 |        |                                               |                      |                                |
+ *
+ * ## Optional features
+ *
+ * | Key                    | Type   | Content                                       | Written by           | Goes away                      |
+ * |------------------------|--------|-----------------------------------------------|----------------------|--------------------------------|
  * | `features`             | STRING | exists while the settings have such a feature | configure, enqueue   | with the feature               |
  * | `tombstones`           | HASH   | id -> priorities in whose list it is void     | cancel, remove       | when a worker reaches the id   |
  * | `cancelled`            | ZSET   | id -> instant of cancellation                 | cancel               | capped by count                |
@@ -37,8 +43,14 @@
  * | `dueSchedules`         | ZSET   | key of a schedule -> its next instant         | schedule             | unschedule                     |
  * | `dedupIds`             | ZSET   | id -> until when it is refused                | enqueue              | per id, after its window       |
  *
- * Channels: `wake:<worker>`, one for each worker and queue, carries its wake-ups. Three channels have the name of a key: all
- * workers subscribe to `active` (cancellations), `result()` to `awaited` and `awaited:<process>`, `events()` to `events`.
+ * ## Channels
+ *
+ * | Channel                        | Messages                                                    |
+ * |--------------------------------|-------------------------------------------------------------|
+ * | `wake:<worker>`                | wake-ups of one worker for one queue                        |
+ * | `active`                       | cancellations of running tasks, for all workers             |
+ * | `awaited`, `awaited:<process>` | ends of tasks, for processes that wait in `result`          |
+ * | `events`                       | new events, for processes that read `events()`              |
  *
  * `names`, a SET in a slot of its own, has the names of all queues of the prefix; the first use of a queue adds its name.
  */

@@ -1,4 +1,6 @@
 /**
+ * ## Rows
+ *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
  * | `<prefix>:cache:{<table>}:due` | ZSET: row id → when it is due, in ms; under a lease, the end of the lease | `schedule`, `unschedule`, `refresh`, refreshers, change feeds | with its last row, or `idleMs` after the last use of the schedule |

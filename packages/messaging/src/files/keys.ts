@@ -1,6 +1,8 @@
 /**
  * Two entities: a channel, and each of its files, which has a slot of its own.
  *
+ * ## Files
+ *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
  * | `<prefix>:messaging:{<channel>}:file-channel` | HASH: epoch (of this creation of the channel), last number, bytes reserved, whether it has ended, `keepMs`, leases of receivers, and who has left while files were listed | `send`, `end`, `files`, `join`, `leave` | a minute after the last file of a channel that has ended, or `keepMs` after its last use by a sender or receiver |

@@ -1,23 +1,25 @@
 /**
  * A day is one entity, hence one slot: a checkpoint adds to all aggregates of the day, or to none. The worker writes, the API reads.
  *
+ * ## Log aggregation
+ *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
- * | `country` | ZSET of `US`, score: lines | count, drain | `keepMs` after the day was last counted |
- * | `region` | ZSET of `US/California` | count, drain | as `country` |
- * | `city` | ZSET of `US/California/Oakland` | count, drain | as `country` |
- * | `total` | STRING lines | count | as `country` |
- * | `files` | HASH file → offset up to which its lines of this day are counted | count | `markerMs` after the day was last counted |
- * | `staged:<writer>:<file>` | LIST of parts of a checkpoint that isn't counted yet | stage | when it is counted, or 10 s later |
- * | `pending:<file>` | LIST of parts of a checkpoint that is counted, and whose parts wait for their turn | count | when the last part is added |
+ * | `<prefix>:aggregates:{daily:<day>}:country` | ZSET of `US`, score: lines | count, drain | `keepMs` after the day was last counted |
+ * | `<prefix>:aggregates:{daily:<day>}:region` | ZSET of `US/California` | count, drain | as `country` |
+ * | `<prefix>:aggregates:{daily:<day>}:city` | ZSET of `US/California/Oakland` | count, drain | as `country` |
+ * | `<prefix>:aggregates:{daily:<day>}:total` | STRING: lines | count | as `country` |
+ * | `<prefix>:aggregates:{daily:<day>}:files` | HASH file → offset up to which its lines of this day are counted | count | `markerMs` after the day was last counted |
+ * | `<prefix>:aggregates:{daily:<day>}:staged:<writer>:<file>` | LIST: segments of a checkpoint (a flush) that isn't counted yet | stage | when it is counted, or 10 s later |
+ * | `<prefix>:aggregates:{daily:<day>}:pending:<file>` | LIST: segments of a counted checkpoint | count | when the last one is added |
  *
  * Of a file that never comes again once it is done, as those of a channel, it is kept which days have a field of it, in a slot of its own, until that
  * is forgotten; and for all files together, which of them wait for that, so that any worker sees to those of one that was killed.
  *
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
- * | `days` of `file:<file>` | SET of days | count | when it is forgotten, or `markerMs` after it was begun last |
- * | `files` of `done` | ZSET file → when it was done, ms | done | a file when it is forgotten; `markerMs` after the last one was done |
+ * | `<prefix>:aggregates:{file:<file>}:days` | SET of days | count | when its marks are removed, or `markerMs` after the file was last begun |
+ * | `<prefix>:aggregates:{done}:files` | ZSET file → when it was done, ms | done | a file when its marks are removed; all `markerMs` after the last file was done |
  *
  * Members are made by `memberOf` of place.ts; there are as many as there are places, at most. No key of a day outlives its retention.
  */

@@ -28,6 +28,15 @@ type Option = keyof typeof OPTIONS;
 /** Options of every command. */
 const COMMON: readonly Option[] = ['redis', 'cluster', 'prefix', 'json', 'help', 'version'];
 
+/** Their lines in the help. */
+const COMMON_USAGES = {
+  '--redis <url>': 'the address of Redis; default REDIS_URL, or redis://127.0.0.1:6379',
+  '--cluster': 'connects to a Redis Cluster; the URL is that of any node',
+  '--prefix <text>': 'the prefix of the keys; default mortise',
+  '--json': 'prints JSON',
+  '--help, --version': 'prints the help or the version',
+} as const;
+
 type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
 
 export interface Usage {
@@ -158,16 +167,13 @@ export function help(command?: Command): string {
     `  ${name} ${syntax}`.trimEnd(),
     `      ${what}`,
   ]);
+  const common = Object.entries(COMMON_USAGES).map(([syntax, what]) => `  ${syntax.padEnd(19)}${what}`);
   return `mortise-queues: looks at queues and operates them
 
 ${lines.join('\n')}
 
 Options of all commands:
-  --redis <url>    where Redis is; default $REDIS_URL, or redis://127.0.0.1:6379
-  --cluster        it is a Redis Cluster, and the URL that of any of its nodes
-  --prefix <text>  the prefix of the keys; default mortise
-  --json           prints JSON
-  --help, --version
+${common.join('\n')}
 
 Names that begin with "-" stand after "--". The program ends with 0 when all was done, with 1 when something
 was refused or is not there, and with 2 for wrong arguments.

@@ -1,4 +1,6 @@
 import { errorsOf } from './errors.js';
+import { cliCommands, cliOptions } from './cli.js';
+import { keysOf } from './keys.js';
 import { appMetrics, metricsOf } from './metrics.js';
 import { optionsOf } from './options.js';
 import type { Region } from './region.js';
@@ -30,6 +32,23 @@ export const regions: readonly Region[] = [
     title: `Metrics of ${folder}`,
     description: `The metrics of @mortise/${folder} and how to receive them.`,
     text: metricsOf(folder),
+  })),
+  ...FEATURES.map((folder) => ({
+    file: `${folder}/reference/keys.md`,
+    name: 'keys',
+    title: `Keys of ${folder}`,
+    description: `The keys and channels of @mortise/${folder} in Redis, and when they go away.`,
+    text: keysOf(folder),
+  })),
+  ...[
+    { name: 'commands', text: cliCommands() },
+    { name: 'options', text: cliOptions() },
+  ].map((region) => ({
+    file: 'queues/cli.md',
+    title: 'Command-line program',
+    description:
+      'List queues and tasks, retry, cancel, pause and clean from a terminal with npx @mortise/queues.',
+    ...region,
   })),
   {
     file: 'operations/monitoring.md',
