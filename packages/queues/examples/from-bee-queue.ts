@@ -21,12 +21,13 @@ const { id } = await queue.enqueue(
   { x: 2, y: 3 },
   { delayMs: 100, attempts: 4, timeoutMs: 3_000, backoff: { delayMs: 1_000 } },
 );
-console.log('result:', await queue.result(id));
+const result = await queue.result(id);
 console.log('progress:', (await queue.get(id))?.progress);
+console.log('result:', result);
 
 await worker.stop();
 await redis.quit();
 
 // Output:
-// result: 5
 // progress: { done: 50 }
+// result: 5

@@ -22,7 +22,7 @@ interface Open {
 }
 
 const FENCE = /^ *(`{3,}|~{3,})(\w*)/;
-const QUOTED = /^<!-- ((?:packages|apps|tooling\/consumers)\/\S+\.\w+) -->$/;
+const QUOTED = /^<!-- ((?:packages|apps|tooling\/(?:consumers|docs))\/\S+\.\w+) -->$/;
 const PRELUDE = '<!-- prelude';
 const CONTINUES = '<!-- continues -->';
 
