@@ -75,7 +75,7 @@ describe('the catalogue', () => {
         value !== ClientClosedError &&
         value !== RedisUnreachableError,
     ) as unknown as { prototype: CodedError; name: string }[];
-    const codes = codesOf('queues/src/errors.ts');
+    const codes = [...codesOf('queues/src/errors.ts'), ...codesOf('queues/src/worker-errors.ts')];
     expect(codes.length).toBeGreaterThanOrEqual(refusals.length);
     const mapped = codes.filter((code) => isProblemSlug(code.slice(4).toLowerCase().replaceAll('_', '-')));
     expect([...mapped, ...others].toSorted()).toEqual(codes.toSorted());

@@ -8,7 +8,14 @@ interface Sizes {
   readonly maxBytes: number;
 }
 
-/** The entry cannot be stored. Nothing was sent. */
+/**
+ * The entry cannot be stored. Nothing was sent.
+ *
+ * @code ERR_NO_WORDS The display form and the aliases have only spaces, marks or control characters.
+ * @remedy Ask the user for a name with letters, digits or punctuation.
+ * @code ERR_ENTRY_TOO_LARGE The names have too many forms, or their JSON too many bytes.
+ * @remedy Shorten the names or the payload, or give fewer aliases.
+ */
 export class InvalidEntryError extends CodedError {
   static override readonly className: string = 'InvalidEntryError';
   /** For ERR_ENTRY_TOO_LARGE: the forms of all names, the bytes of display form, payload and aliases as JSON, and the limits. */
@@ -37,7 +44,11 @@ export class InvalidEntryError extends CodedError {
   }
 }
 
-/** Another boost has had the same `id` within the last hour, with another key or amount. Nothing was changed. */
+/**
+ * Another boost has had the same `id` within the last hour, with another key or amount. Nothing was changed.
+ *
+ * @remedy Make a new `id` for each boost.
+ */
 export class RequestReusedError extends CodedError {
   static override readonly className: string = 'RequestReusedError';
   readonly code = 'ERR_REQUEST_REUSED';
@@ -47,7 +58,11 @@ export class RequestReusedError extends CodedError {
   }
 }
 
-/** The cursor is none, is damaged, or belongs to another book, text or order. Nothing was sent. */
+/**
+ * The cursor is none, is damaged, or belongs to another book, text or order. Nothing was sent.
+ *
+ * @remedy Begin without a cursor.
+ */
 export class InvalidCursorError extends CodedError {
   static override readonly className: string = 'InvalidCursorError';
   readonly code = 'ERR_INVALID_CURSOR';
@@ -57,7 +72,11 @@ export class InvalidCursorError extends CodedError {
   }
 }
 
-/** Pages in the order of scores end at a depth, because a page costs more the deeper it is. Order `alphabetical` has no end. */
+/**
+ * A page in the order of scores begins after 10,000 entries. A page costs more the deeper it is.
+ *
+ * @remedy Let the user type more, or use `order: 'alphabetical'`, which has no end.
+ */
 export class PageTooDeepError extends CodedError {
   static override readonly className: string = 'PageTooDeepError';
   readonly code = 'ERR_PAGE_TOO_DEEP';

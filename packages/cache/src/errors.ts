@@ -10,8 +10,18 @@ const UNAVAILABLE = {
 };
 
 /**
- * Redis did not answer in time or is known to be unavailable, or the code of `cause` tells why it can't be used. The change may
- * or may not have been made. Reads load the value instead of rejecting with this error.
+ * A change rejects with it; it may or may not have been made. Reads report it, and load the value.
+ *
+ * @code ERR_CACHE_UNAVAILABLE Redis did not answer in time, or is known to be unavailable.
+ * @remedy Repeat the change when Redis is back; until then readers may get the old value.
+ * @code ERR_CLIENT_CLOSED The client was closed.
+ * @remedy Close the client after the last call.
+ * @code ERR_REDIS_AUTH The server requires a login, or refused it; `cause` is its reply.
+ * @remedy Set `username` and `password` of the client.
+ * @code ERR_REDIS_READONLY A write reached a replica.
+ * @remedy Connect to the master, by Sentinel or Cluster.
+ * @code ERR_REDIS_VERSION The server is older than Redis 7.0.
+ * @remedy Use Redis 7.0 or later, or Valkey.
  */
 export class CacheUnavailableError extends CodedError {
   static override readonly className: string = 'CacheUnavailableError';
@@ -50,8 +60,14 @@ const LOAD_PROBLEMS = {
 };
 
 /**
- * A load, possibly in another process, took longer than `loadTimeoutMs`. Or `load` did not return a Map, or returned a key
- * that was not requested. Or, reported, a background refresh failed: readers get the stale value.
+ * A load failed for all who wait for it.
+ *
+ * @code ERR_CACHE_LOAD_TIMEOUT A load, possibly in another process, took longer than `loadTimeoutMs`.
+ * @remedy Make the load faster, or raise `loadTimeoutMs`.
+ * @code ERR_CACHE_LOAD_RESULT `load` returned no Map, or a key that was not requested.
+ * @remedy Return a Map of requested keys alone.
+ * @code ERR_CACHE_REFRESH Reported: a background refresh failed. Readers get the stale value.
+ * @remedy Mend the `cause` before the stale time ends.
  */
 export class CacheLoadError extends CodedError {
   static override readonly className: string = 'CacheLoadError';
@@ -73,8 +89,13 @@ const VALUE_PROBLEMS = {
 };
 
 /**
- * A value cannot be stored: the codec or `tags` threw, or it exceeds `maxPayloadBytes`. Thrown by `set`; after a load it is
- * reported and the value returned. Also reported when a stored value cannot be decoded, which is then loaded anew.
+ * A value cannot be stored or read. `set` throws it; after a load it is reported and the value returned.
+ *
+ * @code ERR_CACHE_VALUE The codec or `tags` threw, or a loader set a wrong `ttlMs`. Also reported when a stored value
+ * cannot be decoded, which is then loaded again.
+ * @remedy Store values that the codec encodes. Change `version` when their form changes.
+ * @code ERR_CACHE_VALUE_TOO_LARGE The value exceeds `maxPayloadBytes`.
+ * @remedy Store less, set `compressFromBytes`, or raise `maxPayloadBytes`.
  */
 export class CacheValueError extends CodedError {
   static override readonly className: string = 'CacheValueError';
@@ -96,7 +117,16 @@ const ROW_PROBLEMS = {
   ERR_ROW_TOO_LARGE: ([id]: readonly string[]) => `row "${id}" is too large`,
 };
 
-/** Reported: rows were not loaded or cannot be stored. They keep their cached values and are retried after a backoff. */
+/**
+ * Reported: rows were not loaded or cannot be stored. They keep their cached values and are retried after a backoff.
+ *
+ * @code ERR_ROW_LOAD `load` failed for these rows, or one cannot be encoded; `cause` has the reason.
+ * @remedy Mend the `cause`.
+ * @code ERR_ROW_LOAD_TIMEOUT `load` took longer than 90 % of `leaseMs`.
+ * @remedy Make the query faster, or raise `leaseMs`.
+ * @code ERR_ROW_TOO_LARGE A row exceeds `maxPayloadBytes`. Its cached value stays.
+ * @remedy Load fewer columns, or raise `maxPayloadBytes`.
+ */
 export class RowLoadError extends CodedError {
   static override readonly className: string = 'RowLoadError';
   constructor(
@@ -117,7 +147,21 @@ const SQL_PROBLEMS = {
   ERR_SQL_OUTBOX: 'cannot be followed',
 };
 
-/** A source or a change feed cannot use its database. `code` tells why: a name, the schema, a timeout, `close`, or the outbox. */
+/**
+ * A source or a change feed cannot use its database.
+ *
+ * @code ERR_SQL_IDENTIFIER A constructor got an impossible name.
+ * @remedy Correct the name.
+ * @code ERR_SQL_SCHEMA `load` or `installOutbox`: a table or column is missing, SQLite cannot compare the ids, or no
+ * outbox is possible.
+ * @remedy Correct `table`, `id` and `columns`.
+ * @code ERR_SQL_TIMEOUT A query took longer than `queryTimeoutMs`.
+ * @remedy Make the query faster, or raise `queryTimeoutMs`.
+ * @code ERR_SQL_CLOSED `load` was called after `close`.
+ * @remedy Stop refreshers before you close the source.
+ * @code ERR_SQL_OUTBOX Reported: a feed finds no outbox, or one that misses changes of the tables in `missed`.
+ * @remedy Install the outbox of these tables.
+ */
 export class SqlSourceError extends CodedError {
   static override readonly className: string = 'SqlSourceError';
   /** With ERR_SQL_OUTBOX, the tables whose changes the outbox misses; empty without an outbox. */

@@ -1,6 +1,11 @@
 import { CodedError } from '@mortise/redis';
 
-/** The lock was not acquired in time, or the permits of a semaphore. The caller leaves the queue. `cause` is why Redis could not be asked, if that failed. */
+/**
+ * The lock was not acquired within `waitMs`, or the permits of a semaphore. The caller leaves the queue. `cause` is
+ * why Redis could not be asked, if that failed.
+ *
+ * @remedy Try again later, or raise `waitMs`. Choose a shorter `leaseMs` if crashed holders block the lock.
+ */
 export class LockTimeoutError extends CodedError {
   static override readonly className: string = 'LockTimeoutError';
   readonly code = 'ERR_LOCK_TIMEOUT';
@@ -16,8 +21,10 @@ export class LockTimeoutError extends CodedError {
 }
 
 /**
- * Too few replicas acknowledged a grant in time, so it was given back. `cause` is the error of its confirmation, if it
- * failed.
+ * Too few replicas acknowledged a grant in time, so it was given back. `cause` is the error of its confirmation, if
+ * it failed.
+ *
+ * @remedy Try again. If it lasts, mend the replicas or lower `minReplicas`.
  */
 export class LockReplicasError extends CodedError {
   static override readonly className: string = 'LockReplicasError';
@@ -37,7 +44,11 @@ export class LockReplicasError extends CodedError {
   }
 }
 
-/** The latch did not open in time. `cause` is the error of the last check, if it failed. */
+/**
+ * The latch did not open within `waitMs`. `cause` is the error of the last check, if it failed.
+ *
+ * @remedy Wait again: the latch goes on counting.
+ */
 export class LatchTimeoutError extends CodedError {
   static override readonly className: string = 'LatchTimeoutError';
   readonly code = 'ERR_LATCH_TIMEOUT';
@@ -51,7 +62,12 @@ export class LatchTimeoutError extends CodedError {
   }
 }
 
-/** The count is gone: the latch was reset, or its keys were deleted or evicted. The next count-down begins a new latch. */
+/**
+ * The count is gone: the latch was reset, or its keys were deleted or evicted. The next count-down begins a new
+ * latch.
+ *
+ * @remedy Begin again, with a new latch. Redis must not evict keys: set `maxmemory-policy` to `noeviction`.
+ */
 export class LatchLostError extends CodedError {
   static override readonly className: string = 'LatchLostError';
   readonly code = 'ERR_LATCH_LOST';
@@ -61,7 +77,14 @@ export class LatchLostError extends CodedError {
   }
 }
 
-/** The latch has another count, or the semaphore another limit. Nothing was done; a waiter has left the queue. */
+/**
+ * The latch has another count, or the semaphore another limit. Nothing was done; a waiter has left the queue.
+ *
+ * @code ERR_SEMAPHORE_LIMIT The semaphore has another limit, or got one below the requested permits.
+ * @remedy Pass `knownValue`, or change the limit for all with `setPermits`.
+ * @code ERR_LATCH_COUNT The latch has another count.
+ * @remedy Pass `knownValue`, or `reset` the latch.
+ */
 export class LockSettingsError extends CodedError {
   static override readonly className: string = 'LockSettingsError';
   readonly code: 'ERR_LATCH_COUNT' | 'ERR_SEMAPHORE_LIMIT';
@@ -80,7 +103,11 @@ export class LockSettingsError extends CodedError {
   }
 }
 
-/** Too few nodes of a quorum replied to decide. */
+/**
+ * Too few nodes of a quorum replied to decide.
+ *
+ * @remedy Mend the nodes that `causes` names, then try again.
+ */
 export class QuorumUnreachableError extends CodedError {
   static override readonly className: string = 'QuorumUnreachableError';
   readonly code = 'ERR_QUORUM_UNREACHABLE';

@@ -4,7 +4,15 @@ import { CodedError } from '@mortise/redis';
 /** The fields that an error adds; the problems of the API show them. */
 type Fields<Refusal> = Omit<Refusal, 'code' | keyof Error>;
 
-/** The body cannot be stored: JSON doesn't represent it fully (NaN, a Map, undefined), it is nested too deep, or too large. Nothing was sent. */
+/**
+ * The body cannot be stored. Nothing was sent.
+ *
+ * @code ERR_INVALID_BODY The body is not JSON (NaN, a Map, a function, undefined, BigInt, a cycle), or nested deeper
+ * than 128.
+ * @remedy Send JSON: a date as a number or text, a Map as an object.
+ * @code ERR_BODY_TOO_LARGE The body has more than `maxPayloadBytes`.
+ * @remedy Shorten the body, or raise `maxPayloadBytes`. Store large data elsewhere and send its address.
+ */
 export class InvalidBodyError extends CodedError {
   static override readonly className: string = 'InvalidBodyError';
   /** The mailbox or chat. */
@@ -25,8 +33,15 @@ export class InvalidBodyError extends CodedError {
 }
 
 /**
- * An unknown chat (never created, or its last member left) or an unknown device of a mailbox. Or an unknown message: its id
- * is above the newest, belongs to another epoch, or is no longer stored.
+ * There is no such chat, device or message.
+ *
+ * @code ERR_UNKNOWN_CHAT The chat was never created, or its last member left.
+ * @remedy `create` it, or show that it has ended.
+ * @code ERR_UNKNOWN_DEVICE The recipient has no such device.
+ * @remedy `addDevice` it again: it begins at the newest message, or at the oldest.
+ * @code ERR_UNKNOWN_MESSAGE An ack names an id that no message has yet, or of another epoch. Or the message is no
+ * longer stored.
+ * @remedy Read again, and ack the ids that `receive` or `pull` returns; those of a chat with its `epoch`.
  */
 export class UnknownIdError extends CodedError {
   static override readonly className: string = 'UnknownIdError';
@@ -73,8 +88,16 @@ export class UnknownIdError extends CodedError {
 }
 
 /**
- * The caller may not do this: not a member of the chat, a reader, not an owner, not the author, or a blocked sender.
- * Nothing was changed.
+ * The caller may not do this. Nothing was changed.
+ *
+ * @code ERR_NOT_ALLOWED Only the author of the message, or an owner of the chat, may do this.
+ * @remedy Show the member that only others may do this. In `setRole`, leave `by` out to act without a check.
+ * @code ERR_NOT_A_MEMBER Only members of the chat may do this.
+ * @remedy `join` the member first, if your application allows it.
+ * @code ERR_READ_ONLY_MEMBER The member may read the chat, not write to it.
+ * @remedy Give the member another role with `setRole`.
+ * @code ERR_SENDER_BLOCKED The recipient has blocked the sender. This message was not sent.
+ * @remedy Tell the sender, or nothing. Don't try again.
  */
 export class NotAllowedError extends CodedError {
   static override readonly className: string = 'NotAllowedError';
@@ -115,7 +138,18 @@ export class NotAllowedError extends CodedError {
   }
 }
 
-/** A maximum number is reached. Nothing was added. */
+/**
+ * A maximum number is reached. Nothing was added.
+ *
+ * @code ERR_TOO_MANY_MEMBERS A chat would have more than `maxMembers` members.
+ * @remedy Raise `maxMembers`, or make another chat.
+ * @code ERR_TOO_MANY_CHATS A member would be in more than `maxChats` chats.
+ * @remedy Let the member `leave` chats, or raise `maxChats`.
+ * @code ERR_TOO_MANY_DEVICES A mailbox would have more than 100 devices.
+ * @remedy `removeDevice` those that have not received for long.
+ * @code ERR_TOO_MANY_BLOCKED A mailbox would have more than 10,000 blocked senders.
+ * @remedy `unblock` senders, or check senders in your application.
+ */
 export class TooManyError extends CodedError {
   static override readonly className: string = 'TooManyError';
   /** For ERR_TOO_MANY_MEMBERS. */
@@ -164,7 +198,11 @@ export class TooManyError extends CodedError {
   }
 }
 
-/** Redis did not answer the last read within `waitMs`: it is unreachable or silent. Nothing was moved. */
+/**
+ * `receive` or `pull`: Redis had not answered a second after `waitMs`. Nothing was moved.
+ *
+ * @remedy Try again.
+ */
 export class ReadTimeoutError extends CodedError {
   static override readonly className: string = 'ReadTimeoutError';
   readonly code = 'ERR_READ_TIMEOUT';
@@ -178,7 +216,12 @@ export class ReadTimeoutError extends CodedError {
   }
 }
 
-/** A key of the chat has another type, or an entry is damaged; see `cause`. Other chats are read without it. */
+/**
+ * A key of the chat has another type, or an entry is damaged; see `cause`. `onUnreadable` gets it; no call throws it.
+ * Other chats are read without it.
+ *
+ * @remedy Look at `cause`, and mend or delete the keys of that chat.
+ */
 export class ChatUnreadableError extends CodedError {
   static override readonly className: string = 'ChatUnreadableError';
   readonly code = 'ERR_CHAT_UNREADABLE';

@@ -1,10 +1,13 @@
 /**
- * Every refusal of this package. A class of its own exists where a caller acts differently; its `code` tells cases apart.
- * docs/queues/reference/errors.md lists the codes, and a test compares the two.
+ * Every refusal of this package, with those of workers in `worker-errors.ts`. A class of its own exists where a caller acts differently; its `code` tells cases apart.
+ * docs/queues/reference/errors.md shows the comments.
  */
-import { CodedError, describeError, LeaseLostError, requireDuration, requireOptions } from '@mortise/redis';
+import { CodedError, LeaseLostError, requireDuration, requireOptions } from '@mortise/redis';
 import { MAX_DELAY_MS } from './limits.js';
 import type { TaskError } from './task-error.js';
+import { taskOf } from './task-of.js';
+
+export { AttemptError, CallFailedError, SandboxExitedError, WorkerError } from './worker-errors.js';
 
 /** Why a payload does not fit its schema. */
 export interface PayloadIssue {
@@ -14,9 +17,14 @@ export interface PayloadIssue {
 }
 
 /**
- * The payload can't be stored: it is not JSON (undefined, NaN, a function, a Map, BigInt, a cycle), is nested too deeply, doesn't
- * fit its schema, or (ERR_PAYLOAD_TOO_LARGE) is larger than the queue allows. Workers report it for a stored payload that
- * doesn't fit its schema; that task is dead.
+ * The payload can't be stored. Workers also report it for a stored payload that doesn't fit its schema; that task is
+ * dead.
+ *
+ * @code ERR_INVALID_PAYLOAD The payload is not JSON (undefined, NaN, a function, a Map, BigInt, a cycle), is nested
+ * too deeply, or doesn't fit its schema.
+ * @remedy Correct the payload: `issues` name the places.
+ * @code ERR_PAYLOAD_TOO_LARGE The payload has more than `maxPayloadBytes`.
+ * @remedy Store the data elsewhere and enqueue its key, or raise `maxPayloadBytes`.
  */
 export class InvalidPayloadError extends CodedError {
   static override readonly className: string = 'InvalidPayloadError';
@@ -48,7 +56,14 @@ export class InvalidPayloadError extends CodedError {
   }
 }
 
-/** The queue exists with other priorities, or another number of shards, than this instance was given. */
+/**
+ * The queue exists with other settings than this instance was given.
+ *
+ * @code ERR_PRIORITIES_MISMATCH The queue has other priorities.
+ * @remedy Pass the stored ones, or none.
+ * @code ERR_SHARDS_MISMATCH The queue has another number of shards.
+ * @remedy Pass the stored number, or none.
+ */
 export class SettingsMismatchError extends CodedError {
   static override readonly className: string = 'SettingsMismatchError';
   readonly code: 'ERR_PRIORITIES_MISMATCH' | 'ERR_SHARDS_MISMATCH';
@@ -67,8 +82,10 @@ export class SettingsMismatchError extends CodedError {
 }
 
 /**
- * The id belongs to a task with another name or payload, or to the root of a flow with other children. Or the id given to a
- * child of a flow is taken. Nothing was stored except `stored`.
+ * The id belongs to a task with another name or payload, or to the root of a flow with other children. Or the id
+ * given to a child of a flow is taken. Nothing was stored except `stored`.
+ *
+ * @remedy Choose another `id`, or enqueue the same payload.
  */
 export class TaskConflictError extends CodedError {
   static override readonly className: string = 'TaskConflictError';
@@ -85,7 +102,12 @@ export class TaskConflictError extends CodedError {
   }
 }
 
-/** Redis has no memory left and evicts nothing. Nothing was stored except `stored`. Workers go on. */
+/**
+ * Redis has no memory left and evicts nothing; `cause` is its answer. Nothing was stored except `stored`. Workers go
+ * on.
+ *
+ * @remedy Enqueue later: workers free memory. Give Redis more.
+ */
 export class MemoryFullError extends CodedError {
   static override readonly className: string = 'MemoryFullError';
   readonly code = 'ERR_MEMORY_FULL';
@@ -110,7 +132,11 @@ export class MemoryFullError extends CodedError {
   }
 }
 
-/** `runAt` is more than a minute ago, by the clock of the caller. Seconds in place of ms are in the past too. */
+/**
+ * `runAt` is more than a minute ago, by the clock of the caller. Seconds in place of ms are in the past too.
+ *
+ * @remedy Pass ms since the epoch, not seconds.
+ */
 export class RunAtPastError extends CodedError {
   static override readonly className: string = 'RunAtPastError';
   readonly code = 'ERR_RUN_AT_PAST';
@@ -120,7 +146,12 @@ export class RunAtPastError extends CodedError {
   }
 }
 
-/** The queue holds as many tasks as its limits allow. Nothing was stored except `stored`. */
+/**
+ * The queue holds `maxTasks` tasks, retained ones included, or has no room for a whole flow. Nothing was stored
+ * except `stored`.
+ *
+ * @remedy Enqueue later, `clean` ended tasks, or raise `maxTasks`.
+ */
 export class QueueFullError extends CodedError {
   static override readonly className: string = 'QueueFullError';
   readonly code = 'ERR_QUEUE_FULL';
@@ -135,7 +166,12 @@ export class QueueFullError extends CodedError {
   }
 }
 
-/** `obliterate` without `force`: tasks of the queue are active, or workers wait for tasks. Nothing was removed from that shard. */
+/**
+ * `obliterate` without `force`: tasks of the queue are active, or workers wait for tasks. Nothing was removed from
+ * that shard.
+ *
+ * @remedy Stop the workers, or pass `force`.
+ */
 export class QueueInUseError extends CodedError {
   static override readonly className: string = 'QueueInUseError';
   readonly code = 'ERR_QUEUE_IN_USE';
@@ -153,7 +189,11 @@ export class QueueInUseError extends CodedError {
   }
 }
 
-/** No task has this id, or the task is no longer retained. */
+/**
+ * No task has this id, or the task is no longer retained.
+ *
+ * @remedy Check the id. Raise `keepSucceeded` to keep results for longer.
+ */
 export class TaskNotFoundError extends CodedError {
   static override readonly className: string = 'TaskNotFoundError';
   readonly code = 'ERR_TASK_NOT_FOUND';
@@ -166,7 +206,11 @@ export class TaskNotFoundError extends CodedError {
   }
 }
 
-/** A running task can't be removed. Cancel it first. */
+/**
+ * A running task can't be removed.
+ *
+ * @remedy `cancel` it, then remove it.
+ */
 export class TaskActiveError extends CodedError {
   static override readonly className: string = 'TaskActiveError';
   readonly code = 'ERR_TASK_ACTIVE';
@@ -179,7 +223,11 @@ export class TaskActiveError extends CodedError {
   }
 }
 
-/** The task was cancelled. It is the reason of the aborted signal, and `result` rejects with it. */
+/**
+ * The task was cancelled. It is the reason of the aborted signal, and `result` rejects with it.
+ *
+ * @remedy Stop the work.
+ */
 export class TaskCancelledError extends CodedError {
   static override readonly className: string = 'TaskCancelledError';
   readonly code = 'ERR_TASK_CANCELLED';
@@ -196,7 +244,11 @@ export class TaskCancelledError extends CodedError {
   }
 }
 
-/** `result` rejects with it for a dead task. `error` and its message, `reason`, say why the last attempt failed. */
+/**
+ * `result` rejects with it for a dead task. `error` and its message, `reason`, say why the last attempt failed.
+ *
+ * @remedy Read `error`, mend the cause, and `retry` the task.
+ */
 export class TaskDeadError extends CodedError {
   static override readonly className: string = 'TaskDeadError';
   readonly code = 'ERR_TASK_DEAD';
@@ -212,7 +264,11 @@ export class TaskDeadError extends CodedError {
   }
 }
 
-/** The task had not ended within `waitMs`. `cause` is the failure of the last look at Redis, if that failed. */
+/**
+ * The task had not ended within `waitMs`. `cause` is the failure of the last look at Redis, if that failed.
+ *
+ * @remedy Call `result` again: the task still runs or waits.
+ */
 export class ResultTimeoutError extends CodedError {
   static override readonly className: string = 'ResultTimeoutError';
   readonly code = 'ERR_RESULT_TIMEOUT';
@@ -227,7 +283,11 @@ export class ResultTimeoutError extends CodedError {
   }
 }
 
-/** `idle`: the queue still had tasks to run after `waitMs`. `cause` tells the task that it waited for. */
+/**
+ * `idle`: the queue still had tasks to run after `waitMs`. `cause` tells the task that it waited for.
+ *
+ * @remedy Look at the task that `cause` names, or raise `waitMs`.
+ */
 export class IdleTimeoutError extends CodedError {
   static override readonly className: string = 'IdleTimeoutError';
   readonly code = 'ERR_IDLE_TIMEOUT';
@@ -241,7 +301,12 @@ export class IdleTimeoutError extends CodedError {
   }
 }
 
-/** The tree of tasks can't be a flow: too deep, too many tasks or bytes, an id twice, an option that children can't have. */
+/**
+ * The tree of tasks can't be a flow: too deep, too many tasks or bytes, an id twice, an option that children can't
+ * have.
+ *
+ * @remedy Split the flow, or leave the option out.
+ */
 export class InvalidFlowError extends CodedError {
   static override readonly className: string = 'InvalidFlowError';
   readonly code = 'ERR_INVALID_FLOW';
@@ -255,8 +320,13 @@ export class InvalidFlowError extends CodedError {
 }
 
 /**
- * The schedule can't be stored: it makes no sense, or (ERR_TOO_MANY_SCHEDULES) the queue has as many as it may have. Workers
- * report it for a stored schedule that can't be read.
+ * The schedule can't be stored.
+ *
+ * @code ERR_INVALID_SCHEDULE The rule has a malformed cron, an unknown time zone or a period below a second. Workers
+ * report a stored schedule that can't be read or run, and try it again in an hour.
+ * @remedy Correct the rule: the message names the part.
+ * @code ERR_TOO_MANY_SCHEDULES The queue has 10,000 schedules.
+ * @remedy `unschedule` those that you no longer need, or use several queues.
  */
 export class InvalidScheduleError extends CodedError {
   static override readonly className: string = 'InvalidScheduleError';
@@ -269,93 +339,11 @@ export class InvalidScheduleError extends CodedError {
   }
 }
 
-const ENDS = {
-  ERR_TASK_TIMEOUT: (task: string, limitMs: number) => `an attempt of ${task} took longer than ${limitMs} ms`,
-  ERR_TASK_EXPIRED: (task: string, limitMs: number) => `${task} was not started within ${limitMs} ms`,
-  ERR_WORKER_STOPPED: (task: string) => `the worker stopped before ${task} had finished`,
-  ERR_ATTEMPT_ENDED: (task: string) => `the handler of ${task} has returned: await the calls of its context`,
-};
-
 /**
- * The attempt ended without its handler: by `timeoutMs`, `expiresInMs`, or a stopping worker. It is the reason of the
- * aborted signal, and the error of a task that is dead because of it. ERR_ATTEMPT_ENDED: a function of the context was called
- * after the handler had returned.
+ * Thrown by a handler for a hopeless task: the task is dead at once, even with attempts left.
+ *
+ * @remedy None: the handler wanted it.
  */
-export class AttemptError extends CodedError {
-  static override readonly className: string = 'AttemptError';
-  constructor(
-    readonly code: keyof typeof ENDS,
-    readonly queue: string,
-    readonly taskId: string,
-    /** `timeoutMs` or `expiresInMs`; otherwise 0. */
-    readonly limitMs = 0,
-  ) {
-    super(ENDS[code](taskOf(queue, taskId), limitMs));
-  }
-}
-
-const REPORTS = {
-  ERR_UNKNOWN_TASK: (name: string, task: string) =>
-    `no handler for ${name}, ${task}: no worker had one within unknownAfterMs`,
-  ERR_HANDLER_MISSING: (name: string, task: string) =>
-    `no handler for ${name}, ${task}: it goes back for other workers`,
-  ERR_TASK_UNREADABLE: (_: string, task: string, why: string) => `${task} cannot be read: ${why}`,
-  ERR_LISTENER_FAILED: (name: string, task: string, why: string) =>
-    `onSucceeded or onFailed threw for ${name}, ${task}: ${why}`,
-  ERR_RESULT_NOT_KEPT: (name: string, task: string, why: string) =>
-    `the result of ${name}, ${task} is not kept: ${why}`,
-  ERR_BACKOFF_FUNCTION: (name: string, task: string, why: string) =>
-    `the backoff function of ${name}, ${task} returned no delay: ${why}`,
-};
-
-/**
- * A worker reports it to `onError` and goes on: a task without a handler, which is dead now or (ERR_HANDLER_MISSING, once a
- * minute and name) goes back; a result that is not JSON or
- * too large and was dropped; a backoff function that failed, so the default was used; a listener that failed (`cause` has its
- * error); a task of a newer version, which is dead now and has no `taskName`.
- */
-export class WorkerError extends CodedError {
-  static override readonly className: string = 'WorkerError';
-  constructor(
-    readonly code: keyof typeof REPORTS,
-    readonly queue: string,
-    readonly taskId: string,
-    readonly taskName: string,
-    override readonly cause?: unknown,
-  ) {
-    const why = describeError(cause).split('\n', 1)[0]!;
-    super(REPORTS[code](JSON.stringify(taskName), taskOf(queue, taskId), why));
-  }
-}
-
-/** `onError` gets it when a call to Redis has failed. `cause` is the error of ioredis. The worker repeats the call. */
-export class CallFailedError extends CodedError {
-  static override readonly className: string = 'CallFailedError';
-  readonly code = 'ERR_CALL_FAILED';
-
-  constructor(override readonly cause: unknown) {
-    super(`a call to Redis failed: ${describeError(cause).split('\n', 1)[0]}`);
-  }
-}
-
-/** The thread of a sandbox ended before its handler: it crashed, ran out of memory, exited, or ignored its signal. */
-export class SandboxExitedError extends CodedError {
-  static override readonly className: string = 'SandboxExitedError';
-  readonly code = 'ERR_SANDBOX_EXITED';
-
-  constructor(
-    readonly queue: string,
-    readonly taskId: string,
-    readonly exitCode: number,
-    /** The error of the thread, if it had one. */
-    override readonly cause: unknown,
-  ) {
-    const reason = cause === undefined ? '' : `: ${describeError(cause).split('\n', 1)[0]}`;
-    super(`the sandbox of ${taskOf(queue, taskId)} exited with code ${exitCode}${reason}`);
-  }
-}
-
-/** Thrown by a handler for a hopeless task: the task is dead at once, even with attempts left. */
 export class Discard extends CodedError {
   static override readonly className: string = 'Discard';
   readonly code = 'ERR_DISCARDED';
@@ -364,8 +352,10 @@ export class Discard extends CodedError {
 const RETRY_LATER_OPTIONS = new Set(['delayMs', 'reason']);
 
 /**
- * Thrown by a handler to run the task again after `delayMs` (0 to 10 years), without counting the attempt. Another delay
- * throws a RangeError, which fails the attempt.
+ * Thrown by a handler to run the task again after `delayMs` (0 to 10 years), without counting the attempt. Another
+ * delay throws a RangeError, which fails the attempt.
+ *
+ * @remedy None: the handler wanted it.
  */
 export class RetryLater extends CodedError {
   static override readonly className: string = 'RetryLater';
@@ -392,8 +382,4 @@ export type TaskLeaseLostError = LeaseLostError & { readonly queue: string; read
  */
 export function taskLeaseLost(queue: string, taskId: string): TaskLeaseLostError {
   return Object.assign(new LeaseLostError(taskOf(queue, taskId)), { queue, taskId });
-}
-
-function taskOf(queue: string, taskId: string): string {
-  return `task ${JSON.stringify(taskId)} of queue ${JSON.stringify(queue)}`;
 }

@@ -4,7 +4,11 @@
  */
 import { isInstanceOf } from './instance-of.js';
 
-/** A value of the wrong type, an unknown option, or options that exclude each other. */
+/**
+ * A value of the wrong type, an unknown option, or options that exclude each other.
+ *
+ * @remedy Correct the call: the message names the option, the value and its limits.
+ */
 export class ArgumentTypeError extends TypeError {
   static readonly className: string = 'ArgumentTypeError';
 
@@ -15,7 +19,11 @@ export class ArgumentTypeError extends TypeError {
   readonly code = 'ERR_INVALID_ARG';
 }
 
-/** A value outside its limits, or not one of the allowed words. */
+/**
+ * A value outside its limits, or not one of the allowed words.
+ *
+ * @remedy Correct the call: the message names the option, the value and its limits.
+ */
 export class ArgumentRangeError extends RangeError {
   static readonly className: string = 'ArgumentRangeError';
 

@@ -22,7 +22,11 @@ export abstract class CodedError extends Error {
   }
 }
 
-/** The client was closed (`quit`, `disconnect`) while a call waited on it, or before. */
+/**
+ * The client was closed (`quit`, `disconnect`) while a call waited on it, or before.
+ *
+ * @remedy Await calls, and stop what runs in the background, before you close the client.
+ */
 export class ClientClosedError extends CodedError {
   static override readonly className: string = 'ClientClosedError';
   readonly code = 'ERR_CLIENT_CLOSED';
@@ -47,7 +51,12 @@ export interface LeaseLostOptions extends ErrorOptions {
   readonly fencingToken?: number | undefined;
 }
 
-/** The lease is over: another holder may have it. `cause` is the error of the last renewal, if it failed. */
+/**
+ * The lease is over: another holder may have it. Packages with leases throw it, and abort signals with it. `cause` is
+ * the error of the last renewal, if it failed.
+ *
+ * @remedy Stop the work: it is no longer yours. If it happens often, don't block the event loop, or raise `leaseMs`.
+ */
 export class LeaseLostError extends CodedError {
   static override readonly className: string = 'LeaseLostError';
   readonly code = 'ERR_LEASE_LOST';
@@ -65,7 +74,11 @@ export class LeaseLostError extends CodedError {
   }
 }
 
-/** A script returned too few or too many replies: a defect of the script, not of the caller. */
+/**
+ * A script returned too few or too many replies: a defect of the script, not of the caller.
+ *
+ * @remedy Report the defect.
+ */
 export class BatchReplyError extends CodedError {
   static override readonly className: string = 'BatchReplyError';
   readonly code = 'ERR_BATCH_REPLY';

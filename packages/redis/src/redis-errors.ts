@@ -12,8 +12,11 @@ export interface RedisUnreachableOptions extends ErrorOptions {
 }
 
 /**
- * The client has no connection. A call rejects with it after 10 s without one. Such a call may have been executed, or may yet
- * be: repeat it with its id. Also the `cause` of a wait that ended, and a report of background work, which goes on later.
+ * The client has no connection. A call rejects with it after 10 s without one, or earlier if ioredis gives up. Such a
+ * call may have been executed, or may yet be. Also the `cause` of a wait that ended. Background work reports it 5 s
+ * after its start, and goes on later.
+ *
+ * @remedy Check the address and the server. Repeat the call with its id.
  */
 export class RedisUnreachableError extends CodedError {
   static override readonly className: string = 'RedisUnreachableError';
@@ -41,7 +44,11 @@ export class RedisUnreachableError extends CodedError {
   }
 }
 
-/** The server requires a password, or refused the one of the client: NOAUTH or WRONGPASS, which is its `cause`. */
+/**
+ * The server requires a password, or refused the one of the client: NOAUTH or WRONGPASS, which is its `cause`.
+ *
+ * @remedy Set `username` and `password` of the client.
+ */
 export class RedisAuthError extends CodedError {
   static override readonly className: string = 'RedisAuthError';
   readonly code = 'ERR_REDIS_AUTH';
@@ -51,7 +58,11 @@ export class RedisAuthError extends CodedError {
   }
 }
 
-/** A write reached a replica: READONLY, which is its `cause`. It passes when the client follows a failover. */
+/**
+ * A write reached a replica: READONLY, which is its `cause`. It passes when the client follows a failover.
+ *
+ * @remedy Connect to the master, by Sentinel or Cluster, or set `reconnectOnError` to follow a failover.
+ */
 export class RedisReadOnlyError extends CodedError {
   static override readonly className: string = 'RedisReadOnlyError';
   readonly code = 'ERR_REDIS_READONLY';
@@ -64,7 +75,11 @@ export class RedisReadOnlyError extends CodedError {
   }
 }
 
-/** The server is older than the scripts need; `cause` is its reply to one. */
+/**
+ * The server is older than Redis 7.0, which the scripts need; `cause` is its reply to one.
+ *
+ * @remedy Use Redis 7.0 or later, or Valkey.
+ */
 export class RedisVersionError extends CodedError {
   static override readonly className: string = 'RedisVersionError';
   readonly code = 'ERR_REDIS_VERSION';

@@ -1,6 +1,11 @@
 import { CodedError } from '@mortise/redis';
 
-/** The sender gave the file up; or, for the sender, all receivers did before its end was sent. */
+/**
+ * The sender gave the file up; `reason` says why. For the sender: `abort`, or all receivers gave it up before its
+ * end.
+ *
+ * @remedy A receiver calls `fail()` and undoes its work. A sender may send the file again.
+ */
 export class FileAbortedError extends CodedError {
   static override readonly className: string = 'FileAbortedError';
   readonly code = 'ERR_FILE_ABORTED';
@@ -14,8 +19,10 @@ export class FileAbortedError extends CodedError {
 }
 
 /**
- * A failover of Redis has lost the file's entry or some of its chunks. The sender repeats paths by itself; send any other
- * source again. A receiver gets the file again.
+ * A failover of Redis has lost the file's entry or some of its chunks. The sender repeats paths by itself. A receiver
+ * gets the file again.
+ *
+ * @remedy Send any other source again, under the same `id`.
  */
 export class FileForgottenError extends CodedError {
   static override readonly className: string = 'FileForgottenError';
@@ -45,7 +52,21 @@ interface UnreadableDetails {
   readonly maxBytes?: number;
 }
 
-/** A receiver cannot read the file, now or later: `fail` gives it up. The docs explain each code. */
+/**
+ * A receiver cannot read the file, now or later.
+ *
+ * @code ERR_FILE_CORRUPT The bytes are not those that were sent, or the compressed data is truncated or damaged.
+ * @remedy Call `fail()`, and look at the source.
+ * @code ERR_FILE_EXPIRED The file, or the part that this receiver has not read, is no longer stored. Or the receiver
+ * was dropped.
+ * @remedy Call `fail()`. Raise `keepMs`, or send the file again.
+ * @code ERR_FILE_NOT_RESUMABLE Gzip was acked as plain bytes, within a member: it cannot be inflated from there.
+ * @remedy Call `fail()`. Read a gzip file in one way, with or without `gunzip`.
+ * @code ERR_GZIP_MEMBER_TOO_LARGE A member of gzip is larger than the window less a chunk. Nothing of it was freed.
+ * @remedy Give the sender a larger `windowBytes`, or send the text.
+ * @code ERR_LINE_TOO_LONG A line has more bytes than `maxLineBytes`, or than the window holds.
+ * @remedy Raise `maxLineBytes`, or read `blocks`.
+ */
 export class FileUnreadableError extends CodedError {
   static override readonly className: string = 'FileUnreadableError';
   /** For ERR_FILE_CORRUPT. */
@@ -65,7 +86,11 @@ export class FileUnreadableError extends CodedError {
   }
 }
 
-/** The source differs from the bytes sent before, was truncated, or does not have `sizeBytes`. The file was aborted. */
+/**
+ * The source differs from the bytes sent before, was truncated, or does not have `sizeBytes`. The file was aborted.
+ *
+ * @remedy Send the new content under another `id`.
+ */
 export class SourceChangedError extends CodedError {
   static override readonly className: string = 'SourceChangedError';
   readonly code = 'ERR_SOURCE_CHANGED';
@@ -78,7 +103,11 @@ export class SourceChangedError extends CodedError {
   }
 }
 
-/** Another process has the receiver's lease, or programs with another `holder`. */
+/**
+ * Another process has the receiver's lease, or programs with another `holder`.
+ *
+ * @remedy Wait for the end of the lease, or take another name.
+ */
 export class ReceiverBusyError extends CodedError {
   static override readonly className: string = 'ReceiverBusyError';
   readonly code = 'ERR_RECEIVER_BUSY';
@@ -93,7 +122,11 @@ export class ReceiverBusyError extends CodedError {
   }
 }
 
-/** The channel has other receivers than the sender named. Nothing was sent. */
+/**
+ * The channel has other receivers than the sender named. Nothing was sent.
+ *
+ * @remedy Name the receivers that `receivers()` returns.
+ */
 export class ReceiversDifferError extends CodedError {
   static override readonly className: string = 'ReceiversDifferError';
   readonly code = 'ERR_RECEIVERS_DIFFER';
@@ -118,7 +151,21 @@ interface RefusalDetails {
   readonly receiver?: string;
 }
 
-/** The channel refuses the call, and would refuse it again. The docs explain each code. */
+/**
+ * The channel refuses the call, and would refuse it again.
+ *
+ * @code ERR_CHANNEL_ENDED The channel has ended: it takes no further files.
+ * @remedy Use another channel, or one of this name when it is forgotten, a minute after its last file.
+ * @code ERR_RECEIVER_DEAD Room is needed, receivers have no lease, and `deadReceivers` is `fail`. The file was
+ * aborted.
+ * @remedy Start the receiver and send again, or use `drop`.
+ * @code ERR_TOO_MANY_RECEIVERS The channel would have more than 1,000 receivers.
+ * @remedy `leave` with those that are gone, or use a second channel.
+ * @code ERR_UNKNOWN_FILE The channel lists no such file: there was none, or all are done with it.
+ * @remedy Read `list` again.
+ * @code ERR_UNKNOWN_RECEIVER The channel has no such receiver.
+ * @remedy `join` it first.
+ */
 export class ChannelRefusedError extends CodedError {
   static override readonly className: string = 'ChannelRefusedError';
   /** For ERR_RECEIVER_DEAD: the receivers without a lease. */

@@ -1,14 +1,20 @@
 import { CodedError } from '@mortise/redis';
 
-/** A file of ranges, or a MaxMind database, cannot be used as a table. */
+/**
+ * A file is neither a MaxMind database nor a CSV of ranges.
+ *
+ * @remedy Give a MaxMind city database, or a CSV of ranges.
+ */
 export class RangeTableError extends CodedError {
   static override readonly className: string = 'RangeTableError';
   readonly code = 'ERR_RANGE_TABLE';
 }
 
 /**
- * A file is counted up to an offset within the checkpoint: another worker counts the same file, or a failover has lost counts. Read the file again
- * from its last ack; lines that are counted by then are skipped.
+ * A file is counted up to an offset within the checkpoint: another worker counts the same file, or a failover has
+ * lost counts.
+ *
+ * @remedy Let one worker count a file. Read it again from its last ack; lines that are counted by then are skipped.
  */
 export class CheckpointConflictError extends CodedError {
   static override readonly className: string = 'CheckpointConflictError';
@@ -27,7 +33,12 @@ export class CheckpointConflictError extends CodedError {
   }
 }
 
-/** The lease of a file has ended as soon as it was renewed, so nothing was counted under it. The call is repeated, since this may pass. */
+/**
+ * Reported to `onError`: the lease of a file ended as soon as it was renewed, so nothing was counted under it. The
+ * call is repeated, since this may pass.
+ *
+ * @remedy Raise `leaseMs`.
+ */
 export class LeaseTooShortError extends CodedError {
   static override readonly className: string = 'LeaseTooShortError';
   readonly code = 'ERR_LEASE_TOO_SHORT';

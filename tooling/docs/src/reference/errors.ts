@@ -1,10 +1,13 @@
-/** The classes of errors of a package, their codes and their fields, from the source. */
+/**
+ * The errors of a package, from the comments of their classes. A class with several codes has the tag `@code` for each, and
+ * each code has a `@remedy`.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
-import { commentOf } from './options.js';
-import { escaped } from './text.js';
+import { commentOf, tagsOf } from './comment.js';
+import { escaped, tableOf } from './text.js';
 
 interface Field {
   readonly name: string;
@@ -12,10 +15,17 @@ interface Field {
   readonly comment: string;
 }
 
+interface Code {
+  /** Such as `ERR_LEASE_LOST`. */
+  readonly code: string;
+  readonly when: string;
+  readonly remedy: string;
+}
+
 interface ErrorClass {
   readonly name: string;
   readonly comment: string;
-  readonly codes: readonly string[];
+  readonly codes: readonly Code[];
   readonly fields: readonly Field[];
 }
 
@@ -33,8 +43,9 @@ function errorClasses(folder: string): ErrorClass[] {
       );
       return source.statements.flatMap((statement) => {
         if (!ts.isClassDeclaration(statement) || isAbstract(statement)) return [];
-        const codes = codesOf(statement, source);
-        if (codes.length === 0) return [];
+        const declared = codesOf(statement, source);
+        if (declared.length === 0) return [];
+        const codes = explained(statement, declared);
         return [
           { name: statement.name!.text, comment: commentOf(statement), codes, fields: fieldsOf(statement) },
         ];
@@ -58,6 +69,24 @@ function codesOf(node: ts.ClassDeclaration, source: ts.SourceFile): string[] {
     new RegExp(`^(?:export )?(?:const|type) ${referred}\\b`).test(statement.getText()),
   );
   return [...new Set(table?.getText().match(/ERR_\w+/g))];
+}
+
+/** The codes in the order of their tags. A single code means what the class means. */
+function explained(node: ts.ClassDeclaration, declared: readonly string[]): Code[] {
+  const tags = tagsOf(node).filter(({ name }) => name === 'code' || name === 'remedy');
+  const codes = tags.flatMap(({ name, text }, index): Code[] => {
+    const isAlone = name === 'remedy' && index === 0;
+    if (name !== 'code' && !isAlone) return [];
+    const remedy = isAlone ? text : tags[index + 1]?.name === 'remedy' ? tags[index + 1]!.text : '';
+    const [code, when] = isAlone
+      ? [declared[0]!, commentOf(node)]
+      : [text.split(' ', 1)[0]!, text.slice(text.indexOf(' ') + 1)];
+    return [{ code, when, remedy }];
+  });
+  const [found, wanted] = [codes.map(({ code }) => code), declared].map((list) => list.toSorted().join(', '));
+  if (found !== wanted || codes.some(({ remedy }) => remedy === ''))
+    throw new Error(`the comment of ${node.name!.text} must explain ${wanted}, each with a remedy`);
+  return codes;
 }
 
 type Property = ts.PropertyDeclaration | ts.ParameterDeclaration;
@@ -84,21 +113,40 @@ function fieldsOf(node: ts.ClassDeclaration): Field[] {
     }));
 }
 
+/** A table of the codes, then the classes. */
 export function errorsOf(folder: string): string {
-  return errorClasses(folder)
-    .map(({ name, comment, codes, fields }) => {
-      const rows = fields.map(
-        (field) =>
-          `| \`${field.name}\` | ${field.type && `\`${escaped(field.type)}\``} | ${escaped(field.comment)} |`,
-      );
-      return [
-        `### ${name}`,
-        comment,
-        `${codes.length > 1 ? 'Codes' : 'Code'}: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
-        rows.length > 0 ? ['| Field | Type | Meaning |', '|---|---|---|', ...rows].join('\n') : '',
-      ]
-        .filter((part) => part !== '')
-        .join('\n\n');
-    })
-    .join('\n\n');
+  const classes = errorClasses(folder);
+  const rows = new Map<string, string[]>();
+  for (const { name, codes } of classes) {
+    for (const { code, when, remedy } of codes) {
+      const [, , before = ''] = rows.get(code) ?? [];
+      // Two classes of JavaScript have one code for misuse. The first one stands for both.
+      const row = rows.get(code) ?? [`\`${code}\``, `\`${name}\``, '', escaped(remedy)];
+      row[2] = `${before} ${escaped(when)}`.trim();
+      rows.set(code, row);
+    }
+  }
+  return [
+    '## Codes',
+    tableOf(['Code', 'Class', 'When', 'Remedy'], [...rows.values()]),
+    '## Classes and fields',
+    'Each class extends `CodedError`, unless its comment says otherwise. `instanceof` also holds for the error of another copy of the package.',
+    ...classes.flatMap(({ name, comment, codes, fields }) => [
+      `### ${name}`,
+      ...(codes.length > 1 ? [comment] : []),
+      `${codes.length > 1 ? 'Codes' : 'Code'}: ${codes.map(({ code }) => `\`${code}\``).join(', ')}.`,
+      ...(fields.length > 0 ? [fieldTable(fields)] : []),
+    ]),
+  ].join('\n\n');
+}
+
+function fieldTable(fields: readonly Field[]): string {
+  return tableOf(
+    ['Field', 'Type', 'Meaning'],
+    fields.map(({ name, type, comment }) => [
+      `\`${name}\``,
+      type && `\`${escaped(type)}\``,
+      escaped(comment),
+    ]),
+  );
 }

@@ -20,9 +20,9 @@ export const regions: readonly Region[] = [
     },
     {
       file: `${folder}/reference/errors.md`,
-      name: 'classes',
+      name: 'errors',
       title: `Errors of ${folder}`,
-      description: `Every error code of @mortise/${folder}, with its class, fields and cause.`,
+      description: `Every error code of @mortise/${folder}, with its cause, remedy and fields.`,
       text: errorsOf(folder),
     },
   ]),

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
-import { commentOf } from './options.js';
+import { commentOf } from './comment.js';
 import { escaped, tableOf } from './text.js';
 
 interface Source {

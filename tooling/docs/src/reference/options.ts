@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
+import { commentOf } from './comment.js';
 import { escaped, sentences } from './text.js';
 
 const isModule = (file: string): boolean => file.startsWith('nestjs/');
@@ -93,23 +94,6 @@ function membersOf(members: ts.NodeArray<ts.TypeElement>, within: string): Optio
       ...(literal && ts.isTypeLiteralNode(literal) ? membersOf(literal.members, `${name}.`) : []),
     ];
   });
-}
-
-/** The text of a documentation comment. The parser would take the name of a decorator, such as `@Locked`, for a tag. */
-export function commentOf(node: ts.Node): string {
-  const comment = ts.getJSDocCommentsAndTags(node).findLast(ts.isJSDoc);
-  if (!comment) return '';
-  const lines = comment
-    .getText()
-    .replace(/^\/\*\*|\*\/$/g, '')
-    .split('\n')
-    .map((line) => line.replace(/^\s*\*? ?/, ''));
-  const tag = lines.findIndex((line) => line.startsWith('@'));
-  return lines
-    .slice(0, tag < 0 ? undefined : tag)
-    .join(' ')
-    .replace(/\s+/g, ' ')
-    .trim();
 }
 
 /** The sentence that gives the default, apart from the others. */

@@ -1,0 +1,118 @@
+/** The errors of attempts, and those that workers report to `onError`. */
+import { CodedError, describeError } from '@mortise/redis';
+import { taskOf } from './task-of.js';
+
+const ENDS = {
+  ERR_TASK_TIMEOUT: (task: string, limitMs: number) => `an attempt of ${task} took longer than ${limitMs} ms`,
+  ERR_TASK_EXPIRED: (task: string, limitMs: number) => `${task} was not started within ${limitMs} ms`,
+  ERR_WORKER_STOPPED: (task: string) => `the worker stopped before ${task} had finished`,
+  ERR_ATTEMPT_ENDED: (task: string) => `the handler of ${task} has returned: await the calls of its context`,
+};
+
+/**
+ * The attempt ended without its handler. It is the reason of the aborted signal, and the error of a task that is dead
+ * because of it.
+ *
+ * @code ERR_TASK_TIMEOUT The attempt took longer than `timeoutMs`.
+ * @remedy Pass `ctx.signal` on, or raise `timeoutMs`.
+ * @code ERR_TASK_EXPIRED The task was not started within `expiresInMs`.
+ * @remedy Run more workers, or raise `expiresInMs`.
+ * @code ERR_WORKER_STOPPED The worker stopped, and gave the task back.
+ * @remedy Stop the work: it begins again elsewhere.
+ * @code ERR_ATTEMPT_ENDED A function of `ctx` was called after the handler had returned.
+ * @remedy `await` what the handler starts.
+ */
+export class AttemptError extends CodedError {
+  static override readonly className: string = 'AttemptError';
+  constructor(
+    readonly code: keyof typeof ENDS,
+    readonly queue: string,
+    readonly taskId: string,
+    /** `timeoutMs` or `expiresInMs`; otherwise 0. */
+    readonly limitMs = 0,
+  ) {
+    super(ENDS[code](taskOf(queue, taskId), limitMs));
+  }
+}
+
+const REPORTS = {
+  ERR_UNKNOWN_TASK: (name: string, task: string) =>
+    `no handler for ${name}, ${task}: no worker had one within unknownAfterMs`,
+  ERR_HANDLER_MISSING: (name: string, task: string) =>
+    `no handler for ${name}, ${task}: it goes back for other workers`,
+  ERR_TASK_UNREADABLE: (_: string, task: string, why: string) => `${task} cannot be read: ${why}`,
+  ERR_LISTENER_FAILED: (name: string, task: string, why: string) =>
+    `onSucceeded or onFailed threw for ${name}, ${task}: ${why}`,
+  ERR_RESULT_NOT_KEPT: (name: string, task: string, why: string) =>
+    `the result of ${name}, ${task} is not kept: ${why}`,
+  ERR_BACKOFF_FUNCTION: (name: string, task: string, why: string) =>
+    `the backoff function of ${name}, ${task} returned no delay: ${why}`,
+};
+
+/**
+ * A worker reports it to `onError` and goes on.
+ *
+ * @code ERR_UNKNOWN_TASK No worker had a handler for the name of the task within `unknownAfterMs`. The task is dead
+ * now.
+ * @remedy Add the handler, then `retryAll({ name })`.
+ * @code ERR_HANDLER_MISSING This worker has no handler for the name of the task, which goes back for other workers.
+ * Reported once a minute and name.
+ * @remedy Deploy a worker with a handler.
+ * @code ERR_TASK_UNREADABLE A newer version has stored the task, which is dead now and has no `taskName`.
+ * @remedy Upgrade the worker, then retry the task.
+ * @code ERR_LISTENER_FAILED `onSucceeded` or `onFailed` threw; `cause` is its error.
+ * @remedy Mend the listener.
+ * @code ERR_RESULT_NOT_KEPT The task succeeded, but its result is no JSON, or too large.
+ * @remedy Return less, or nothing. Store large results elsewhere.
+ * @code ERR_BACKOFF_FUNCTION A backoff function threw, or returned no delay. The default was used.
+ * @remedy Return a number of ms, no promise.
+ */
+export class WorkerError extends CodedError {
+  static override readonly className: string = 'WorkerError';
+  constructor(
+    readonly code: keyof typeof REPORTS,
+    readonly queue: string,
+    readonly taskId: string,
+    readonly taskName: string,
+    override readonly cause?: unknown,
+  ) {
+    const why = describeError(cause).split('\n', 1)[0]!;
+    super(REPORTS[code](JSON.stringify(taskName), taskOf(queue, taskId), why));
+  }
+}
+
+/**
+ * `onError` gets it when a call to Redis has failed. `cause` is the error of ioredis. The worker repeats the call.
+ *
+ * @remedy None, unless it lasts.
+ */
+export class CallFailedError extends CodedError {
+  static override readonly className: string = 'CallFailedError';
+  readonly code = 'ERR_CALL_FAILED';
+
+  constructor(override readonly cause: unknown) {
+    super(`a call to Redis failed: ${describeError(cause).split('\n', 1)[0]}`);
+  }
+}
+
+/**
+ * The thread of a sandbox ended before its handler: it crashed, ran out of memory, exited, or ignored its signal. The
+ * attempt has failed.
+ *
+ * @remedy Raise `resourceLimits`. See stderr of the process.
+ */
+export class SandboxExitedError extends CodedError {
+  static override readonly className: string = 'SandboxExitedError';
+  readonly code = 'ERR_SANDBOX_EXITED';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+    readonly exitCode: number,
+    /** The error of the thread, if it had one. */
+    override readonly cause: unknown,
+  ) {
+    const reason = cause === undefined ? '' : `: ${describeError(cause).split('\n', 1)[0]}`;
+    super(`the sandbox of ${taskOf(queue, taskId)} exited with code ${exitCode}${reason}`);
+  }
+}
