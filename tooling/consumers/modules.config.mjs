@@ -1,9 +1,7 @@
-/** `npm run test:modules`: compilers, bundlers and test runners of other teams. */
+/** `npm run test:modules`: compilers, bundlers, test runners and the framework of other teams. */
 export default {
   preset: '@mortise/jest',
-  globalSetup: undefined,
-  globalTeardown: undefined,
-  testMatch: ['<rootDir>/test/modules.test.ts'],
+  testMatch: ['<rootDir>/test/modules.test.ts', '<rootDir>/test/nextjs.test.ts'],
   testTimeout: 300_000,
   reporters: [
     'default',
