@@ -13,6 +13,8 @@ import { Project, tool } from '../src/project.js';
 
 const NEXT = '16.4.6';
 const REACT = '19.3.1';
+/** For a line of a program: a build before it has its own time. */
+const LIMIT_MS = 20_000;
 
 const { version: ioredis } = JSON.parse(readFileSync(tool('ioredis/package.json'), 'utf8')) as {
   readonly version: string;
@@ -60,11 +62,12 @@ function start(args: readonly string[]): (pattern: RegExp) => Promise<string> {
   const lines: string[] = [];
   const output = createInterface(child.stdout).on('line', (line) => lines.push(line));
   return async (pattern) => {
+    const signal = AbortSignal.timeout(LIMIT_MS);
     for (;;) {
       const found = lines.map((line) => pattern.exec(line)).find((match) => match !== null);
       if (found) return found[1] ?? found[0];
       if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${lines.join('\n')}`);
-      await Promise.race([once(output, 'line'), once(child, 'close')]);
+      await Promise.race([once(output, 'line', { signal }), once(child, 'close', { signal })]);
     }
   };
 }
