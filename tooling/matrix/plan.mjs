@@ -65,15 +65,16 @@ export const SERVER_PROJECTS = ['ioredis 5.11', 'ioredis 6'];
 /** Headings that say more than the name of their column. */
 export const HEADINGS = { 'declared keys': 'declared keys, except `AddressBook`' };
 
-/** The meaning of a column, and the exceptions, which the smoke programs assert as well. */
+/** The meaning of a column in lines of the page, and the exceptions, which the smoke programs assert as well. */
 export const LIMITS = {
-  managed:
-    'an ACL user without INFO, CONFIG, CLIENT, DEBUG and the other commands that administer a server, on a single node and on Cluster. ' +
-    'It has access only to its own keys and channels. The near tier of the cache needs CLIENT: without this command every read goes to Redis, ' +
-    'and `onError` receives the reason',
-  'declared keys':
-    'a server that refuses every key that a script does not declare, as Dragonfly does. `AddressBook` does not run there, because ' +
-    'its scripts [find blocks by themselves](../decisions/0013-an-address-book-finds-its-blocks-itself.md)',
+  managed: [
+    'a single node and a Cluster, with an ACL user without INFO, CONFIG, CLIENT, DEBUG and the other commands that administer a server.',
+    'The user has only its own keys and channels. Without CLIENT, the near tier reads all from Redis, and `onError` receives the reason.',
+  ],
+  'declared keys': [
+    'a server that refuses every key that a script does not declare, as Dragonfly does. `AddressBook` does not run there,',
+    'because its scripts [find blocks by themselves](../decisions/0013-an-address-book-finds-its-blocks-itself.md).',
+  ],
 };
 
 /** Cells that don't work, and why: `{ 'Bun · NestJS 12': 'reason' }`. One that passes all the same fails the run. */

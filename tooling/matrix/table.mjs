@@ -27,7 +27,8 @@ function tableOf({ date, versions, cells, suites = {} }) {
     ([name, { version, passed, date: on }]) => `${name} (${version}: ${passed} tests, ${on})`,
   );
   return [
-    `Run on ${date} by \`npm run test:matrix\`: a program calls every public method of the packed packages (except PostgreSQL and OpenTelemetry) and checks the results.`,
+    `Run on ${date} by \`npm run test:matrix\`. Its programs call every public method of the packed packages, except PostgreSQL`,
+    'and OpenTelemetry, and check the results.',
     '',
     ...head('Server', TOPOLOGIES),
     ...rows(SERVERS, TOPOLOGIES),
@@ -35,11 +36,11 @@ function tableOf({ date, versions, cells, suites = {} }) {
     ...head('Runtime', clients),
     ...rows(RUNTIMES, clients),
     '',
-    ...notes.map((note, index) => `${superscript(index)} ${upperFirst(LIMITS[note])}.`),
-    ...(suiteRows.length === 0
-      ? []
-      : ['', `The test suites of the packages ran on ${suiteRows.join(', ')}.`]),
-  ].join('\n');
+    ...notes.flatMap((note, index) => [`${superscript(index)} ${upperFirst(LIMITS[note].join('\n'))}`, '']),
+    ...(suiteRows.length === 0 ? [] : [`The test suites of the packages ran on ${suiteRows.join(', ')}.`]),
+  ]
+    .join('\n')
+    .trimEnd();
 }
 
 /** `Redis 7.0` and `7.0.15` are `Redis 7.0.15`. */

@@ -7,11 +7,11 @@ import { OutboxRelay } from './outbox-relay.js';
 
 const database = { connectionString: process.env['DATABASE_URL'] ?? 'postgres://127.0.0.1:5432/postgres' };
 const pool = new Pool(database);
-pool.on('error', console.error); // of a connection that was lost while nobody used it
+pool.on('error', console.error); // of an unused connection that was lost
 await pool.query(await readFile(new URL('outbox.sql', import.meta.url), 'utf8'));
 await pool.query('create table orders (id text primary key, item text not null)');
 
-/** The order and the mail that it promises: both are there when the transaction has committed, else neither. */
+/** Stores the order and the task of its mail: both after a commit, none after a rollback. */
 async function placeOrder(id: string, item: string): Promise<void> {
   const client = await pool.connect();
   try {

@@ -1,9 +1,9 @@
 /**
  * Moves tasks from the outbox of a PostgreSQL database to a queue.
  *
- * One step is one transaction: lock a lane that nobody else moves, read its oldest tasks, enqueue them, delete them, commit. It
- * may end between any two of these; then the lock is gone, the rows are still there, and whoever comes next enqueues
- * them again, under the same ids. So a task reaches Redis at least once, and is stored once.
+ * One step is one transaction: lock a lane that no other relay moves, read its oldest tasks, enqueue them, delete them, commit. If
+ * the relay dies in between, the lock is gone and the rows are still there. The next relay enqueues them again, under the same
+ * ids. So a task reaches Redis at least once, and is stored once.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EnqueueOptions, Queue } from '@mortise/queues';
@@ -18,7 +18,7 @@ export interface OutboxRelayOptions {
    * Default 10,000.
    */
   readonly silenceMs?: number;
-  /** Gets errors of failed steps, which are repeated, and of refused tasks, which are dead-lettered. Default: written to stderr. */
+  /** Gets errors of failed steps, which are repeated, and of refused tasks, whose rows stay. Default: written to stderr. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -33,9 +33,9 @@ interface Row {
 /** No more than Queue sends in one script call: all are stored or none, so a group cannot lose its order half-way. */
 const MAX_BATCH = 64;
 const MAX_BATCH_BYTES = 2 * 1024 * 1024;
-/** For this time a task that is enqueued again is known, even when it has ended and is forgotten otherwise. */
+/** For this time the queue knows the id of a task, even when the task has ended and is gone. */
 const DEDUP_MS = 3_600_000;
-/** It is the task that is wrong, not the moment: trying again would not help. */
+/** The task is wrong: another try would fail as well. */
 const REFUSALS = new Set(['ERR_INVALID_PAYLOAD', 'ERR_PAYLOAD_TOO_LARGE', 'ERR_TASK_CONFLICT']);
 const MAX_BACKOFF_MS = 5_000;
 
@@ -51,7 +51,7 @@ const READ = `
   select id, name, payload, options, octet_length(payload::text || options::text) as bytes
   from outbox where lane = $1 and refused is null order by seq limit ${MAX_BATCH}`;
 const DELETE = 'delete from outbox where id = any($1)';
-/** Every commit from now on notifies the relays; waits for the end of transactions that would not. See outbox.sql. */
+/** From now on, every commit notifies the relays. Waits for the end of transactions that don't. See outbox.sql. */
 const ANNOUNCE = `select pg_advisory_lock('outbox'::regclass::oid::int, 0)`;
 const RETRACT = `select pg_advisory_unlock('outbox'::regclass::oid::int, 0)`;
 const LOCK_TIMEOUT = '55P03';
@@ -142,13 +142,13 @@ export class OutboxRelay {
     }
   }
 
-  /** Moves some tasks of one lane; returns false when there are none, or none that others don't move already. */
+  /** Moves some tasks of one lane. Returns false if there are none, or if other relays move them already. */
   async #step(client: Client): Promise<boolean> {
     await client.query('begin');
     try {
       const [lane] = (await client.query<{ lane: number }>(LOCK_LANE)).rows;
       if (lane !== undefined) {
-        // A statement of its own: it sees what whoever had the lane before has deleted.
+        // A statement of its own: it sees the rows that the relay before has deleted.
         const rows = batchOf((await client.query<Row>(READ, [lane.lane])).rows);
         const refused = await this.#enqueue(rows);
         for (const [{ id }, reason] of refused) await client.query(REFUSE, [id, reason]);
@@ -163,7 +163,7 @@ export class OutboxRelay {
     }
   }
 
-  /** Enqueues in order; returns the rows that no queue would take, with the reason. Rejects for what may pass: try again. */
+  /** Enqueues in order. Returns the refused rows, with the reason. Rejects for other errors, after which the relay tries again. */
   async #enqueue(rows: readonly Row[]): Promise<Map<Row, string>> {
     const refused = new Map<Row, string>();
     try {
@@ -183,7 +183,7 @@ export class OutboxRelay {
     return refused;
   }
 
-  /** Returns false when it took too long: another relay has announced itself, or a transaction is long. */
+  /** Asks for notifications. Returns false if it took too long: another relay has asked, or a transaction is long. */
   async #announce(client: Client): Promise<boolean> {
     try {
       await client.query(ANNOUNCE);

@@ -1,4 +1,4 @@
--- The tasks that transactions have promised and no relay has handed to the queue yet.
+-- The tasks of committed transactions that no relay has enqueued yet.
 create table outbox (
   -- Becomes the id of the task: enqueued twice, it is stored once.
   id uuid primary key default gen_random_uuid(),
@@ -7,17 +7,17 @@ create table outbox (
   -- Of Queue.enqueue: {"group": "order:42", "priority": "high", "runAt": 1767225600000}
   options jsonb not null default '{}' check (jsonb_typeof(options) = 'object'),
   created_at timestamptz not null default now(),
-  -- Why the queue would not have the task. Corrected and set to null again, the row is taken like any other.
+  -- The reason why the queue refused the task. Correct the row, and set this to null: the relay tries again.
   refused text,
-  -- Set by the trigger, whatever is inserted.
+  -- Set by the trigger.
   lane smallint not null,
   seq bigint not null
 );
 create index outbox_waiting on outbox (lane, seq) where refused is null;
 create sequence outbox_seq;
 
--- A relay holds the row of a lane while it moves that lane's tasks: all tasks of a group share one lane, so they keep their order
--- however many relays there are.
+-- A relay locks the row of a lane while it moves the tasks of this lane. All tasks of a group share one lane, so they keep their
+-- order with any number of relays.
 create table outbox_lanes (lane smallint primary key);
 insert into outbox_lanes select generate_series(0, 15);
 
@@ -33,8 +33,8 @@ begin
 end $$;
 create trigger outbox_place before insert on outbox for each row execute function outbox_place();
 
--- Commits that notify wait for each other, so only those notify that have to. A relay that is about to wait takes this lock: it gets
--- it when the transactions that hold it have ended, and then looks. A transaction that cannot share the lock notifies that relay.
+-- Commits that notify wait for each other, so commits notify only while a relay waits. A relay takes this lock before it waits. It
+-- gets the lock when the transactions that share it have ended, and looks again. A transaction that can't share the lock notifies.
 create function outbox_wake() returns trigger language plpgsql as $$
 begin
   if not pg_try_advisory_xact_lock_shared('outbox'::regclass::oid::int, 0) then
