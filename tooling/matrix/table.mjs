@@ -27,8 +27,7 @@ function tableOf({ date, versions, cells, suites = {} }) {
     ([name, { version, passed, date: on }]) => `${name} (${version}: ${passed} tests, ${on})`,
   );
   return [
-    `Run on ${date} by \`npm run test:matrix\`. Its programs call every public method of the packed packages, except PostgreSQL`,
-    'and OpenTelemetry, and check the results.',
+    `Run on ${date} by \`npm run test:matrix\`: programs call every public method, except those for PostgreSQL and OpenTelemetry, and check the results.`,
     '',
     ...head('Server', TOPOLOGIES),
     ...rows(SERVERS, TOPOLOGIES),
