@@ -72,8 +72,7 @@ export const LIMITS = {
     'The user has only its own keys and channels. Without CLIENT, the near tier reads all from Redis, and `onError` receives the reason.',
   ],
   'declared keys': [
-    'a server that refuses every key that a script does not declare, as Dragonfly does. `AddressBook` does not run there,',
-    'because its scripts [find blocks by themselves](../decisions/0013-an-address-book-finds-its-blocks-itself.md).',
+    'a server that refuses undeclared keys of scripts, as Dragonfly does. [`AddressBook`](../decisions/0013-an-address-book-finds-its-blocks-itself.md) needs them.',
   ],
 };
 
