@@ -33,7 +33,7 @@ export interface RecentContactsOptions {
   readonly displayOf?: ((contact: string) => string) | undefined;
   /** Lifetime of a user's contacts after the last `touch` or `remove`, ms, 1 s to 3,650 days. Default 90 days. */
   readonly keepMs?: number | undefined;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Counts changes and completions. Default: none. */
   readonly telemetry?: Telemetry | undefined;
@@ -59,7 +59,7 @@ export interface AddressBookOptions {
    * nothing is written. Default: none.
    */
   readonly keysOf?: ((display: string) => readonly string[]) | undefined;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Counts changes and completions. Default: none. */
   readonly telemetry?: Telemetry | undefined;

@@ -10,13 +10,13 @@ export interface MailboxesOptions {
   /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
   readonly maxPayloadBytes?: number | undefined;
   /**
-   * Retention of a message, ms, up to 1/64 longer. Then the next `send` drops it; without one the mailbox is emptied.
-   * Default 30 days.
+   * Retention of a message, ms, from 100 ms to 3,650 days, and up to 1/64 longer. Then the next `send` drops it; without
+   * one the mailbox is emptied. Default 30 days.
    */
   readonly keepMs?: number | undefined;
   /** How long a sender's id is remembered at least, ms, for the last 9,000 of a mailbox: from 100 ms to 3,650 days. Default 10 minutes. */
   readonly dedupMs?: number | undefined;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Receives counts and measurements, see docs/messaging/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
@@ -84,8 +84,8 @@ export interface ChatsOptions {
   /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
   readonly maxPayloadBytes?: number | undefined;
   /**
-   * Retention of a message, ms, up to 1/64 longer. Then the next `post` drops it; without one the chat is emptied. Default
-   * 90 days.
+   * Retention of a message, ms, from 100 ms to 3,650 days, and up to 1/64 longer. Then the next `post` drops it; without
+   * one the chat is emptied. Default 90 days.
    */
   readonly keepMs?: number | undefined;
   /** Number of newest messages kept for `history` after all members have acked them, up to `maxMessages`. Default 0. */
@@ -96,7 +96,7 @@ export interface ChatsOptions {
   readonly maxChats?: number | undefined;
   /** How long a sender's id is remembered at least, ms, for the last 9,000 of a chat: from 100 ms to 3,650 days. Default 10 minutes. */
   readonly dedupMs?: number | undefined;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Receives counts and measurements, see docs/messaging/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;

@@ -59,7 +59,7 @@ export interface FailedAttempt {
 export type BackoffFunction = (failed: FailedAttempt) => number;
 
 export interface QueueOptions<Tasks = Record<string, unknown>> {
-  /** Keeps applications apart in one Redis. Default `mortise`. */
+  /** Keeps applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /**
    * Names of the priorities, highest first; strict. 1 to 16, stored with the queue by the first enqueue. Other names than
@@ -67,7 +67,7 @@ export interface QueueOptions<Tasks = Record<string, unknown>> {
    * 'medium', 'low']`.
    */
   readonly priorities?: readonly string[] | undefined;
-  /** Maximum size of a payload as JSON, bytes. 2 to 67,108,864. Default 262,144. */
+  /** Maximum size of a payload as JSON, bytes, which may have 128 levels. 2 to 67,108,864 (64 MiB). Default 262,144. */
   readonly maxPayloadBytes?: number | undefined;
   /** Maximum of stored cancelled tasks; a cancellation removes the oldest ones beyond it. 1 to 10,000,000. Default 1,000. */
   readonly keepCancelled?: number | undefined;

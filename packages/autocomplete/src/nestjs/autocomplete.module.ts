@@ -12,7 +12,7 @@ import { getAddressBooksToken, getAddressBookToken, getRecentContactsToken } fro
 /** The client, which the module uses and never closes, and the options of its providers. */
 export interface AutocompleteModuleOptions {
   readonly redis: RedisClient;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** For the recent contacts and the books. Default: none. */
   readonly telemetry?: Telemetry | undefined;

@@ -103,7 +103,7 @@ export interface CacheOptions<Value = unknown> {
   readonly near?: NearOptions | undefined;
   /** Cluster slots over which the entries spread, 1 to 64. All users of a cache must agree. Default 1. */
   readonly shards?: number | undefined;
-  /** Keeps applications apart in one Redis. Default `mortise`. */
+  /** Keeps applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Receives counters and durations, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;

@@ -40,7 +40,7 @@ export interface RowCacheOptions<Row> {
    * queried again each `everyMs`, until it has been missing for `tombstoneMs`. Default `remove`.
    */
   readonly missing?: 'remove' | 'tombstone' | undefined;
-  /** ms, up to 3,650 days. Default 1 hour. */
+  /** How long a missing row is queried with `tombstone`, ms, up to 3,650 days. Default 1 hour. */
   readonly tombstoneMs?: number | undefined;
   /** Converts rows to bytes. Default: JSON. */
   readonly codec?: Codec<Row> | undefined;
@@ -53,7 +53,7 @@ export interface RowCacheOptions<Row> {
   readonly shards?: number | undefined;
   /** The schedule expires after this time without refreshers and changes, in ms, from 1 minute to 3,650 days. Default 30 days. */
   readonly idleMs?: number | undefined;
-  /** Keeps applications apart in one Redis. Default `mortise`. */
+  /** Keeps applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Receives the results of reads, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;

@@ -3,7 +3,7 @@ import { quote, requireIdentifier } from './identifier.js';
 
 /** The rows that a source loads. */
 export interface SourceOptions {
-  /** The table or view. The name is quoted: capitals and spaces are kept. */
+  /** The table or view (a view has no outbox). The name is quoted: capitals and spaces are kept. 1 to 63 bytes; in SQLite up to 1,024. */
   readonly table: string;
   /** The unique column whose text is the row id. Default `id`. */
   readonly id?: string | undefined;

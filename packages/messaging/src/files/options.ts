@@ -17,7 +17,7 @@ import {
 interface SharedOptions {
   /** Receives counts and histograms. Default: none. */
   readonly telemetry?: Telemetry | undefined;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
 }
 
@@ -97,7 +97,7 @@ export interface FileReceiverOptions extends SharedOptions {
 
 /** Options of a channel for services that pass its files on. */
 export interface FileChannelOptions extends SharedOptions {
-  /** The holder of receivers' leases: processes with the same holder share them. Default: a UUID. */
+  /** The holder of receivers' leases: processes with the same holder share them. 1 to 1,024 bytes. Default: a UUID. */
   readonly holder?: string | undefined;
   /** The lease of a receiver after each call, ms: from 100 to 600,000. Default 10,000. */
   readonly leaseMs?: number | undefined;

@@ -41,7 +41,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof DailyAggregatesOptions>(['pre
 const TOP_OPTIONS: ReadonlySet<string> = new Set(['limit']);
 
 export interface DailyAggregatesOptions {
-  /** Keeps applications apart in one Redis. Default `mortise`. */
+  /** Keeps applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
 }
 

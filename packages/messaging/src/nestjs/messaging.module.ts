@@ -18,7 +18,7 @@ import * as tokens from './tokens.js';
 /** The client, which the module uses and never closes, and the options of its providers. */
 export interface MessagingModuleOptions {
   readonly redis: RedisClient;
-  /** Keeps several applications apart in one Redis. Default `mortise`. */
+  /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Of mailboxes, chats and files, unless their options have another one. Default: none. */
   readonly telemetry?: Telemetry | undefined;

@@ -4,7 +4,8 @@ import { InvalidScheduleError } from '../errors.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { nextByCron, normalizeCron } from './cron.js';
 
-interface Limits {
+/** Limits of a schedule. */
+interface ScheduleLimits {
   /** No run before this instant; an interval also counts from it. ms since the epoch or a Date. Default: at once. */
   readonly startAt?: number | Date | undefined;
   /** No run after this instant. Default: no end. */
@@ -24,7 +25,7 @@ interface Limits {
 }
 
 /** Fires when the wall clock of a time zone shows what a cron expression says. */
-export interface CronRule extends Limits {
+export interface CronRule extends ScheduleLimits {
   /** Five fields, or six with seconds first; names, lists, ranges, steps, `L`, `W`, `#`, `@daily` and the like. */
   readonly cron: string;
   /** A name of the IANA database, such as `Europe/Berlin`. Default `UTC`. */
@@ -33,7 +34,7 @@ export interface CronRule extends Limits {
 }
 
 /** Fires at all multiples of a period since the epoch, or since `startAt`. Restarts do not shift it. */
-export interface IntervalRule extends Limits {
+export interface IntervalRule extends ScheduleLimits {
   /** ms. 1,000 to 10 years. */
   readonly everyMs: number;
   readonly cron?: undefined;

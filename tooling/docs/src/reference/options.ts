@@ -26,7 +26,7 @@ interface OptionGroup {
   readonly options: readonly Option[];
 }
 
-const GROUP = /(?:Options|Limits|Rule|Feature)$/;
+const GROUP = /(?:Options|Limits|Rule|Feature)$|^(?:Backoff|BatchHandler)$/;
 
 function optionGroups(folder: string): OptionGroup[] {
   const sources = join(root, 'packages', folder, 'src');
@@ -38,14 +38,17 @@ function optionGroups(folder: string): OptionGroup[] {
   const texts = new Map(order.map((file) => [file, readFileSync(join(sources, file), 'utf8')]));
   const doors = [...texts].filter(([file]) => /(?:^|\/)index\.ts$/.test(file)).map(([, text]) => text);
   const isPublic = (name: string): boolean => doors.some((text) => new RegExp(`\\b${name}\\b`).test(text));
-  return [...texts].flatMap(([file, text]) => {
+  const groups = [...texts].flatMap(([file, text]) => {
     const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
     return source.statements.flatMap((statement) => {
       if (!GROUP.test(nameOf(statement))) return [];
       const group = groupOf(statement, file);
-      return group && (isPublic(group.name) || group.name === 'CommonOptions') ? [group] : [];
+      return group ? [group] : [];
     });
   });
+  // Those that a package doesn't export, but that others have.
+  const shared = new Set(groups.filter(({ name }) => isPublic(name)).flatMap(({ also }) => also));
+  return groups.filter(({ name }) => isPublic(name) || shared.has(name));
 }
 
 function nameOf(statement: ts.Statement): string {
@@ -82,6 +85,8 @@ function membersOf(members: ts.NodeArray<ts.TypeElement>, within: string): Optio
     if (!member.name || (!ts.isPropertySignature(member) && !ts.isMethodSignature(member))) return [];
     const name = `${within}${member.name.getText()}`;
     const type = ts.isPropertySignature(member) ? member.type : undefined;
+    // Such as `cron?: undefined` of a rule without one.
+    if (type?.kind === ts.SyntaxKind.UndefinedKeyword) return [];
     const option = {
       name,
       isRequired: !member.questionToken,
