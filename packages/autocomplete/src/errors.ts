@@ -29,7 +29,7 @@ export class InvalidEntryError extends CodedError {
     readonly key: string,
     problem: string,
   ) {
-    super(`entry ${JSON.stringify(key)} ${problem}`);
+    super(`entry ${JSON.stringify(key)} ${problem}`, undefined, code);
   }
 
   /** The display form and the aliases have only spaces, marks or control characters. */
@@ -54,7 +54,11 @@ export class RequestReusedError extends CodedError {
   readonly code = 'ERR_REQUEST_REUSED';
 
   constructor(readonly requestKey: string) {
-    super(`request ${JSON.stringify(requestKey)} was used before for another boost`);
+    super(
+      `request ${JSON.stringify(requestKey)} was used before for another boost`,
+      undefined,
+      'ERR_REQUEST_REUSED',
+    );
   }
 }
 
@@ -68,7 +72,7 @@ export class InvalidCursorError extends CodedError {
   readonly code = 'ERR_INVALID_CURSOR';
 
   constructor(problem: string) {
-    super(`cursor is not one of these pages: ${problem}`);
+    super(`cursor is not one of these pages: ${problem}`, undefined, 'ERR_INVALID_CURSOR');
   }
 }
 
@@ -85,6 +89,10 @@ export class PageTooDeepError extends CodedError {
     readonly depth: number,
     readonly maxDepth: number,
   ) {
-    super(`the page begins after ${depth} entries, the limit is ${maxDepth} in the order of scores`);
+    super(
+      `the page begins after ${depth} entries, the limit is ${maxDepth} in the order of scores`,
+      undefined,
+      'ERR_PAGE_TOO_DEEP',
+    );
   }
 }

@@ -33,7 +33,7 @@ export class CacheUnavailableError extends CodedError {
     override readonly cause?: unknown,
   ) {
     const code = codeOf(cause);
-    super(`cache "${cache}" cannot ${UNAVAILABLE[code]} Redis: ${reason}`);
+    super(`cache "${cache}" cannot ${UNAVAILABLE[code]} Redis: ${reason}`, undefined, code);
     this.code = code;
   }
 
@@ -79,7 +79,7 @@ export class CacheLoadError extends CodedError {
     problem: string,
     override readonly cause?: unknown,
   ) {
-    super(`cache "${cache}": ${JSON.stringify(keys[0])}: ${LOAD_PROBLEMS[code]} ${problem}`);
+    super(`cache "${cache}": ${JSON.stringify(keys[0])}: ${LOAD_PROBLEMS[code]} ${problem}`, undefined, code);
   }
 }
 
@@ -107,7 +107,11 @@ export class CacheValueError extends CodedError {
     action: 'stored' | 'read' = 'stored',
   ) {
     const problem = VALUE_PROBLEMS[code] + textOf(cause);
-    super(`cache "${cache}": the value of ${JSON.stringify(key)} cannot be ${action}: ${problem}`);
+    super(
+      `cache "${cache}": the value of ${JSON.stringify(key)} cannot be ${action}: ${problem}`,
+      undefined,
+      code,
+    );
   }
 }
 
@@ -135,7 +139,7 @@ export class RowLoadError extends CodedError {
     readonly ids: readonly string[],
     override readonly cause: unknown,
   ) {
-    super(`table "${table}": ${ROW_PROBLEMS[code](ids)}: ${textOf(cause)}`);
+    super(`table "${table}": ${ROW_PROBLEMS[code](ids)}: ${textOf(cause)}`, undefined, code);
   }
 }
 
@@ -175,7 +179,7 @@ export class SqlSourceError extends CodedError {
     problem: string,
     { cause, missed = [] }: { readonly cause?: unknown; readonly missed?: readonly string[] } = {},
   ) {
-    super(`table ${JSON.stringify(table.slice(0, 100))} ${SQL_PROBLEMS[code]}: ${problem}`);
+    super(`table ${JSON.stringify(table.slice(0, 100))} ${SQL_PROBLEMS[code]}: ${problem}`, undefined, code);
     this.cause = cause;
     this.missed = missed;
   }

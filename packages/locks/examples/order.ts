@@ -30,7 +30,7 @@ await Promise.all(waits);
 for (const redis of clients) await redis.quit();
 
 // Output:
-// lock "printer" was not acquired within 50 ms
+// lock "printer" was not acquired within 50 ms (see https://mortise.dev/errors/ERR_LOCK_TIMEOUT)
 // first is done: true
 // second prints
 // third prints

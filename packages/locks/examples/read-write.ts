@@ -39,7 +39,7 @@ for (const redis of clients) await redis.quit();
 // Output:
 // a second reader gets in: true
 // a writer gets null
-// lock "prices" was not acquired within 250 ms
+// lock "prices" was not acquired within 250 ms (see https://mortise.dev/errors/ERR_LOCK_TIMEOUT)
 // the writer writes
 // the late reader reads
 // it still reads what it wrote: true its token is greater: true

@@ -37,4 +37,4 @@ await redis.quit();
 // free besides two: 1
 // two more: null
 // after setPermits: 4
-// semaphore "printer:connections" has the limit 4, not 3
+// semaphore "printer:connections" has the limit 4, not 3 (see https://mortise.dev/errors/ERR_SEMAPHORE_LIMIT)

@@ -16,7 +16,11 @@ export class LockTimeoutError extends CodedError {
     options?: ErrorOptions,
     kind: 'lock' | 'semaphore' = 'lock',
   ) {
-    super(`${kind} ${JSON.stringify(lockName)} was not acquired within ${waitMs} ms`, options);
+    super(
+      `${kind} ${JSON.stringify(lockName)} was not acquired within ${waitMs} ms`,
+      options,
+      'ERR_LOCK_TIMEOUT',
+    );
   }
 }
 
@@ -40,6 +44,7 @@ export class LockReplicasError extends CodedError {
     super(
       `lock ${JSON.stringify(lockName)} was acknowledged by ${acknowledged} of ${minReplicas} replicas, and given back`,
       options,
+      'ERR_LOCK_REPLICAS',
     );
   }
 }
@@ -58,7 +63,11 @@ export class LatchTimeoutError extends CodedError {
     readonly waitMs: number,
     options?: ErrorOptions,
   ) {
-    super(`latch ${JSON.stringify(latchName)} did not open within ${waitMs} ms`, options);
+    super(
+      `latch ${JSON.stringify(latchName)} did not open within ${waitMs} ms`,
+      options,
+      'ERR_LATCH_TIMEOUT',
+    );
   }
 }
 
@@ -73,7 +82,11 @@ export class LatchLostError extends CodedError {
   readonly code = 'ERR_LATCH_LOST';
 
   constructor(readonly latchName: string) {
-    super(`latch ${JSON.stringify(latchName)} was reset or lost during the wait`);
+    super(
+      `latch ${JSON.stringify(latchName)} was reset or lost during the wait`,
+      undefined,
+      'ERR_LATCH_LOST',
+    );
   }
 }
 
@@ -97,9 +110,16 @@ export class LockSettingsError extends CodedError {
     /** The count or limit in Redis. */
     readonly knownValue: number,
   ) {
-    const kind = setting === 'count' ? 'latch' : 'semaphore';
-    super(`${kind} ${JSON.stringify(lockName)} has the ${setting} ${knownValue}, not ${value}`);
-    this.code = setting === 'count' ? 'ERR_LATCH_COUNT' : 'ERR_SEMAPHORE_LIMIT';
+    const [kind, code] =
+      setting === 'count'
+        ? (['latch', 'ERR_LATCH_COUNT'] as const)
+        : (['semaphore', 'ERR_SEMAPHORE_LIMIT'] as const);
+    super(
+      `${kind} ${JSON.stringify(lockName)} has the ${setting} ${knownValue}, not ${value}`,
+      undefined,
+      code,
+    );
+    this.code = code;
   }
 }
 
@@ -124,6 +144,7 @@ export class QuorumUnreachableError extends CodedError {
     super(
       `lock ${JSON.stringify(lockName)} needs ${needed} of ${nodes} nodes, of which ${causes.size} failed (${reasons.join('; ')})`,
       { cause: causes.values().next().value },
+      'ERR_QUORUM_UNREACHABLE',
     );
   }
 }

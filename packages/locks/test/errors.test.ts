@@ -22,6 +22,8 @@ describe('errors', () => {
     const timeout = new LockTimeoutError('a "b"\n', 50, { cause });
     expect(timeout).toBeInstanceOf(CodedError);
     expect(timeout).toMatchObject({ name: 'LockTimeoutError', code: 'ERR_LOCK_TIMEOUT', waitMs: 50, cause });
-    expect(timeout.message).toBe('lock "a \\"b\\"\\n" was not acquired within 50 ms');
+    expect(timeout.message).toBe(
+      'lock "a \\"b\\"\\n" was not acquired within 50 ms (see https://mortise.dev/errors/ERR_LOCK_TIMEOUT)',
+    );
   });
 });

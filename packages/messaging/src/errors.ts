@@ -25,9 +25,10 @@ export class InvalidBodyError extends CodedError {
   declare readonly maxDepth?: number;
 
   constructor(recipient: string, { text, ...fields }: JsonProblem, maxBytes: number) {
-    super(`the body for "${recipient}" ${text}`);
     const isTooLarge = fields.bytes !== undefined;
-    this.code = isTooLarge ? 'ERR_BODY_TOO_LARGE' : 'ERR_INVALID_BODY';
+    const code = isTooLarge ? 'ERR_BODY_TOO_LARGE' : 'ERR_INVALID_BODY';
+    super(`the body for "${recipient}" ${text}`, undefined, code);
+    this.code = code;
     Object.assign(this, { recipient, ...fields, ...(isTooLarge && { maxBytes }) });
   }
 }
@@ -59,7 +60,7 @@ export class UnknownIdError extends CodedError {
     fields: Fields<UnknownIdError>,
     message: string,
   ) {
-    super(message);
+    super(message, undefined, code);
     Object.assign(this, fields);
   }
 
@@ -113,7 +114,7 @@ export class NotAllowedError extends CodedError {
     fields: Fields<NotAllowedError>,
     message: string,
   ) {
-    super(message);
+    super(message, undefined, code);
     Object.assign(this, fields);
   }
 
@@ -173,7 +174,7 @@ export class TooManyError extends CodedError {
     fields: Fields<TooManyError>,
     message: string,
   ) {
-    super(message);
+    super(message, undefined, code);
     Object.assign(this, fields);
   }
 
@@ -212,7 +213,7 @@ export class ReadTimeoutError extends CodedError {
     readonly reader: string,
     readonly waitMs: number,
   ) {
-    super(`Redis gave no answer for "${reader}" within ${waitMs} ms`);
+    super(`Redis gave no answer for "${reader}" within ${waitMs} ms`, undefined, 'ERR_READ_TIMEOUT');
   }
 }
 
@@ -230,8 +231,12 @@ export class ChatUnreadableError extends CodedError {
     readonly chatId: string,
     cause: unknown,
   ) {
-    super(`chat "${chatId}" cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    });
+    super(
+      `chat "${chatId}" cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        cause,
+      },
+      'ERR_CHAT_UNREADABLE',
+    );
   }
 }

@@ -1,13 +1,19 @@
 /**
- * Every refusal of this package, with those of workers in `worker-errors.ts`. A class of its own exists where a caller acts differently; its `code` tells cases apart.
+ * Every refusal of this package, with those of workers and handlers in `worker-errors.ts`. A class of its own exists where a caller acts differently; its `code` tells cases apart.
  * docs/queues/reference/errors.md shows the comments.
  */
-import { CodedError, LeaseLostError, requireDuration, requireOptions } from '@mortise/redis';
-import { MAX_DELAY_MS } from './limits.js';
+import { CodedError, LeaseLostError } from '@mortise/redis';
 import type { TaskError } from './task-error.js';
 import { taskOf } from './task-of.js';
 
-export { AttemptError, CallFailedError, SandboxExitedError, WorkerError } from './worker-errors.js';
+export {
+  AttemptError,
+  CallFailedError,
+  Discard,
+  RetryLater,
+  SandboxExitedError,
+  WorkerError,
+} from './worker-errors.js';
 
 /** Why a payload does not fit its schema. */
 export interface PayloadIssue {
@@ -47,8 +53,9 @@ export class InvalidPayloadError extends CodedError {
       readonly maxBytes?: number;
     } = {},
   ) {
-    super(`the payload of task ${JSON.stringify(taskName)} ${reason}`);
-    this.code = details.bytes === undefined ? 'ERR_INVALID_PAYLOAD' : 'ERR_PAYLOAD_TOO_LARGE';
+    const code = details.bytes === undefined ? 'ERR_INVALID_PAYLOAD' : 'ERR_PAYLOAD_TOO_LARGE';
+    super(`the payload of task ${JSON.stringify(taskName)} ${reason}`, undefined, code);
+    this.code = code;
     this.issues = details.issues ?? [];
     this.taskId = details.taskId;
     this.bytes = details.bytes;
@@ -75,9 +82,10 @@ export class SettingsMismatchError extends CodedError {
     readonly stored: readonly string[] | number,
   ) {
     const [is, not] = [stored, wanted].map((value) => (typeof value === 'number' ? value : value.join(', ')));
+    const code = setting === 'priorities' ? 'ERR_PRIORITIES_MISMATCH' : 'ERR_SHARDS_MISMATCH';
     const what = setting === 'priorities' ? `the priorities ${is}` : `${is} shards`;
-    super(`queue ${JSON.stringify(queue)} has ${what}, not ${not}`);
-    this.code = setting === 'priorities' ? 'ERR_PRIORITIES_MISMATCH' : 'ERR_SHARDS_MISMATCH';
+    super(`queue ${JSON.stringify(queue)} has ${what}, not ${not}`, undefined, code);
+    this.code = code;
   }
 }
 
@@ -98,7 +106,11 @@ export class TaskConflictError extends CodedError {
     readonly stored: readonly string[] = [],
     what = 'with another name or payload',
   ) {
-    super(`queue ${JSON.stringify(queue)} has a task ${JSON.stringify(taskId)} ${what}`);
+    super(
+      `queue ${JSON.stringify(queue)} has a task ${JSON.stringify(taskId)} ${what}`,
+      undefined,
+      'ERR_TASK_CONFLICT',
+    );
   }
 }
 
@@ -118,7 +130,11 @@ export class MemoryFullError extends CodedError {
     /** Ids that other script calls of the same `enqueueMany` have stored. */
     readonly stored: readonly string[] = [],
   ) {
-    super(`queue ${JSON.stringify(queue)} takes no tasks: Redis has no memory left`);
+    super(
+      `queue ${JSON.stringify(queue)} takes no tasks: Redis has no memory left`,
+      undefined,
+      'ERR_MEMORY_FULL',
+    );
   }
 
   /** Settles as `call` does, except that it replaces an out-of-memory error of Redis with this one. */
@@ -142,7 +158,11 @@ export class RunAtPastError extends CodedError {
   readonly code = 'ERR_RUN_AT_PAST';
 
   constructor(readonly runAt: number) {
-    super(`runAt must not be in the past, got ${new Date(runAt).toISOString()}`);
+    super(
+      `runAt must not be in the past, got ${new Date(runAt).toISOString()}`,
+      undefined,
+      'ERR_RUN_AT_PAST',
+    );
   }
 }
 
@@ -162,7 +182,11 @@ export class QueueFullError extends CodedError {
     /** Ids that other script calls of the same `enqueueMany` have stored. */
     readonly stored: readonly string[] = [],
   ) {
-    super(`queue ${JSON.stringify(queue)} is full: it may hold ${maxTasks} tasks`);
+    super(
+      `queue ${JSON.stringify(queue)} is full: it may hold ${maxTasks} tasks`,
+      undefined,
+      'ERR_QUEUE_FULL',
+    );
   }
 }
 
@@ -185,6 +209,8 @@ export class QueueInUseError extends CodedError {
   ) {
     super(
       `queue ${JSON.stringify(queue)} is in use: ${active} active tasks, ${workers} idle workers; stop its workers, or use force`,
+      undefined,
+      'ERR_QUEUE_IN_USE',
     );
   }
 }
@@ -202,7 +228,11 @@ export class TaskNotFoundError extends CodedError {
     readonly queue: string,
     readonly taskId: string,
   ) {
-    super(`queue ${JSON.stringify(queue)} has no task ${JSON.stringify(taskId)}`);
+    super(
+      `queue ${JSON.stringify(queue)} has no task ${JSON.stringify(taskId)}`,
+      undefined,
+      'ERR_TASK_NOT_FOUND',
+    );
   }
 }
 
@@ -219,7 +249,7 @@ export class TaskActiveError extends CodedError {
     readonly queue: string,
     readonly taskId: string,
   ) {
-    super(`${taskOf(queue, taskId)} is active: cancel it first`);
+    super(`${taskOf(queue, taskId)} is active: cancel it first`, undefined, 'ERR_TASK_ACTIVE');
   }
 }
 
@@ -239,7 +269,11 @@ export class TaskCancelledError extends CodedError {
     readonly taskId: string,
     reason = '',
   ) {
-    super(`${taskOf(queue, taskId)} was cancelled${reason === '' ? '' : `: ${reason}`}`);
+    super(
+      `${taskOf(queue, taskId)} was cancelled${reason === '' ? '' : `: ${reason}`}`,
+      undefined,
+      'ERR_TASK_CANCELLED',
+    );
     if (reason !== '') this.reason = reason;
   }
 }
@@ -259,7 +293,7 @@ export class TaskDeadError extends CodedError {
     readonly taskId: string,
     readonly error: TaskError,
   ) {
-    super(`${taskOf(queue, taskId)} is dead: ${error.message.split('\n', 1)[0]}`);
+    super(`${taskOf(queue, taskId)} is dead: ${error.message.split('\n', 1)[0]}`, undefined, 'ERR_TASK_DEAD');
     this.reason = error.message;
   }
 }
@@ -279,7 +313,7 @@ export class ResultTimeoutError extends CodedError {
     readonly waitMs: number,
     options?: ErrorOptions,
   ) {
-    super(`${taskOf(queue, taskId)} had not ended after ${waitMs} ms`, options);
+    super(`${taskOf(queue, taskId)} had not ended after ${waitMs} ms`, options, 'ERR_RESULT_TIMEOUT');
   }
 }
 
@@ -297,7 +331,11 @@ export class IdleTimeoutError extends CodedError {
     readonly waitMs: number,
     cause?: ResultTimeoutError,
   ) {
-    super(`queue ${JSON.stringify(queue)} was not idle after ${waitMs} ms`, cause && { cause });
+    super(
+      `queue ${JSON.stringify(queue)} was not idle after ${waitMs} ms`,
+      cause && { cause },
+      'ERR_IDLE_TIMEOUT',
+    );
   }
 }
 
@@ -315,7 +353,7 @@ export class InvalidFlowError extends CodedError {
     readonly queue: string,
     reason: string,
   ) {
-    super(`the flow of queue ${JSON.stringify(queue)} ${reason}`);
+    super(`the flow of queue ${JSON.stringify(queue)} ${reason}`, undefined, 'ERR_INVALID_FLOW');
   }
 }
 
@@ -335,41 +373,7 @@ export class InvalidScheduleError extends CodedError {
     reason: string,
     readonly code: 'ERR_INVALID_SCHEDULE' | 'ERR_TOO_MANY_SCHEDULES' = 'ERR_INVALID_SCHEDULE',
   ) {
-    super(`schedule ${JSON.stringify(key)}: ${reason}`);
-  }
-}
-
-/**
- * Thrown by a handler for a hopeless task: the task is dead at once, even with attempts left.
- *
- * @remedy None: the handler wanted it.
- */
-export class Discard extends CodedError {
-  static override readonly className: string = 'Discard';
-  readonly code = 'ERR_DISCARDED';
-}
-
-const RETRY_LATER_OPTIONS = new Set(['delayMs', 'reason']);
-
-/**
- * Thrown by a handler to run the task again after `delayMs` (0 to 10 years), without counting the attempt. Another
- * delay throws a RangeError, which fails the attempt.
- *
- * @remedy None: the handler wanted it.
- */
-export class RetryLater extends CodedError {
-  static override readonly className: string = 'RetryLater';
-  readonly code = 'ERR_RETRY_LATER';
-  readonly delayMs: number;
-
-  constructor(options: { readonly delayMs: number; readonly reason?: string | undefined }) {
-    const { delayMs, reason = 'the handler asked for a later try' } = requireOptions(
-      'RetryLater',
-      options,
-      RETRY_LATER_OPTIONS,
-    );
-    super(reason);
-    this.delayMs = requireDuration('delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
+    super(`schedule ${JSON.stringify(key)}: ${reason}`, undefined, code);
   }
 }
 

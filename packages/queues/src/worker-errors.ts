@@ -1,5 +1,6 @@
-/** The errors of attempts, and those that workers report to `onError`. */
-import { CodedError, describeError } from '@mortise/redis';
+/** The errors of attempts, those that workers report to `onError`, and those that handlers throw. */
+import { CodedError, describeError, requireDuration, requireOptions } from '@mortise/redis';
+import { MAX_DELAY_MS } from './limits.js';
 import { taskOf } from './task-of.js';
 
 const ENDS = {
@@ -31,7 +32,7 @@ export class AttemptError extends CodedError {
     /** `timeoutMs` or `expiresInMs`; otherwise 0. */
     readonly limitMs = 0,
   ) {
-    super(ENDS[code](taskOf(queue, taskId), limitMs));
+    super(ENDS[code](taskOf(queue, taskId), limitMs), undefined, code);
   }
 }
 
@@ -77,7 +78,7 @@ export class WorkerError extends CodedError {
     override readonly cause?: unknown,
   ) {
     const why = describeError(cause).split('\n', 1)[0]!;
-    super(REPORTS[code](JSON.stringify(taskName), taskOf(queue, taskId), why));
+    super(REPORTS[code](JSON.stringify(taskName), taskOf(queue, taskId), why), undefined, code);
   }
 }
 
@@ -91,7 +92,7 @@ export class CallFailedError extends CodedError {
   readonly code = 'ERR_CALL_FAILED';
 
   constructor(override readonly cause: unknown) {
-    super(`a call to Redis failed: ${describeError(cause).split('\n', 1)[0]}`);
+    super(`a call to Redis failed: ${describeError(cause).split('\n', 1)[0]}`, undefined, 'ERR_CALL_FAILED');
   }
 }
 
@@ -113,6 +114,44 @@ export class SandboxExitedError extends CodedError {
     override readonly cause: unknown,
   ) {
     const reason = cause === undefined ? '' : `: ${describeError(cause).split('\n', 1)[0]}`;
-    super(`the sandbox of ${taskOf(queue, taskId)} exited with code ${exitCode}${reason}`);
+    super(
+      `the sandbox of ${taskOf(queue, taskId)} exited with code ${exitCode}${reason}`,
+      undefined,
+      'ERR_SANDBOX_EXITED',
+    );
+  }
+}
+
+/**
+ * Thrown by a handler for a hopeless task: the task is dead at once, even with attempts left.
+ *
+ * @remedy None: the handler wanted it.
+ */
+export class Discard extends CodedError {
+  static override readonly className: string = 'Discard';
+  readonly code = 'ERR_DISCARDED';
+}
+
+const RETRY_LATER_OPTIONS = new Set(['delayMs', 'reason']);
+
+/**
+ * Thrown by a handler to run the task again after `delayMs` (0 to 10 years), without counting the attempt. Another
+ * delay throws a RangeError, which fails the attempt.
+ *
+ * @remedy None: the handler wanted it.
+ */
+export class RetryLater extends CodedError {
+  static override readonly className: string = 'RetryLater';
+  readonly code = 'ERR_RETRY_LATER';
+  readonly delayMs: number;
+
+  constructor(options: { readonly delayMs: number; readonly reason?: string | undefined }) {
+    const { delayMs, reason = 'the handler asked for a later try' } = requireOptions(
+      'RetryLater',
+      options,
+      RETRY_LATER_OPTIONS,
+    );
+    super(reason);
+    this.delayMs = requireDuration('delayMs', delayMs, { min: 0, max: MAX_DELAY_MS });
   }
 }

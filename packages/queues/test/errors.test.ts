@@ -67,20 +67,24 @@ test('errors have a code, fields and a message with the names', () => {
   expect(new queues.WorkerError('ERR_UNKNOWN_TASK', 'q', 'a\n', '"t"')).toMatchObject({
     name: 'WorkerError',
     code: 'ERR_UNKNOWN_TASK',
-    message: 'no handler for "\\"t\\"", task "a\\n" of queue "q": no worker had one within unknownAfterMs',
+    message: expect.stringContaining(
+      'no handler for "\\"t\\"", task "a\\n" of queue "q": no worker had one within unknownAfterMs',
+    ),
   });
   const tooLarge = new RangeError('too large\n');
   expect(new queues.WorkerError('ERR_RESULT_NOT_KEPT', 'q', 'a', 't', tooLarge)).toMatchObject({
     taskName: 't',
-    message: 'the result of "t", task "a" of queue "q" is not kept: RangeError: too large',
+    message: expect.stringContaining(
+      'the result of "t", task "a" of queue "q" is not kept: RangeError: too large',
+    ),
   });
   expect(new queues.SettingsMismatchError('q', 'priorities', ['a'], ['b', 'c'])).toMatchObject({
     code: 'ERR_PRIORITIES_MISMATCH',
-    message: 'queue "q" has the priorities b, c, not a',
+    message: expect.stringContaining('queue "q" has the priorities b, c, not a'),
   });
   expect(new queues.SettingsMismatchError('q', 'shards', 4, 1)).toMatchObject({
     code: 'ERR_SHARDS_MISMATCH',
-    message: 'queue "q" has 1 shards, not 4',
+    message: expect.stringContaining('queue "q" has 1 shards, not 4'),
   });
   const lost = all.taskLeaseLost('q', 'a');
   expect(lost).toBeInstanceOf(queues.LeaseLostError);

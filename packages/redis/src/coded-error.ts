@@ -1,8 +1,12 @@
 import { isInstanceOf } from './instance-of.js';
+import { withoutLink } from './without-link.js';
 
 /**
  * A refusal with a stable code. Callers branch on `code`, never on the message. docs/<package>/reference/errors.md lists its codes.
  * Other replies of Redis pass through unwrapped.
+ *
+ * The message of an error of Mortise ends with a link to the page of its code. A class of yours has no such page: it passes no
+ * code, and its message stays as it is.
  *
  * `instanceof` also holds for the error of another copy of the package, such as another version.
  */
@@ -15,6 +19,15 @@ export abstract class CodedError extends Error {
   }
 
   abstract readonly code: `ERR_${string}`;
+
+  /** @param code For the link. `code` is not set yet: V8 writes the message into the stack before. */
+  constructor(message?: string, options?: ErrorOptions, code?: `ERR_${string}`) {
+    super(
+      // A message that quotes another error has one link, its own.
+      code ? `${withoutLink(message ?? '')} (see https://mortise.dev/errors/${code})` : message,
+      options,
+    );
+  }
 
   override get name(): string {
     const type = this.constructor as typeof CodedError;
@@ -32,7 +45,7 @@ export class ClientClosedError extends CodedError {
   readonly code = 'ERR_CLIENT_CLOSED';
 
   constructor(options?: ErrorOptions) {
-    super('the Redis client was closed', options);
+    super('the Redis client was closed', options, 'ERR_CLIENT_CLOSED');
   }
 }
 
@@ -69,7 +82,7 @@ export class LeaseLostError extends CodedError {
     { fencingToken, ...options }: LeaseLostOptions = {},
   ) {
     const lease = fencingToken === undefined ? 'the lease' : `lease ${fencingToken}`;
-    super(`${lease} of ${held} ${LEASE_ENDS[reason]}`, options);
+    super(`${lease} of ${held} ${LEASE_ENDS[reason]}`, options, 'ERR_LEASE_LOST');
     this.fencingToken = fencingToken;
   }
 }
@@ -87,6 +100,6 @@ export class BatchReplyError extends CodedError {
     readonly requests: number,
     readonly replies: number,
   ) {
-    super(`a batch of ${requests} requests got ${replies} replies`);
+    super(`a batch of ${requests} requests got ${replies} replies`, undefined, 'ERR_BATCH_REPLY');
   }
 }

@@ -78,3 +78,4 @@ export { UNDELIVERED, WaiterHub } from './waiter-hub.js';
 export { WakeUp } from './wake-up.js';
 export type { JsonProblem } from './whole-json.js';
 export { wholeJson } from './whole-json.js';
+export { withoutLink } from './without-link.js';

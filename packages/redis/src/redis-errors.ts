@@ -33,6 +33,7 @@ export class RedisUnreachableError extends CodedError {
     super(
       `Redis cannot be reached${at}: the client is "${status}". Check the address, and that the server runs`,
       options,
+      'ERR_REDIS_UNREACHABLE',
     );
     if (address !== undefined) this.address = address;
   }
@@ -54,7 +55,11 @@ export class RedisAuthError extends CodedError {
   readonly code = 'ERR_REDIS_AUTH';
 
   constructor(override readonly cause: Error) {
-    super(`Redis refused the login: set username and password of the client. ${cause.message}`);
+    super(
+      `Redis refused the login: set username and password of the client. ${cause.message}`,
+      undefined,
+      'ERR_REDIS_AUTH',
+    );
   }
 }
 
@@ -71,6 +76,8 @@ export class RedisReadOnlyError extends CodedError {
     super(
       'this Redis is a read-only replica: connect to the master, through Sentinel or Cluster, or set ' +
         `reconnectOnError to reconnect after a failover. ${cause.message}`,
+      undefined,
+      'ERR_REDIS_READONLY',
     );
   }
 }
@@ -88,6 +95,10 @@ export class RedisVersionError extends CodedError {
     readonly version: string,
     override readonly cause: Error,
   ) {
-    super(`Mortise needs Redis 7.0 or Valkey, this is ${version}: use a newer server`);
+    super(
+      `Mortise needs Redis 7.0 or Valkey, this is ${version}: use a newer server`,
+      undefined,
+      'ERR_REDIS_VERSION',
+    );
   }
 }

@@ -14,6 +14,7 @@ import {
   RedisReadOnlyError,
   RedisUnreachableError,
   RedisVersionError,
+  withoutLink,
 } from '../src/index.js';
 import type { RedisClient } from '../src/index.js';
 import * as door from '../src/index.js';
@@ -89,16 +90,33 @@ describe('CodedError', () => {
   });
 });
 
+describe('the link of a message', () => {
+  const LINK = ' (see https://mortise.dev/errors/ERR_LEASE_LOST)';
+
+  test('is in the stack, too, and a quoted message has none', () => {
+    const inner = new ClientClosedError();
+    const error = new LeaseLostError(`a lock: ${inner.message}`);
+    expect(error.message).toMatch(/^the lease of a lock: the Redis client was closed is lost/);
+    expect(error.message.endsWith(LINK)).toBe(true);
+    expect(error.message.match(/mortise\.dev/g)).toHaveLength(1);
+    expect(error.stack!.split('\n', 1)[0]!.endsWith(LINK)).toBe(true);
+  });
+
+  test('is taken off', () => {
+    expect(withoutLink(`${new ClientClosedError().message}. More`)).toBe('the Redis client was closed. More');
+  });
+});
+
 test('the codes of this package are stable', () => {
   expect(new ClientClosedError()).toMatchObject({
     code: 'ERR_CLIENT_CLOSED',
-    message: 'the Redis client was closed',
+    message: 'the Redis client was closed (see https://mortise.dev/errors/ERR_CLIENT_CLOSED)',
   });
   expect(new BatchReplyError(3, 2)).toMatchObject({
     code: 'ERR_BATCH_REPLY',
     requests: 3,
     replies: 2,
-    message: 'a batch of 3 requests got 2 replies',
+    message: 'a batch of 3 requests got 2 replies (see https://mortise.dev/errors/ERR_BATCH_REPLY)',
   });
 });
 
@@ -123,7 +141,8 @@ describe('LeaseLostError', () => {
       { held: 'task "7f" of queue "mail"', reason: 'lost' },
     ],
   ])('names the held object and the reason of the end (%#)', (error, message, fields) => {
-    expect(error).toMatchObject({ code: 'ERR_LEASE_LOST', name: 'LeaseLostError', message, ...fields });
+    expect(error).toMatchObject({ code: 'ERR_LEASE_LOST', name: 'LeaseLostError', ...fields });
+    expect(withoutLink(error.message)).toBe(message);
   });
 });
 

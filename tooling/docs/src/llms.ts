@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { linkOf } from './links.js';
 import { docs, type Page, type Section } from './pages.js';
+import { errorPages } from './reference/error-pages.js';
 
 export function writeMarkdown(sections: readonly Section[], base: string, to: string): void {
   writeFileSync(join(to, 'llms.txt'), llmsOf(sections, base));
@@ -11,6 +12,7 @@ export function writeMarkdown(sections: readonly Section[], base: string, to: st
     mkdirSync(dirname(join(to, file)), { recursive: true });
     writeFileSync(join(to, file), published(file, readFileSync(join(docs, file), 'utf8')));
   }
+  for (const [code, text] of errorPages()) writeFileSync(join(to, `errors/${code}.md`), text);
 }
 
 export function llmsOf(sections: readonly Section[], base: string): string {

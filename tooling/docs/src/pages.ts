@@ -43,11 +43,14 @@ const INTERNAL_FOLDERS = new Set(['decisions', 'benchmarks']);
 const INTERNAL_PAGES = new Set(['ARCHITECTURE.md', 'BENCHMARKS.md', 'TESTING.md', 'RELEASING.md']);
 
 export function readPages(folder: string = docs): Page[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => file.endsWith('.md') && file !== 'index.md')
-    .map((file) => pageOf(file, readFileSync(join(folder, file), 'utf8')))
-    .toSorted((a, b) => (a.order === b.order ? a.title.localeCompare(b.title, 'en') : a.order - b.order));
+  return (
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((file) => file.replaceAll('\\', '/'))
+      // A name in brackets is a pattern: its pages are made.
+      .filter((file) => file.endsWith('.md') && file !== 'index.md' && !file.includes('['))
+      .map((file) => pageOf(file, readFileSync(join(folder, file), 'utf8')))
+      .toSorted((a, b) => (a.order === b.order ? a.title.localeCompare(b.title, 'en') : a.order - b.order))
+  );
 }
 
 export function pageOf(file: string, text: string): Page {

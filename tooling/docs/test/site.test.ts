@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readPages, root } from '../src/pages.js';
+import { errorPages } from '../src/reference/error-pages.js';
 
 const site = mkdtempSync(join(tmpdir(), 'mortise-docs-'));
 const pages = readPages();
@@ -44,4 +45,15 @@ test('a link to a source file leads to the repository', () => {
   const address = 'https://github.com/mortise-js/mortise/blob/main/tooling/consumers/budget.json';
   expect(readFileSync(join(site, 'TESTING.html'), 'utf8')).toContain(`href="${address}"`);
   expect(readFileSync(join(site, 'TESTING.md'), 'utf8')).toContain(`](${address})`);
+});
+
+test('each code of an error has the page that messages link to', () => {
+  const codes = [...errorPages().keys()];
+  expect(codes.length).toBeGreaterThan(70);
+  const missing = codes.filter((code) => !existsSync(join(site, `errors/${code}.html`)));
+  expect(missing).toEqual([]);
+  const html = readFileSync(join(site, 'errors/ERR_LOCK_TIMEOUT.html'), 'utf8');
+  expect(html).toContain('<title>ERR_LOCK_TIMEOUT | Mortise</title>');
+  expect(html).toContain('LockTimeoutError');
+  expect(readFileSync(join(site, 'errors/ERR_LOCK_TIMEOUT.md'), 'utf8')).toMatch(/^# ERR_LOCK_TIMEOUT\n/);
 });

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { AcquireOptions, Lease } from '@mortise/locks';
 import { LeaseLostError, LockSettingsError, LockTimeoutError } from '@mortise/locks';
-import { KeySpace, MAX_NAME_BYTES } from '@mortise/redis';
+import { KeySpace, MAX_NAME_BYTES, withoutLink } from '@mortise/redis';
 import type { EntityKeys, RedisClient } from '@mortise/redis';
 import type { z } from 'zod';
 
@@ -207,7 +207,12 @@ async function acquireWithin(lendable: Lendable, options: AcquireOptions): Promi
 function refuseLimit(lendable: Lendable, error: unknown): never {
   if (!(error instanceof LockSettingsError)) throw error;
   const limits = { limit: error.value, knownLimit: error.knownValue };
-  throw new Problem('semaphore-limit', error.message, { ...lendable.fields, ...limits }, { cause: error });
+  throw new Problem(
+    'semaphore-limit',
+    withoutLink(error.message),
+    { ...lendable.fields, ...limits },
+    { cause: error },
+  );
 }
 
 function until(endsAt: number): number {

@@ -1,6 +1,6 @@
 import { HttpException } from '@nestjs/common';
 
-import { CodedError } from '@mortise/redis';
+import { CodedError, withoutLink } from '@mortise/redis';
 
 import { isRedisDenied, isRedisUnavailable } from '../redis/is-redis-unavailable.js';
 import type { ProblemSlug } from './catalogue.js';
@@ -29,7 +29,7 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof CodedError && !isRedisUnavailable(cause)) {
     const { code, ...fields } = error;
     const slug = code.slice('ERR_'.length).toLowerCase().replaceAll('_', '-');
-    if (isProblemSlug(slug)) return new Problem(slug, error.message, fields, { cause: error });
+    if (isProblemSlug(slug)) return new Problem(slug, withoutLink(error.message), fields, { cause: error });
   }
   // The client has broken off its body. The code is that of a lost connection to Redis, too.
   if (error instanceof Error && error.message === 'aborted')

@@ -3,7 +3,7 @@
  * they were sent. One timer serves them all. It is set for the first command and set again while any are under way. A timer
  * for each command would cost more than a microsecond.
  */
-import { ClientClosedError, failureOf, isClosed, RedisUnreachableError } from '@mortise/redis';
+import { ClientClosedError, failureOf, isClosed, RedisUnreachableError, withoutLink } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { CacheUnavailableError, isReply } from '../errors.js';
 import { CircuitBreaker } from './circuit-breaker.js';
@@ -68,7 +68,7 @@ export class TimedCommands {
     if (isReply(error)) this.#breaker.answered();
     else if (isInTime) this.#breaker.unanswered();
     if (!isInTime) return;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = error instanceof Error ? withoutLink(error.message) : String(error);
     call.onError(new CacheUnavailableError(this.#cache, reason, error));
   }
 
@@ -102,7 +102,8 @@ export class TimedCommands {
     if (!(cause instanceof RedisUnreachableError))
       return new CacheUnavailableError(this.#cache, reason, cause);
     // The cause names the status itself.
-    const why = reason === `the client is ${cause.status}` ? cause.message : `${reason}. ${cause.message}`;
+    const text = withoutLink(cause.message);
+    const why = reason === `the client is ${cause.status}` ? text : `${reason}. ${text}`;
     return new CacheUnavailableError(this.#cache, why, cause);
   }
 }

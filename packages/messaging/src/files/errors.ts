@@ -14,7 +14,7 @@ export class FileAbortedError extends CodedError {
     readonly file: string,
     readonly reason: string,
   ) {
-    super(`file "${file}" was aborted: ${reason}`);
+    super(`file "${file}" was aborted: ${reason}`, undefined, 'ERR_FILE_ABORTED');
   }
 }
 
@@ -33,7 +33,7 @@ export class FileForgottenError extends CodedError {
     /** `cause`: why the file could not be sent again. */
     options?: ErrorOptions,
   ) {
-    super(`Redis has lost file "${file}", or a part of it`, options);
+    super(`Redis has lost file "${file}", or a part of it`, options, 'ERR_FILE_FORGOTTEN');
   }
 }
 
@@ -81,7 +81,7 @@ export class FileUnreadableError extends CodedError {
     readonly file: string,
     details: UnreadableDetails = {},
   ) {
-    super(`file "${file}" ${UNREADABLE[code](details)}`);
+    super(`file "${file}" ${UNREADABLE[code](details)}`, undefined, code);
     Object.assign(this, details);
   }
 }
@@ -99,7 +99,7 @@ export class SourceChangedError extends CodedError {
     readonly file: string,
     readonly problem: string,
   ) {
-    super(`the source of file "${file}" has changed: ${problem}`);
+    super(`the source of file "${file}" has changed: ${problem}`, undefined, 'ERR_SOURCE_CHANGED');
   }
 }
 
@@ -118,7 +118,11 @@ export class ReceiverBusyError extends CodedError {
     /** Remaining time of the lease, ms, if known. */
     readonly retryAfterMs: number,
   ) {
-    super(`receiver "${receiver}" of channel "${channel}" is another process`);
+    super(
+      `receiver "${receiver}" of channel "${channel}" is another process`,
+      undefined,
+      'ERR_RECEIVER_BUSY',
+    );
   }
 }
 
@@ -132,7 +136,7 @@ export class ReceiversDifferError extends CodedError {
   readonly code = 'ERR_RECEIVERS_DIFFER';
 
   constructor(readonly channel: string) {
-    super(`channel "${channel}" has other receivers`);
+    super(`channel "${channel}" has other receivers`, undefined, 'ERR_RECEIVERS_DIFFER');
   }
 }
 
@@ -182,7 +186,7 @@ export class ChannelRefusedError extends CodedError {
     readonly channel: string,
     details: RefusalDetails = {},
   ) {
-    super(`channel "${channel}" ${REFUSALS[code](details)}`);
+    super(`channel "${channel}" ${REFUSALS[code](details)}`, undefined, code);
     Object.assign(this, details);
   }
 }

@@ -8,6 +8,10 @@ import { CodedError } from '@mortise/redis';
 export class RangeTableError extends CodedError {
   static override readonly className: string = 'RangeTableError';
   readonly code = 'ERR_RANGE_TABLE';
+
+  constructor(problem: string, options?: ErrorOptions) {
+    super(problem, options, 'ERR_RANGE_TABLE');
+  }
 }
 
 /**
@@ -29,6 +33,8 @@ export class CheckpointConflictError extends CodedError {
   ) {
     super(
       `file "${file}" is counted up to ${countedTo} for ${day}, which is not where the checkpoint ${fromOffset} to ${toOffset} begins`,
+      undefined,
+      'ERR_CHECKPOINT_CONFLICT',
     );
   }
 }
@@ -46,6 +52,8 @@ export class LeaseTooShortError extends CodedError {
   constructor() {
     super(
       'the lease of the file has ended as soon as it is renewed: Redis takes longer than that to answer, or the clocks of its servers differ by more',
+      undefined,
+      'ERR_LEASE_TOO_SHORT',
     );
   }
 }

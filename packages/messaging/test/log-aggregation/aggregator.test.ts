@@ -419,7 +419,9 @@ describe('each line once', () => {
     await expect(daily.count(conflict)).rejects.toMatchObject({
       code: 'ERR_CHECKPOINT_CONFLICT',
       countedTo: 200,
-      message: `file "f" is counted up to 200 for ${day()}, which is not where the checkpoint 150 to 300 begins`,
+      message: expect.stringContaining(
+        `file "f" is counted up to 200 for ${day()}, which is not where the checkpoint 150 to 300 begins`,
+      ),
     });
     expect((await counted())['total']).toBe(15);
     await redis.del(await keysOfPrefix('staged'));

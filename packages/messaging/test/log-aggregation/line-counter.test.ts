@@ -77,7 +77,10 @@ describe('CSV', () => {
     ['x'.repeat(5_000), 'the line is too long'],
   ])('%.40j is refused with its line', async (text, message) => {
     const parsing = parseRangeCsv(blocksOf(`start,end,country\n5.0.0.0,5.0.0.0,AU\n${text}\n`));
-    await expect(parsing).rejects.toMatchObject({ code: 'ERR_RANGE_TABLE', message: `line 3: ${message}` });
+    await expect(parsing).rejects.toMatchObject({
+      code: 'ERR_RANGE_TABLE',
+      message: expect.stringContaining(`line 3: ${message} (`),
+    });
   });
 
   test.each([
@@ -87,7 +90,7 @@ describe('CSV', () => {
   ])('overlap: %j', async (text, at) => {
     await expect(parseRangeCsv(blocksOf(text))).rejects.toMatchObject({
       code: 'ERR_RANGE_TABLE',
-      message: `two ranges overlap at ${at}`,
+      message: expect.stringContaining(`two ranges overlap at ${at} (`),
     });
   });
 });

@@ -324,7 +324,7 @@ describe('ack', () => {
     const [{ epoch: present } = { epoch: 0 }] = await chats.pull('bob');
     expect(present).toBeGreaterThan(epoch);
     await expectRefusal(chats.ack('guild', 'bob', 2, { epoch }), 'ERR_UNKNOWN_MESSAGE', {
-      message: `chat "guild" has no message 2 of epoch ${epoch}, the last one is 2`,
+      message: expect.stringContaining(`chat "guild" has no message 2 of epoch ${epoch}, the last one is 2`),
     });
     // Also where several travel together, each with its own.
     const acks = [

@@ -1,6 +1,6 @@
 /** The commands. Each resolves to the exit code: 0, or 1 when something was refused or does not exist. */
 import type { RedisClient } from '@mortise/redis';
-import { CodedError } from '@mortise/redis';
+import { CodedError, withoutLink } from '@mortise/redis';
 import type { Task } from '../task/task.js';
 import { TASK_STATES } from '../task/task.js';
 import { Queue } from '../queue.js';
@@ -219,7 +219,7 @@ async function forEachId(
         return { id, [done]: await act(queue, id) };
       } catch (error) {
         if (!(error instanceof CodedError)) throw error;
-        return { id, [done]: false, code: error.code, error: error.message };
+        return { id, [done]: false, code: error.code, error: withoutLink(error.message) };
       }
     }),
   );

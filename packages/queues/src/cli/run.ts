@@ -1,6 +1,6 @@
 /** Runs one command over a Redis connection of its own. */
 import type { RedisClient } from '@mortise/redis';
-import { CodedError } from '@mortise/redis';
+import { CodedError, withoutLink } from '@mortise/redis';
 import { Cluster, Redis } from 'ioredis';
 import { COMMANDS } from './commands.js';
 import { plain } from './text.js';
@@ -46,7 +46,8 @@ export async function run(argv: readonly string[], { env, out, err }: Surroundin
   } catch (error) {
     const isUsage = [UsageError, TypeError, RangeError, URIError].some((type) => error instanceof type);
     const code = error instanceof CodedError ? ` (${error.code})` : '';
-    const message = (error as Error).message;
+    // The code stands after it.
+    const message = withoutLink((error as Error).message);
     const hint = message.startsWith('MOVED ') ? ': this is a Redis Cluster, use --cluster' : '';
     complain(`${client?.reason() ?? message}${code}${hint}`);
     return isUsage ? 2 : 1;

@@ -8,7 +8,7 @@
  * into one slot.
  */
 import type { RedisClient } from '@mortise/redis';
-import { callRedis, callRedisBuffer, Coalescer } from '@mortise/redis';
+import { callRedis, callRedisBuffer, Coalescer, withoutLink } from '@mortise/redis';
 import { QueueFullError, SettingsMismatchError, TaskConflictError } from '../errors.js';
 import { DEFAULT_MAX_TASKS } from '../limits.js';
 import { flowOpen, flowReport } from '../scripts.gen.js';
@@ -121,7 +121,7 @@ export class FlowStore {
       if (owner === 'others') await this.#fail(identity, parent, 'the id belongs to another task');
     } catch (error) {
       if (!isPermanent(error) && !(isLast && error instanceof QueueFullError)) throw error;
-      await this.#fail(identity, parent, error.message);
+      await this.#fail(identity, parent, withoutLink(error.message));
     }
     return true;
   }

@@ -6,7 +6,7 @@
  * that enqueues its successor.
  */
 import type { RedisClient } from '@mortise/redis';
-import { callRedisBuffer, requireOptions, requireText } from '@mortise/redis';
+import { callRedisBuffer, requireOptions, requireText, withoutLink } from '@mortise/redis';
 import { InvalidScheduleError, MemoryFullError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../enqueue/enqueuer.js';
@@ -235,7 +235,7 @@ function show(key: string, stored: Buffer): Schedule {
       options: {},
       runs: 0,
       definedAt: 0,
-      problem: (error as Error).message,
+      problem: withoutLink((error as Error).message),
     };
   }
 }

@@ -7,7 +7,7 @@
  * messages.
  */
 import { inspect } from 'node:util';
-import { CodedError } from '@mortise/redis';
+import { CodedError, withoutLink } from '@mortise/redis';
 import type { TaskError } from '../task-error.js';
 import { errorText } from './handed-back.js';
 import { userFrames } from './user-frames.js';
@@ -71,7 +71,8 @@ function fieldsOf(thrown: unknown): Thrown {
       const { name, message, code, stack } = thrown as Readonly<Record<keyof Thrown, unknown>>;
       return {
         name: String(name),
-        message: String(message),
+        // The code is stored beside it.
+        message: withoutLink(String(message)),
         ...(typeof code === 'string' && code !== '' && { code }),
         stack: typeof stack === 'string' ? stack : '',
         isOurs: thrown instanceof CodedError,

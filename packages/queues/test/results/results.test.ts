@@ -48,7 +48,7 @@ describe('result', () => {
         code: 'ERR_TASK_CANCELLED',
         taskId: cancelled,
         reason: 'sold',
-        message: expect.stringMatching(/ was cancelled: sold$/),
+        message: expect.stringMatching(/ was cancelled: sold \(see /),
       },
       { code: 'ERR_TASK_NOT_FOUND', taskId: removed },
       { code: 'ERR_TASK_NOT_FOUND', taskId: drained },

@@ -46,7 +46,7 @@ describe('enqueue', () => {
       ],
     });
     expect(error.message).toMatch(
-      /^the payload of task "mail.sold" does not fit its schema: price: .* \(and 1 more\)$/,
+      /^the payload of task "mail.sold" does not fit its schema: price: .* \(and 1 more\) \(see /,
     );
     expect(await redis.keys(`${prefix}:*`)).toEqual([]);
   });

@@ -27,9 +27,11 @@ interface ErrorClass {
   readonly comment: string;
   readonly codes: readonly Code[];
   readonly fields: readonly Field[];
+  /** Whether its messages end with a link to the page of the code. */
+  readonly isLinked: boolean;
 }
 
-function errorClasses(folder: string): ErrorClass[] {
+export function errorClasses(folder: string): ErrorClass[] {
   const sources = join(root, 'packages', folder, 'src');
   return readdirSync(sources, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
@@ -46,9 +48,8 @@ function errorClasses(folder: string): ErrorClass[] {
         const declared = codesOf(statement, source);
         if (declared.length === 0) return [];
         const codes = explained(statement, declared);
-        return [
-          { name: statement.name!.text, comment: commentOf(statement), codes, fields: fieldsOf(statement) },
-        ];
+        const [name, comment] = [statement.name!.text, commentOf(statement)];
+        return [{ name, comment, codes, fields: fieldsOf(statement), isLinked: isLinked(statement) }];
       });
     });
 }
@@ -87,6 +88,18 @@ function explained(node: ts.ClassDeclaration, declared: readonly string[]): Code
   if (found !== wanted || codes.some(({ remedy }) => remedy === ''))
     throw new Error(`the comment of ${node.name!.text} must explain ${wanted}, each with a remedy`);
   return codes;
+}
+
+/** `super(message, options, code)` in its constructor. */
+function isLinked(node: ts.ClassDeclaration): boolean {
+  let given: ts.Expression | undefined;
+  const visit = (inner: ts.Node): void => {
+    if (ts.isCallExpression(inner) && inner.expression.kind === ts.SyntaxKind.SuperKeyword)
+      given = inner.arguments[2];
+    ts.forEachChild(inner, visit);
+  };
+  visit(node);
+  return given !== undefined;
 }
 
 type Property = ts.PropertyDeclaration | ts.ParameterDeclaration;
@@ -140,7 +153,7 @@ export function errorsOf(folder: string): string {
   ].join('\n\n');
 }
 
-function fieldTable(fields: readonly Field[]): string {
+export function fieldTable(fields: readonly Field[]): string {
   return tableOf(
     ['Field', 'Type', 'Meaning'],
     fields.map(({ name, type, comment }) => [

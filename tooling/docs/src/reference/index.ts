@@ -3,10 +3,8 @@ import { cliCommands, cliOptions } from './cli.js';
 import { keysOf } from './keys.js';
 import { appMetrics, metricsOf } from './metrics.js';
 import { optionsOf } from './options.js';
+import { FEATURES, PACKAGES } from './packages.js';
 import type { Region } from './region.js';
-
-const FEATURES = ['locks', 'queues', 'messaging', 'autocomplete', 'cache'];
-const PACKAGES = [...FEATURES, 'redis'];
 
 /** All parts of pages that are made from the source. */
 export const regions: readonly Region[] = [

@@ -1,7 +1,7 @@
 /** Sends one file: lists it, writes its chunks under a lease, and ends it. */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { callRedis, encodeName, LeaseLostError } from '@mortise/redis';
+import { callRedis, encodeName, LeaseLostError, withoutLink } from '@mortise/redis';
 import { FileAbortedError, FileForgottenError, SourceChangedError } from '../errors.js';
 import { FILE_BYTES, FILE_CHUNKS, FILE_WAITS, SENT } from '../metrics.js';
 import type { ChannelList, Listed } from './channel-list.js';
@@ -223,5 +223,5 @@ export class Transfer {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? withoutLink(error.message) : String(error);
 }

@@ -1,0 +1,6 @@
+/** The pages that messages of errors link to: `/errors/ERR_LOCK_TIMEOUT`. */
+import { errorPages } from '../../tooling/docs/src/reference/error-pages.js';
+
+export default {
+  paths: () => Array.from(errorPages(), ([code, content]) => ({ params: { code }, content })),
+};
