@@ -31,7 +31,7 @@ class Shop {
 })
 class App {}
 
-const app = await NestFactory.createApplicationContext(App, { logger: false });
+const app = await NestFactory.createApplicationContext(App, { logger: ['error'] });
 const shop = app.get(Shop);
 await shop.rename('tools', 'Tools'); // also removes what an earlier run cached
 console.log(await shop.title('tools'), await shop.title('tools'));

@@ -1,7 +1,7 @@
 /** A NestJS application: one module gives the client, services inject locks or run under them. */
 import type { Semaphore } from '@mortise/locks';
-// oxlint-disable-next-line typescript/consistent-type-imports -- NestJS injects by the class
-import { InjectSemaphore, Locked, Locks, LocksModule } from '@mortise/locks/nestjs';
+import { InjectLocks, InjectSemaphore, Locked, LocksModule } from '@mortise/locks/nestjs';
+import type { Locks } from '@mortise/locks/nestjs';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
@@ -11,7 +11,7 @@ const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
 @Injectable()
 class Invoices {
   constructor(
-    private readonly locks: Locks,
+    @InjectLocks() private readonly locks: Locks,
     @InjectSemaphore('printers') private readonly printers: Semaphore,
   ) {}
 
@@ -38,7 +38,7 @@ class Invoices {
 })
 class AppModule {}
 
-const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error'] });
 const invoices = app.get(Invoices);
 await invoices.pay('42');
 await invoices.print('42');

@@ -42,7 +42,7 @@ class Mails {
 })
 class AppModule {}
 
-const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error'] });
 console.log(await app.get(Shop).sell('item 42'));
 await app.close(); // drains the worker
 // The module does not close what it was given.
