@@ -56,6 +56,12 @@ test('plain Node', async () => {
   expect(project.node(['start/node.mjs'], env)).toEqual({ code: 0, output: outputOf('node.mjs') });
 });
 
+test('the test of plain Node', () => {
+  const { code, output } = project.node(['--test', 'start/node.test.mjs'], env);
+  expect(output).toMatch(/pass 1\n/);
+  expect(code).toBe(0);
+});
+
 test('NestJS', async () => {
   await forget('nestjs');
   project.write('package.json', { name: 'consumer', private: true, type: 'module' });

@@ -19,18 +19,23 @@ await worker.start();
 const { id } = await mails.enqueue('welcome', { to: 'ann@example.com' });
 console.log(await mails.result(id));
 
+// A task by cron. Every process may do this when it starts: the same schedule again changes nothing.
+await mails.schedule('morning', { cron: '0 9 * * mon-fri' }, 'welcome', { to: 'staff@example.com' });
+console.log('schedules', (await mails.schedules()).length);
+
 // A value that one of all processes loads.
 const prices = new Cache(redis, 'prices', { ...options, ttlMs: 60_000 });
 console.log('price', await prices.getOrLoad('hammer', async () => 12));
 
-// A section that runs in one of all processes at a time.
+// A section that runs in one of all processes at a time. Each holder has a greater fencing token than the one before.
 const stock = new Mutex(redis, 'stock:hammer', options);
-await stock.using(async () => console.log('nobody else counts the stock'));
+await stock.using(async (_signal, { fencingToken }) => console.log('counts the stock', fencingToken > 0));
 
 await worker.stop();
 await redis.quit();
 
 // Output:
 // mail to ann@example.com, attempt 2
+// schedules 1
 // price 12
-// nobody else counts the stock
+// counts the stock true
