@@ -18,6 +18,7 @@ Made by \`npm run bench\`; don't edit.
   those of the clients, *commands run* are those that Redis counts, within scripts too.
 - The machine has two shared cores: ratios within one row, Redis CPU and commands say more than absolute rates.
 - *Best peer* is the best figure of another library or recipe in the same run. *Ratio* is ours divided by it.
+- *bee-queue, lean* has no events, keeps no jobs, and looks for delayed jobs after 1 ms. *Redis in Action, 2.4* is the algorithm in section 2.4 of the book.
 - That answers are right and reads write nothing is checked in each run, and stands here only where it is missed.
 - The full output of each group, with spreads and conditions, is linked from its heading.
 `;
