@@ -1,0 +1,163 @@
+/** The frame of the page: the sign-in, or the areas with the one that the address names. */
+import type { ComponentType, JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+
+import type { Area, AreaProps } from './areas.ts';
+import { areasOf } from './areas.ts';
+import { useLiveState } from './live.ts';
+import { hrefOf, Link, usePlace } from './location.ts';
+import { Palette } from './palette.tsx';
+import { SchemeButton } from './scheme.tsx';
+import type { Session } from './session.ts';
+import { findSession, signOut, useSession } from './session.ts';
+import { SignIn } from './sign-in.tsx';
+import { Empty, Skeleton, Trouble } from './ui/parts.tsx';
+import { Toasts } from './ui/toasts.tsx';
+
+const LIVE_TEXT = {
+  idle: 'Not live',
+  opening: 'Connecting',
+  open: 'Live',
+  paused: 'Paused',
+  cut: 'Reconnecting',
+} as const;
+
+export function App(): JSX.Element {
+  const session = useSession();
+  if (session === 'unknown') return <Waiting />;
+  if (session === 'away') return <Away />;
+  if (session === 'none') return <SignIn />;
+  return <Shell session={session} />;
+}
+
+function Waiting(): JSX.Element {
+  return (
+    <main class="sign-in">
+      <Skeleton />
+    </main>
+  );
+}
+
+function Away(): JSX.Element {
+  return (
+    <main class="sign-in">
+      <Empty title="The API does not answer.">
+        <button type="button" onClick={() => void findSession()}>
+          Try again
+        </button>
+      </Empty>
+    </main>
+  );
+}
+
+function Shell({ session }: { readonly session: Session }): JSX.Element {
+  const { parts } = usePlace();
+  const [isMenuOpen, setIsMenuOpen] = useState(false);
+  const live = useLiveState();
+  const areas = areasOf(session);
+  const [id = areas[0]?.id, ...below] = parts;
+  const area = areas.find((each) => each.id === id);
+  useEffect(() => {
+    document.title = [...below, area?.title, 'Mortise'].filter(Boolean).join(' · ');
+    setIsMenuOpen(false);
+  }, [parts]);
+  return (
+    <div class="shell">
+      <a class="hidden-text" href="#content">
+        Skip to the content
+      </a>
+      <Side areas={areas} current={area?.id} isOpen={isMenuOpen} />
+      <div>
+        <header class="top">
+          <button
+            class="menu-button"
+            type="button"
+            aria-expanded={isMenuOpen}
+            onClick={() => setIsMenuOpen(!isMenuOpen)}
+          >
+            Menu
+          </button>
+          <Palette areas={areas} />
+          <span class="grow" />
+          <span class="live" data-state={live} role="status">
+            {LIVE_TEXT[live]}
+          </span>
+          <SchemeButton />
+          <span class="wide-only small muted">{whoIs(session)}</span>
+          <button class="plain" type="button" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        </header>
+        {live === 'cut' && (
+          <p class="banner" role="alert">
+            The API does not answer. What is shown may be old; the page continues by itself.
+          </p>
+        )}
+        {session.console === 'read-only' && <p class="banner quiet">This console is read-only.</p>}
+        <main class="content" id="content" tabIndex={-1}>
+          {area ? (
+            <Content key={area.id} area={area} parts={below} session={session} />
+          ) : (
+            <Empty title={areas.length > 0 ? 'There is no such page.' : 'Your key has no scope that this page shows.'} />
+          )}
+        </main>
+      </div>
+      <Toasts />
+    </div>
+  );
+}
+
+function whoIs({ tenant, subject, keyId }: Session): string {
+  return [subject ?? keyId ?? 'no key', tenant].join(' · ');
+}
+
+interface SideProps {
+  readonly areas: readonly Area[];
+  readonly current: string | undefined;
+  readonly isOpen: boolean;
+}
+
+function Side({ areas, current, isOpen }: SideProps): JSX.Element {
+  const groups = [...new Set(areas.map(({ group }) => group))];
+  return (
+    <nav class={isOpen ? 'side is-open' : 'side'} aria-label="Areas">
+      <Link class="brand" href={hrefOf([])}>
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <rect width="32" height="32" rx="7" fill="#0f5c57" />
+          <path d="M7 8h18v6h-5v4h5v6H7v-6h5v-4H7z" fill="#fff" />
+        </svg>
+        Mortise
+      </Link>
+      {groups.map((group) => (
+        <div class="nav-group" key={group}>
+          <h2>{group}</h2>
+          <ul>
+            {areas
+              .filter((area) => area.group === group)
+              .map(({ id, title }) => (
+                <li key={id}>
+                  <Link href={hrefOf([id])} aria-current={id === current ? 'page' : undefined}>
+                    {title}
+                  </Link>
+                </li>
+              ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  );
+}
+
+/** The code of an area comes when it is opened. */
+function Content({ area, ...props }: AreaProps & { readonly area: Area }): JSX.Element {
+  const [loaded, setLoaded] = useState<{ readonly View: ComponentType<AreaProps> }>();
+  const [error, setError] = useState<Error>();
+  useEffect(() => {
+    area.load().then(
+      ({ default: View }) => setLoaded({ View }),
+      (reason: unknown) => setError(reason as Error),
+    );
+  }, [area]);
+  if (error) return <Trouble error={error} />;
+  return loaded ? <loaded.View {...props} /> : <Skeleton />;
+}

@@ -1,0 +1,176 @@
+/** Actions on the selected tasks, and on all that match the filter: the API does those in the background and tells how far it is. */
+import type { JSX } from 'preact';
+import { useCallback, useEffect, useState } from 'preact/hooks';
+
+import { call, get, path, withQuery } from '../../http.ts';
+import { useTopic } from '../../live.ts';
+import { useResource, useThrottled } from '../../resource.ts';
+import { Dialog, DialogButton } from '../../ui/dialog.tsx';
+import type { Page } from '../../ui/pages.ts';
+import { Share } from '../../ui/parts.tsx';
+import { countText, plural } from '../../ui/text.ts';
+import { act, tell } from '../../ui/toasts.tsx';
+import { ACTION_DONE, ACTION_TITLES, ActionFields, actionBody, isDanger } from './actions.tsx';
+import type { Filter } from './filter.ts';
+import { filterText } from './filter.ts';
+import { actOnTask } from './one-action.ts';
+import { ACTION_STATES, isPossible } from './states.ts';
+import type { Action } from './states.ts';
+import type { QueueView, TaskSummary } from './types.ts';
+
+interface Props {
+  readonly view: QueueView;
+  readonly filter: Filter;
+  /** The selected tasks. */
+  readonly ids: readonly string[];
+  readonly done: () => void;
+}
+
+interface Operation {
+  readonly id: string;
+  readonly action: Action;
+  readonly limit: number;
+  readonly status: 'running' | 'completed' | 'interrupted' | 'failed';
+  readonly changed: number;
+  readonly skipped: number;
+}
+
+const COUNT_PAGE = 200;
+const MAX_COUNT_PAGES = 25;
+const CHECK_MS = 300;
+
+export function BulkActions({ view, filter, ids, done }: Props): JSX.Element | null {
+  const [operation, setOperation] = useState<string>();
+  const actions = (Object.keys(ACTION_STATES) as Action[]).filter((action) => isPossible(action, filter.state));
+  if (view.counts[filter.state] === 0 && operation === undefined) return null;
+  return (
+    <>
+      {operation !== undefined && <Progress id={operation} queue={view.name} done={done} />}
+      <div class="selection" role="toolbar" aria-label="Actions on tasks">
+        <span>{ids.length > 0 ? `${plural(ids.length, 'task')} selected` : `All ${filterText(filter)}`}</span>
+        {actions.map((action) => (
+          <DialogButton key={action} label={ACTION_TITLES[action]} isDanger={isDanger(action)}>
+            {(close) =>
+              ids.length > 0 ? (
+                <SelectedDialog {...{ view, action, ids, close, done }} />
+              ) : (
+                <MatchingDialog {...{ view, action, filter, close }} started={setOperation} />
+              )
+            }
+          </DialogButton>
+        ))}
+      </div>
+    </>
+  );
+}
+
+interface DialogProps {
+  readonly view: QueueView;
+  readonly action: Action;
+  readonly close: () => void;
+}
+
+function SelectedDialog(props: DialogProps & Pick<Props, 'ids' | 'done'>): JSX.Element {
+  const { view, action, ids, close, done } = props;
+  const submit = async (fields: Readonly<Record<string, string>>): Promise<boolean> => {
+    const body = actionBody(action, fields);
+    const outcomes = await Promise.allSettled(ids.map((id) => actOnTask(view.name, id, action, body)));
+    const failures = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []));
+    const changed = ids.length - failures.length;
+    if (changed > 0) tell(`${plural(changed, 'task')} ${ACTION_DONE[action]}.`);
+    if (failures[0]) tell(`${plural(failures.length, 'task')} refused: ${failures[0].message}`, 'bad');
+    done();
+    return true;
+  };
+  const title = `${ACTION_TITLES[action]}: ${plural(ids.length, 'task')}`;
+  return (
+    <Dialog title={title} submit={title} isDanger={isDanger(action)} close={close} onSubmit={submit}>
+      <ActionFields action={action} priorities={view.priorities} />
+    </Dialog>
+  );
+}
+
+function MatchingDialog(
+  props: DialogProps & { readonly filter: Filter; readonly started: (id: string) => void },
+): JSX.Element {
+  const { view, action, filter, close, started } = props;
+  const count = useCount(view, filter);
+  const submit = (fields: Readonly<Record<string, string>>): Promise<boolean> =>
+    act('The operation has started.', async () => {
+      const { state, name, field, equals } = filter;
+      const body = { action, state, name, field, equals, limit: 1_000_000, ...actionBody(action, fields) };
+      const { id } = await call<Operation>('POST', path`queues/${view.name}/bulk-operations`, { body });
+      started(id);
+    });
+  const what = count ? `${count.isLess ? 'at least ' : ''}${plural(count.tasks, 'task')}` : 'counting …';
+  return (
+    <Dialog
+      title={`${ACTION_TITLES[action]}: ${what}`}
+      submit={`${ACTION_TITLES[action]} ${count ? what : 'all'}`}
+      isDanger={isDanger(action)}
+      close={close}
+      onSubmit={submit}
+    >
+      <p>
+        All tasks of {view.name} that match <code>{filterText(filter)}</code>, also those that this page does not show.
+      </p>
+      <ActionFields action={action} priorities={view.priorities} />
+    </Dialog>
+  );
+}
+
+/** How many tasks match: known for a state alone, else counted by pages up to a bound. */
+function useCount(view: QueueView, filter: Filter): { tasks: number; isLess: boolean } | undefined {
+  const { state, name, field, equals } = filter;
+  const isWhole = name === undefined && field === undefined;
+  const [count, setCount] = useState(isWhole ? { tasks: view.counts[state], isLess: false } : undefined);
+  useEffect(() => {
+    if (isWhole) return undefined;
+    const ended = new AbortController();
+    const address = path`queues/${view.name}/tasks`;
+    const read = async (): Promise<void> => {
+      let [tasks, cursor] = [0, undefined as string | null | undefined];
+      for (let page = 0; page < MAX_COUNT_PAGES && cursor !== null; page += 1) {
+        const query = { state, name, field, equals, limit: COUNT_PAGE, cursor };
+        const found: Page<TaskSummary> = await get(withQuery(address, query), ended.signal);
+        tasks += found.items.length;
+        cursor = found.nextCursor ?? null;
+      }
+      setCount({ tasks, isLess: cursor !== null });
+    };
+    read().catch(() => undefined);
+    return () => ended.abort();
+  }, []);
+  return count;
+}
+
+interface ProgressProps {
+  readonly id: string;
+  readonly queue: string;
+  readonly done: () => void;
+}
+
+/** Each changed task is an event of the queue, so the events tell when to look. */
+function Progress({ id, queue, done }: ProgressProps): JSX.Element | null {
+  const operation = useResource<Operation>(path`operations/${id}`);
+  const reload = useThrottled(operation.reload, CHECK_MS);
+  useTopic(`queue:${encodeURIComponent(queue)}`, useCallback(reload, [reload]));
+  const { value } = operation;
+  const status = value?.status;
+  useEffect(() => {
+    // The last event comes before the operation has ended.
+    if (status === 'running') reload();
+    else if (status !== undefined) done();
+  }, [value]);
+  if (!value) return null;
+  const { changed, skipped, action } = value;
+  const text = `${countText(changed)} ${ACTION_DONE[action]}${skipped > 0 ? `, ${countText(skipped)} had changed before` : ''}`;
+  return (
+    <p class="card" role="status">
+      {status === 'running' && <Share of={1} used={changed > 0 ? 0.5 : 0.1} label="The operation runs" />}
+      <span>
+        {{ running: 'Running', completed: 'Done', interrupted: 'Interrupted', failed: 'Failed' }[value.status]}: {text}.
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,198 @@
+/** One task: where it stands, what happened to it, and what can be done. */
+import type { JSX } from 'preact';
+import { useCallback } from 'preact/hooks';
+
+import { path, withQuery } from '../../http.ts';
+import { useTopic } from '../../live.ts';
+import type { LiveEvent } from '../../live.ts';
+import { go, hrefOf, Link } from '../../location.ts';
+import { useResource, useThrottled } from '../../resource.ts';
+import type { Session } from '../../session.ts';
+import { mayChange } from '../../session.ts';
+import { Dialog, DialogButton } from '../../ui/dialog.tsx';
+import { Card, Facts, Head, Json, Read, State, Time } from '../../ui/parts.tsx';
+import { bytesText, durationText } from '../../ui/text.ts';
+import { act } from '../../ui/toasts.tsx';
+import { ACTION_DONE, ACTION_TITLES, ActionFields, actionBody, isDanger } from './actions.tsx';
+import { EnqueueButton } from './enqueue.tsx';
+import { Flow } from './flow.tsx';
+import { actOnTask } from './one-action.ts';
+import { ACTION_STATES, isPossible, toneOf } from './states.ts';
+import type { Action } from './states.ts';
+import { Timeline } from './timeline.tsx';
+import type { QueueView, TaskView } from './types.ts';
+
+interface Props {
+  readonly queue: string;
+  readonly id: string;
+  readonly session: Session;
+}
+
+/** Longer payloads are cut by the API. */
+const MAX_BYTES = 16_384;
+
+export function OneTask({ queue, id, session }: Props): JSX.Element {
+  const task = useResource<TaskView>(withQuery(path`queues/${queue}/tasks/${id}`, { maxBytes: MAX_BYTES }));
+  const settings = useResource<QueueView>(path`queues/${queue}`);
+  const reload = useThrottled(task.reload);
+  useTopic(
+    `queue:${encodeURIComponent(queue)}`,
+    useCallback(
+      (event: LiveEvent) => {
+        if (event['id'] === id) reload();
+      },
+      [id, reload],
+    ),
+  );
+  return (
+    <>
+      <Head
+        title={
+          <span class="row">
+            <Link href={hrefOf(['queues'])}>Queues</Link> / <Link href={hrefOf(['queues', queue])}>{queue}</Link> /{' '}
+            {task.value?.name ?? 'task'}
+            {task.value && <State tone={toneOf(task.value.state)}>{task.value.state}</State>}
+          </span>
+        }
+      >
+        {task.value && (
+          <Actions
+            queue={queue}
+            task={task.value}
+            priorities={settings.value?.priorities ?? []}
+            session={session}
+            reload={task.reload}
+          />
+        )}
+      </Head>
+      <Read of={task}>{(shown) => <Shown queue={queue} task={shown} />}</Read>
+    </>
+  );
+}
+
+function Shown({ queue, task }: { readonly queue: string; readonly task: TaskView }): JSX.Element {
+  const { error, parent } = task;
+  return (
+    <>
+      {error && (
+        <Card title={`${error.name}: ${error.message}`}>
+          <pre>{error.stack}</pre>
+        </Card>
+      )}
+      <div class="columns">
+        <div class="stack">
+          <Card title="Time line">
+            <Timeline task={task} />
+          </Card>
+          <Card title="Task">
+            <Facts
+              of={{
+                Id: <code>{task.id}</code>,
+                Priority: task.priority,
+                Group: task.group,
+                Attempt: `${task.attempt} of ${task.attempts}`,
+                'Next run': task.runAt === undefined ? undefined : <Time at={task.runAt} />,
+                'Lease ends': task.leaseUntil === undefined ? undefined : <Time at={task.leaseUntil} />,
+                'Expires': task.expiresAt === undefined ? undefined : <Time at={task.expiresAt} />,
+                'Run took': runText(task),
+                Parent: parent && (
+                  <Link class="mono" href={hrefOf(['queues', parent.queue, 'tasks', parent.id])}>
+                    {parent.id}
+                  </Link>
+                ),
+                Progress: task.progress === undefined ? undefined : <Json value={task.progress} />,
+                Headers:
+                  task.headers && Object.keys(task.headers).length > 0 ? <Json value={task.headers} /> : undefined,
+              }}
+            />
+          </Card>
+          <Flow queue={queue} id={task.id} />
+        </div>
+        <div class="stack">
+          <Value title="Payload" value={task.payload} text={task.payloadText} bytes={task.payloadBytes} />
+          {(task.result !== undefined || task.resultText !== undefined) && (
+            <Value title="Result" value={task.result} text={task.resultText} bytes={task.resultBytes} />
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function runText({ startedAt, finishedAt, state }: TaskView): string | undefined {
+  if (startedAt === undefined || finishedAt === undefined || state === 'cancelled') return undefined;
+  return durationText(Math.max(0, finishedAt - startedAt));
+}
+
+function Value(props: {
+  readonly title: string;
+  readonly value: unknown;
+  readonly text: string | undefined;
+  readonly bytes: number | undefined;
+}): JSX.Element {
+  const { title, value, text, bytes } = props;
+  return (
+    <Card title={title}>
+      {text === undefined ? <Json value={value} /> : <pre>{text}</pre>}
+      {text !== undefined && bytes !== undefined && (
+        <p class="muted small">
+          The first {bytesText(MAX_BYTES)} of {bytesText(bytes)}.
+        </p>
+      )}
+    </Card>
+  );
+}
+
+function Actions(props: {
+  readonly queue: string;
+  readonly task: TaskView;
+  readonly priorities: readonly string[];
+  readonly session: Session;
+  readonly reload: () => void;
+}): JSX.Element {
+  const { queue, task, priorities, session, reload } = props;
+  const { id, name, payload, payloadText, priority, state } = task;
+  const mayWrite = mayChange(session, 'queues:write');
+  const run = async (action: Action, fields: Readonly<Record<string, string>>): Promise<boolean> => {
+    const isDone = await act(`The task is ${ACTION_DONE[action]}.`, () =>
+      actOnTask(queue, id, action, actionBody(action, fields)),
+    );
+    if (isDone && action === 'remove') go(hrefOf(['queues', queue]));
+    else reload();
+    return isDone;
+  };
+  if (!mayWrite) return <></>;
+  return (
+    <div class="row">
+      {(Object.keys(ACTION_STATES) as Action[])
+        .filter((action) => isPossible(action, state))
+        .map((action) =>
+          action === 'retry' || action === 'promote' ? (
+            <button key={action} type="button" class="primary" onClick={() => void run(action, {})}>
+              {ACTION_TITLES[action]}
+            </button>
+          ) : (
+            <DialogButton key={action} label={ACTION_TITLES[action]} isDanger={isDanger(action)}>
+              {(close) => (
+                <Dialog
+                  title={`${ACTION_TITLES[action]}: one task`}
+                  submit={ACTION_TITLES[action]}
+                  isDanger={isDanger(action)}
+                  close={close}
+                  onSubmit={(fields) => run(action, fields)}
+                >
+                  <p class="wide">
+                    {name} <code>{id}</code>
+                  </p>
+                  <ActionFields action={action} priorities={priorities} />
+                </Dialog>
+              )}
+            </DialogButton>
+          ),
+        )}
+      {payloadText === undefined && (
+        <EnqueueButton draft={{ queue, name, payload, priority }} label="Run again, edited" />
+      )}
+    </div>
+  );
+}

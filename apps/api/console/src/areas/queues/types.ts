@@ -1,0 +1,84 @@
+/** What the API answers about queues and tasks, as far as the page shows it. */
+import type { TaskState } from './states.ts';
+
+export interface QueueView {
+  readonly name: string;
+  readonly priorities: readonly string[];
+  readonly shards: number;
+  readonly isPaused: boolean;
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly periodMs: number } | null;
+  readonly maxTasks: number | null;
+  readonly counts: Readonly<Record<TaskState, number>>;
+  readonly load: number | null;
+  readonly headAgeMs: number | null;
+}
+
+export interface TaskError {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack: string;
+}
+
+export interface TaskSummary {
+  readonly id: string;
+  readonly name: string;
+  readonly state: TaskState;
+  readonly priority: string;
+  readonly group?: string;
+  readonly attempt: number;
+  readonly attempts: number;
+  readonly enqueuedAt: number;
+  readonly runAt?: number;
+  readonly leaseUntil?: number;
+  readonly expiresAt?: number;
+  readonly finishedAt?: number;
+  readonly error?: TaskError;
+  readonly progress?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly parent?: { readonly queue: string; readonly id: string };
+}
+
+export interface Failure {
+  readonly at: number;
+  readonly attempt: number;
+  readonly message: string;
+}
+
+export interface TaskView extends TaskSummary {
+  readonly payload?: unknown;
+  /** The beginning of a payload that was cut. */
+  readonly payloadText?: string;
+  readonly payloadBytes?: number;
+  readonly result?: unknown;
+  readonly resultText?: string;
+  readonly resultBytes?: number;
+  readonly logs?: readonly { readonly at: number; readonly text: string }[];
+  readonly startedAt?: number;
+  readonly failures?: readonly Failure[];
+}
+
+export interface Times {
+  readonly count: number;
+  readonly wait: Percentiles | null;
+  readonly run: Percentiles | null;
+}
+
+interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+export interface Schedule {
+  readonly key: string;
+  readonly cron?: string;
+  readonly timezone?: string;
+  readonly everyMs?: number;
+  readonly name: string;
+  readonly nextAt?: number;
+  readonly lastAt?: number;
+  readonly runs: number;
+  readonly problem?: string;
+}

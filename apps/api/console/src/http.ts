@@ -1,0 +1,80 @@
+/** Requests to the API, under the cookie of the session. */
+import { API } from './environment.ts';
+
+/** A refusal of the API, as its problem document says it. */
+export class ApiProblem extends Error {
+  override readonly name = 'ApiProblem';
+  readonly status: number;
+  /** What programs branch on: the last part of the type. */
+  readonly slug: string;
+  readonly requestId: string | undefined;
+
+  constructor(status: number, document: Partial<ProblemDocument>) {
+    const title = document.title ?? `The API answered ${status}`;
+    super(document.detail ? `${title}: ${document.detail}` : title);
+    this.status = status;
+    this.slug = document.type?.split('/').at(-1) ?? '';
+    this.requestId = document.instance;
+  }
+}
+
+interface ProblemDocument {
+  readonly type: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly instance: string;
+}
+
+type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
+
+interface Sent {
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An address of the API: each value is encoded. */
+export function path(parts: TemplateStringsArray, ...values: readonly (string | number)[]): string {
+  return String.raw({ raw: parts.raw }, ...values.map((value) => encodeURIComponent(value)));
+}
+
+/** The same with a query. What is undefined or empty is left out. */
+export function withQuery(
+  address: string,
+  query: Readonly<Record<string, string | number | boolean | undefined>>,
+): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  if (given.length === 0) return address;
+  return `${address}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`;
+}
+
+/** Resolves to the JSON of the answer, undefined without one. Rejects with ApiProblem, or TypeError without an answer. */
+export async function call<Answer = unknown>(
+  method: Method,
+  address: string,
+  { body, headers, signal }: Sent = {},
+): Promise<Answer> {
+  const response = await fetch(API + address, {
+    method,
+    credentials: 'same-origin',
+    ...(signal && { signal }),
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const json = text === '' ? undefined : parsed(text);
+  if (!response.ok) throw new ApiProblem(response.status, (json ?? {}) as Partial<ProblemDocument>);
+  return json as Answer;
+}
+
+export function get<Answer>(address: string, signal?: AbortSignal): Promise<Answer> {
+  return call<Answer>('GET', address, { signal });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,11 @@
+import { render } from 'preact';
+
+import { App } from './app.tsx';
+import { findSession } from './session.ts';
+import './style/tokens.css';
+import './style/base.css';
+import './style/shell.css';
+import './style/parts.css';
+
+render(<App />, document.querySelector('#app')!);
+void findSession();

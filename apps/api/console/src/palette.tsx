@@ -1,0 +1,185 @@
+/** Ctrl-K: goes to any area, queue, task, lock, chat, mailbox or cache by its name. `?` lists the keys. */
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import type { Area } from './areas.ts';
+import { get } from './http.ts';
+import { go, hrefOf } from './location.ts';
+
+interface Choice {
+  readonly title: string;
+  readonly kind: string;
+  readonly href: string;
+}
+
+interface Props {
+  readonly areas: readonly Area[];
+}
+
+const MAX_CHOICES = 12;
+/** What a name may be the name of: the area, and the words of the choice. */
+const NAMED: readonly (readonly [area: string, kind: string])[] = [
+  ['locks', 'lock'],
+  ['semaphores', 'semaphore'],
+  ['chats', 'chat'],
+  ['mailboxes', 'mailbox'],
+  ['caches', 'cache'],
+  ['files', 'file channel'],
+  ['books', 'address book'],
+];
+const KEYS: readonly (readonly [keys: string, what: string])[] = [
+  ['Ctrl K', 'go to an area, a queue, a task, a lock, a chat …'],
+  ['/', 'go to the filter of a list'],
+  ['j k', 'next and last row of a table'],
+  ['x', 'select the row'],
+  ['Enter', 'open the row'],
+  ['Esc', 'close a dialog'],
+  ['?', 'this list'],
+];
+
+export function Palette({ areas }: Props): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const help = useRef<HTMLDialogElement>(null);
+  const [isOpen, setIsOpen] = useState(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        setIsOpen(true);
+        return;
+      }
+      if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === '?') help.current!.showModal();
+      if (event.key === '/') {
+        const filter = document.querySelector<HTMLElement>('[data-filter]');
+        if (filter) event.preventDefault();
+        filter?.focus();
+      }
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, []);
+  useEffect(() => {
+    if (isOpen) dialog.current!.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <>
+      <button type="button" onClick={() => setIsOpen(true)}>
+        Go to … <kbd>Ctrl K</kbd>
+      </button>
+      <dialog ref={dialog} aria-label="Go to" onClose={() => setIsOpen(false)}>
+        {isOpen && <Search areas={areas} close={() => setIsOpen(false)} />}
+      </dialog>
+      <dialog ref={help} aria-label="Keys">
+        <div class="body">
+          <h2>Keys</h2>
+          <dl class="facts">
+            {KEYS.map(([keys, what]) => [
+              <dt key={`${keys} key`}>
+                <kbd>{keys}</kbd>
+              </dt>,
+              <dd key={keys}>{what}</dd>,
+            ])}
+          </dl>
+          <div class="actions">
+            <button type="button" onClick={() => help.current!.close()}>
+              Close
+            </button>
+          </div>
+        </div>
+      </dialog>
+    </>
+  );
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('input:not([type=checkbox]), textarea, select') !== null;
+}
+
+function Search({ areas, close }: Props & { readonly close: () => void }): JSX.Element {
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const [queues, setQueues] = useState<readonly string[]>([]);
+  useEffect(() => {
+    if (!areas.some(({ id }) => id === 'queues')) return;
+    get<{ items: { name: string }[] }>('queues').then(
+      ({ items }) => setQueues(items.map(({ name }) => name)),
+      () => undefined,
+    );
+  }, []);
+  const choices = choicesOf(text, areas, queues);
+  const open = (choice: Choice | undefined): void => {
+    if (!choice) return;
+    close();
+    go(choice.href);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setAt((at + step + choices.length) % Math.max(1, choices.length));
+    }
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      open(choices[at]);
+    }
+  };
+  return (
+    <div class="body">
+      <input
+        autofocus
+        role="combobox"
+        aria-label="Where to"
+        aria-expanded="true"
+        aria-controls="palette"
+        aria-activedescendant={choices.length > 0 ? `palette-${at}` : undefined}
+        placeholder="The name of a queue, lock, chat …, or the id of a task"
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <ul class="choices" id="palette" role="listbox" aria-label="Places">
+        {choices.map((choice, index) => (
+          <li
+            key={choice.href}
+            id={`palette-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => open(choice)}
+          >
+            <span>{choice.title}</span>
+            <span class="muted small">{choice.kind}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function choicesOf(text: string, areas: readonly Area[], queues: readonly string[]): Choice[] {
+  const wanted = text.trim();
+  const has = (name: string): boolean => name.toLowerCase().includes(wanted.toLowerCase());
+  const ids = new Set(areas.map(({ id }) => id));
+  const known: Choice[] = [
+    ...areas.filter(({ title }) => has(title)).map(({ id, title }) => ({ title, kind: 'area', href: hrefOf([id]) })),
+    ...queues.filter(has).map((name) => ({ title: name, kind: 'queue', href: hrefOf(['queues', name]) })),
+  ];
+  if (wanted === '') return known.slice(0, MAX_CHOICES);
+  const tasks = queues.map((queue) => ({
+    title: wanted,
+    kind: `task of ${queue}`,
+    href: hrefOf(['queues', queue, 'tasks', wanted]),
+  }));
+  const named = NAMED.filter(([area]) => ids.has(area)).map(([area, kind]) => ({
+    title: wanted,
+    kind,
+    href: hrefOf([area, wanted]),
+  }));
+  // An id of a task has digits; a name that is known comes before what may be.
+  const guesses = /\d/.test(wanted) ? [...tasks, ...named] : [...named, ...tasks];
+  return [...known, ...guesses].slice(0, MAX_CHOICES);
+}

@@ -1,0 +1,77 @@
+/** Who is signed in, and what the page may do. */
+import { useEffect, useState } from 'preact/hooks';
+
+import { ApiProblem, call } from './http.ts';
+import { stopLive } from './live.ts';
+
+export interface Session {
+  readonly keyId: string | null;
+  readonly tenant: string;
+  readonly subject: string | null;
+  readonly scopes: readonly string[];
+  readonly console?: 'on' | 'read-only' | 'off';
+}
+
+/** `unknown`: it is being asked for. */
+export type SessionState = Session | 'unknown' | 'none' | 'away';
+
+const KEY_IN_ADDRESS = /^#key=(.+)$/;
+const UNAUTHENTICATED = 401;
+
+let current: SessionState = 'unknown';
+const watchers = new Set<(state: SessionState) => void>();
+
+function set(next: SessionState): void {
+  current = next;
+  for (const watcher of watchers) watcher(next);
+}
+
+export function useSession(): SessionState {
+  const [seen, setSeen] = useState(current);
+  useEffect(() => {
+    watchers.add(setSeen);
+    setSeen(current);
+    return () => void watchers.delete(setSeen);
+  }, []);
+  return seen;
+}
+
+/** Opens a session for the key of a sign-in link, or finds the one that the browser has. */
+export async function findSession(): Promise<void> {
+  const [, key] = KEY_IN_ADDRESS.exec(location.hash) ?? [];
+  // The key stays in no history and in no bookmark.
+  if (key !== undefined) history.replaceState(null, '', location.pathname + location.search);
+  try {
+    if (key !== undefined) await signIn(decodeURIComponent(key));
+    else set(await call<Session>('GET', 'session'));
+  } catch (error) {
+    set(error instanceof ApiProblem ? 'none' : 'away');
+  }
+}
+
+/** Rejects with ApiProblem for a key that is not valid. */
+export async function signIn(key: string): Promise<void> {
+  set(await call<Session>('POST', 'session', { headers: { authorization: `Bearer ${key.trim()}` } }));
+}
+
+export async function signOut(): Promise<void> {
+  stopLive();
+  await call('DELETE', 'session').catch(() => undefined);
+  set('none');
+}
+
+/** A refusal that says that the session has ended shows the sign-in. */
+export function noteRefusal(error: unknown): void {
+  if (!(error instanceof ApiProblem) || error.status !== UNAUTHENTICATED) return;
+  stopLive();
+  set('none');
+}
+
+export function mayDo(session: Session, scope: string): boolean {
+  return session.scopes.includes(scope);
+}
+
+/** Whether the page may change something that needs the scope. */
+export function mayChange(session: Session, scope: string): boolean {
+  return session.console !== 'read-only' && mayDo(session, scope);
+}

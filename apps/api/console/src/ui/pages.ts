@@ -1,0 +1,71 @@
+/** Lists that the API gives by pages: `nextCursor` leads to the next one. */
+import { useCallback, useEffect, useState } from 'preact/hooks';
+
+import { get, withQuery } from '../http.ts';
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly nextCursor?: string | null;
+  readonly isCapped?: boolean;
+}
+
+export interface Pages<Item> {
+  readonly items: readonly Item[] | undefined;
+  readonly error: Error | undefined;
+  /** Whether the API stopped before it had seen all. */
+  readonly isCapped: boolean;
+  /** Reads the next page. Undefined: there is none. */
+  readonly more: (() => void) | undefined;
+  readonly reload: () => void;
+}
+
+interface State<Item> {
+  readonly address: string;
+  readonly items?: readonly Item[];
+  readonly next?: string | null | undefined;
+  readonly isCapped?: boolean | undefined;
+  readonly error?: Error;
+}
+
+/** The items of all pages that were asked for. A new address begins again; `reload` reads the first page again. */
+export function usePages<Item>(address: string | undefined): Pages<Item> {
+  const [state, setState] = useState<State<Item>>({ address: '' });
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    if (address === undefined) return undefined;
+    const ended = new AbortController();
+    get<Page<Item>>(address, ended.signal)
+      .then(({ items, nextCursor, isCapped }) => setState({ address, items, next: nextCursor, isCapped }))
+      .catch((error: unknown) => {
+        if (ended.signal.aborted) return;
+        setState((before) => ({ ...(before.address === address ? before : { address }), error: error as Error }));
+      });
+    return () => ended.abort();
+  }, [address, round]);
+  const reload = useCallback(() => setRound((before) => before + 1), []);
+  const isOf = state.address === address;
+  const more = (): void => {
+    const { items = [], next } = state;
+    get<Page<Item>>(withCursor(state.address, next!))
+      .then((page) =>
+        setState((before) =>
+          before.next === next
+            ? { ...before, items: [...items, ...page.items], next: page.nextCursor, isCapped: page.isCapped }
+            : before,
+        ),
+      )
+      .catch((error: unknown) => setState((before) => ({ ...before, error: error as Error })));
+  };
+  return {
+    items: isOf ? state.items : undefined,
+    error: isOf ? state.error : undefined,
+    isCapped: isOf && state.isCapped === true,
+    more: isOf && state.next ? more : undefined,
+    reload,
+  };
+}
+
+function withCursor(address: string, cursor: string): string {
+  const [path = '', query = ''] = address.split('?');
+  return withQuery(path, { ...Object.fromEntries(new URLSearchParams(query)), cursor });
+}
