@@ -46,6 +46,7 @@ export async function run(data, release) {
       PORT: String(port),
       MAIL_DIR: mailDirectory,
       ADMIN_KEY: key,
+      CONSOLE: process.env.CONSOLE ?? 'on',
       WEBHOOK_SECRET: webhookSecret(secretFile),
       ...(hasOwnShop && { DATABASE_URL: `file:${shopFile}`, CACHE_TABLES: TABLE }),
     };
@@ -77,6 +78,7 @@ function welcome({ address, key, redisUrl, mailDirectory, secretFile, logs, sale
   return `
 Mortise is running.
 
+  console       ${address}/console/#key=${key}
   API           ${address}/v1
   OpenAPI page  ${address}/docs
   API key       ${key}

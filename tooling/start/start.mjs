@@ -11,5 +11,13 @@ onInvokerGone(() => void stop(0));
 requireNode();
 const release = claimDataDirectory(data);
 step('install dependencies', ['install', '--frozen-lockfile', '--reporter=append-only']);
-step('build', ['exec', 'turbo', 'run', 'build', '--filter=./apps/*', '--filter=@mortise/redis-server']);
+step('build', [
+  'exec',
+  'turbo',
+  'run',
+  'build',
+  '--filter=./apps/*',
+  '--filter=@mortise/console',
+  '--filter=@mortise/redis-server',
+]);
 await run(data, release);

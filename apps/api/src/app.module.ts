@@ -11,6 +11,7 @@ import { RemoteAutocompleteModule } from './autocomplete/remote-autocomplete.mod
 import { CallersModule } from './callers/callers.module.js';
 import { CachesModule } from './caches/caches.module.js';
 import type { Config } from './config.js';
+import { ConsoleModule } from './console/console.module.js';
 import { EventsModule } from './events/events.module.js';
 import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
@@ -66,6 +67,7 @@ export class AppModule {
         AggregatesModule,
         RowCacheModule,
         CachesModule,
+        ConsoleModule,
         EventsModule,
       ],
       controllers: [HealthController, ProblemsController],

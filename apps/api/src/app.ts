@@ -11,6 +11,7 @@ import { AppModule } from './app.module.js';
 import { Audit } from './callers/audit.js';
 import { Authentication } from './callers/authentication.js';
 import type { Config } from './config.js';
+import { serveConsole } from './console/serve-console.js';
 import { Connections } from './http/connections.js';
 import { createAdapter } from './http/fastify.js';
 import { RouteMethods } from './http/route-methods.js';
@@ -39,6 +40,7 @@ export async function createApp(
   app.get(RequestLimits).watch(server);
   app.get(Usage).watch(server);
   app.get(Audit).watch(server);
+  if (config.CONSOLE !== 'off') await serveConsole(server, log);
   if (config.DOCS !== 'off') serveDocument(app);
   return app;
 }

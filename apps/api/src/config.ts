@@ -90,6 +90,7 @@ const environment = z
     METRICS_PORT: port().optional(),
     METRICS_HOST: z.string().default('127.0.0.1'),
     DOCS: z.enum(['on', 'scoped', 'off'], 'must be on, scoped or off').default('on'),
+    CONSOLE: z.enum(['off', 'read-only', 'on'], 'must be off, read-only or on').default('off'),
     HSTS_MAX_AGE_S: wholeNumber(0, 63_072_000).default(0),
     MAX_CONNECTIONS: count(1_000_000).default(10_000),
     AUTH: z.enum(['keys', 'off', 'off-everywhere']).default('keys'),

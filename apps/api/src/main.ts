@@ -34,7 +34,10 @@ async function main(): Promise<void> {
   await operations.start();
   await app.listen(config.PORT, config.HOST);
   const url = await app.getUrl();
-  const pages = config.DOCS === 'off' ? {} : { docs: `${url}/docs`, openapi: `${url}/openapi.json` };
+  const pages = {
+    ...(config.DOCS !== 'off' && { docs: `${url}/docs`, openapi: `${url}/openapi.json` }),
+    ...(config.CONSOLE !== 'off' && { console: `${url}/console/` }),
+  };
   log.info({ url, ...pages }, 'listening');
 }
 

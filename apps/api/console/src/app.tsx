@@ -98,7 +98,11 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
           {area ? (
             <Content key={area.id} area={area} parts={below} session={session} />
           ) : (
-            <Empty title={areas.length > 0 ? 'There is no such page.' : 'Your key has no scope that this page shows.'} />
+            <Empty
+              title={
+                areas.length > 0 ? 'There is no such page.' : 'Your key has no scope that this page shows.'
+              }
+            />
           )}
         </main>
       </div>

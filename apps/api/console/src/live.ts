@@ -39,7 +39,10 @@ function setState(next: LiveState): void {
 }
 
 function topicsNow(): string {
-  return [...listeners.keys()].toSorted((a, b) => (a < b ? -1 : 1)).slice(0, MAX_TOPICS).join(',');
+  return [...listeners.keys()]
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .slice(0, MAX_TOPICS)
+    .join(',');
 }
 
 /** Several parts of the page come and go in one drawing: the stream is opened once. */

@@ -36,7 +36,10 @@ function changed(): void {
 globalThis.addEventListener('popstate', changed);
 
 /** The address of parts of the page. */
-export function hrefOf(parts: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
+export function hrefOf(
+  parts: readonly string[],
+  query: Readonly<Record<string, string | undefined>> = {},
+): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const text = new URLSearchParams(given as [string, string][]).toString();
   return BASE + parts.map((part) => encodeURIComponent(part)).join('/') + (text && `?${text}`);

@@ -94,7 +94,9 @@ export function Palette({ areas }: Props): JSX.Element {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest('input:not([type=checkbox]), textarea, select') !== null;
+  return (
+    target instanceof HTMLElement && target.closest('input:not([type=checkbox]), textarea, select') !== null
+  );
 }
 
 function Search({ areas, close }: Props & { readonly close: () => void }): JSX.Element {
@@ -165,7 +167,9 @@ function choicesOf(text: string, areas: readonly Area[], queues: readonly string
   const has = (name: string): boolean => name.toLowerCase().includes(wanted.toLowerCase());
   const ids = new Set(areas.map(({ id }) => id));
   const known: Choice[] = [
-    ...areas.filter(({ title }) => has(title)).map(({ id, title }) => ({ title, kind: 'area', href: hrefOf([id]) })),
+    ...areas
+      .filter(({ title }) => has(title))
+      .map(({ id, title }) => ({ title, kind: 'area', href: hrefOf([id]) })),
     ...queues.filter(has).map((name) => ({ title: name, kind: 'queue', href: hrefOf(['queues', name]) })),
   ];
   if (wanted === '') return known.slice(0, MAX_CHOICES);

@@ -19,9 +19,16 @@ export function SchemeButton(): JSX.Element {
   }, [scheme]);
   const next = SCHEMES[(SCHEMES.indexOf(scheme) + 1) % SCHEMES.length]!;
   return (
-    <button class="plain wide-only" type="button" title={`Colours: ${scheme}`} onClick={() => setScheme(next)}>
+    <button
+      class="plain wide-only"
+      type="button"
+      title={`Colours: ${scheme}`}
+      onClick={() => setScheme(next)}
+    >
       {{ system: '◐', light: '☀', dark: '☾' }[scheme]}
-      <span class="hidden-text">Colours: {scheme}. Change to {next}</span>
+      <span class="hidden-text">
+        Colours: {scheme}. Change to {next}
+      </span>
     </button>
   );
 }

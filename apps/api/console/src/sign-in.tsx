@@ -20,7 +20,8 @@ export function SignIn(): JSX.Element {
       <form onSubmit={(event) => void submit(event)}>
         <h1>Sign in to Mortise</h1>
         <p class="muted">
-          The console shows what your API key may read. <code>npm start</code> prints a key, and a link that signs in.
+          The console shows what your API key may read. <code>npm start</code> prints a key, and a link that
+          signs in.
         </p>
         <label class="field">
           <span>API key</span>

@@ -46,13 +46,14 @@ export class Audit {
     this.#log = log;
   }
 
-  /** Writes down what changes something by a scope `…:admin`, refused or not, and the opening of sessions. */
+  /** Writes down what changes something by a scope `…:admin` or by a session, refused or not, and the opening of sessions. */
   watch(server: FastifyInstance): void {
     server.addHook('onSend', async (request, reply, payload) => {
       const { principal, method } = request;
       const { url } = request.routeOptions;
       if (!principal || url === undefined || SAFE_METHODS.has(method)) return payload;
-      if (!ADMIN.test(accessOf(method, url)) && url !== '/v1/session') return payload;
+      const isOperator = ADMIN.test(accessOf(method, url)) || principal.isSession;
+      if (!isOperator && url !== '/v1/session') return payload;
       const [path = ''] = request.url.split('?');
       await this.#write(principal, { method, path, status: reply.statusCode, requestId: request.id });
       return payload;

@@ -21,15 +21,17 @@ import { TokenVerifier } from './token-verifier.js';
 export class Authentication {
   readonly #isOff: boolean;
   readonly #areDocsScoped: boolean;
+  readonly #isReadOnly: boolean;
 
   constructor(
     private readonly keys: KeyVerifier,
     private readonly tokens: TokenVerifier,
     private readonly sessions: SessionVerifier,
-    @Inject(CONFIG) { AUTH, DOCS }: Config,
+    @Inject(CONFIG) { AUTH, DOCS, CONSOLE }: Config,
   ) {
     this.#isOff = AUTH !== 'keys';
     this.#areDocsScoped = DOCS === 'scoped';
+    this.#isReadOnly = CONSOLE === 'read-only';
   }
 
   /** Guards the routes that the server gets from now on. A route without a scope ends the boot. */
@@ -49,6 +51,7 @@ export class Authentication {
       if (access === 'public') return;
       // Set before it may be refused, for the logs.
       request.principal = await this.#identify(request.method, request.headers);
+      if (url !== '/v1/session') this.#requireMayChange(request.method, request.principal);
       if (access !== 'credential') requireScope(request.principal, access);
       if (isOfDeployment(url)) requireDeployment(request.principal);
     });
@@ -70,11 +73,19 @@ export class Authentication {
   }
 
   /**
-   * The sender of a request outside of the router. Throws the problems `unauthenticated`, `foreign-origin` and
+   * The sender of a request outside of the router. Throws the problems `unauthenticated`, `foreign-origin`, `console-read-only` and
    * `key-set-unavailable`, and errors of Redis.
    */
-  require(headers: IncomingHttpHeaders): Promise<Principal> {
-    return this.#identify('POST', headers);
+  async require(headers: IncomingHttpHeaders): Promise<Principal> {
+    const principal = await this.#identify('POST', headers);
+    this.#requireMayChange('POST', principal);
+    return principal;
+  }
+
+  /** Sessions of a console that is read-only change nothing. Throws the problem `console-read-only`. */
+  #requireMayChange(method: string, { isSession }: Principal): void {
+    if (this.#isReadOnly && isSession && method !== 'GET' && method !== 'HEAD')
+      throw new Problem('console-read-only');
   }
 
   #accessOf(method: string, url: string): Access {

@@ -19,6 +19,8 @@ export interface Principal {
   /** Whom it may act for; undefined: for anybody. */
   readonly subject?: string;
   readonly scopes: ReadonlySet<Scope>;
+  /** It came with the cookie of a session. */
+  readonly isSession?: true;
   /** Of its requests; undefined: KEY_LIMIT. */
   readonly limit?: Rate;
   /** Checks the credential again; undefined when it is no longer valid. Throws errors of Redis. */

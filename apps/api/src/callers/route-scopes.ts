@@ -8,7 +8,7 @@ import { isScope } from './scopes.js';
 /** `public`: the route needs no credential. `credential`: it needs a valid one, of any scopes. */
 export type Access = Scope | 'public' | 'credential';
 
-const PUBLIC = /^\/(?:v1)?$|^\/(?:health|docs|problems)(?:\/|$)|^\/openapi\.json$/;
+const PUBLIC = /^\/(?:v1)?$|^\/(?:health|docs|console|problems)(?:\/|$)|^\/openapi\.json$/;
 
 /** The OpenAPI document, and the page that shows it. */
 export const DOCUMENT = /^\/docs(?:\/|$)|^\/openapi\.json$/;
@@ -70,6 +70,8 @@ const SEGMENTS: Readonly<Record<string, string>> = {
 const WHOLE: Readonly<Record<string, Access>> = {
   admin: 'tenants:admin',
   aggregates: 'ops:read',
+  overview: 'queues:read',
+  redis: 'ops:read',
   // Each topic has a scope, and each frame.
   events: 'credential',
   ws: 'credential',
@@ -82,6 +84,7 @@ const OF_DEPLOYMENT: ReadonlySet<string> = new Set([
   'aggregates',
   'cache',
   'market',
+  'redis',
   'tasks',
   'webhooks',
 ]);

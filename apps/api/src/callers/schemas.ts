@@ -128,6 +128,9 @@ export const sessionSchema = z
     tenant: z.string(),
     subject,
     scopes: z.array(z.enum(SCOPES)),
+    console: z
+      .enum(['off', 'read-only', 'on'])
+      .meta({ description: 'the setting CONSOLE; `read-only`: sessions change nothing' }),
   })
   .meta({ id: 'Session', description: 'The rights of the credential of the request.' });
 

@@ -72,7 +72,7 @@ export class SessionVerifier {
       'claims' in proof
         ? await this.tokens.verifyClaims(proof.claims)
         : await this.apiKeys.verifyHash({ id: proof.keyId, hash: Buffer.from(proof.hash, 'hex') });
-    return principal && { ...principal, recheck: () => this.#principalOf(token) };
+    return principal && { ...principal, isSession: true, recheck: () => this.#principalOf(token) };
   }
 
   /** The token itself is stored nowhere. */

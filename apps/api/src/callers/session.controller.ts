@@ -45,7 +45,7 @@ export class SessionController {
       const maxAge = Math.floor(this.config.SESSION_TTL_MS / 1_000);
       reply.header('set-cookie', `mortise_session=${token}; Max-Age=${maxAge}${this.#attributes}`);
     }
-    return shown(principal!);
+    return this.#shown(principal!);
   }
 
   @Get()
@@ -57,7 +57,7 @@ export class SessionController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): z.infer<typeof sessionSchema> {
     reply.header('cache-control', 'no-store');
-    return shown(principal!);
+    return this.#shown(principal!);
   }
 
   @Delete()
@@ -75,8 +75,9 @@ export class SessionController {
     if (token !== undefined) await this.sessions.end(token);
     reply.header('set-cookie', `mortise_session=; Max-Age=0${this.#attributes}`);
   }
-}
 
-function shown({ keyId, tenant, subject, scopes }: Principal): z.infer<typeof sessionSchema> {
-  return { keyId: keyId ?? null, tenant, subject: subject ?? null, scopes: [...scopes] };
+  #shown({ keyId, tenant, subject, scopes }: Principal): z.infer<typeof sessionSchema> {
+    const { CONSOLE: console } = this.config;
+    return { keyId: keyId ?? null, tenant, subject: subject ?? null, scopes: [...scopes], console };
+  }
 }

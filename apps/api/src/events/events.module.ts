@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 
 import { CachesModule } from '../caches/caches.module.js';
+import { ConsoleModule } from '../console/console.module.js';
+import { RemoteLocksModule } from '../locks/remote-locks.module.js';
 import { MarketModule } from '../market/market.module.js';
 import { RemoteMessagingModule } from '../messaging/remote-messaging.module.js';
 import { RemoteQueuesModule } from '../queues/remote-queues.module.js';
@@ -11,7 +13,14 @@ import { TopicEvents } from './topic-events.js';
 
 /** Events of several kinds in one stream, and over a WebSocket. */
 @Module({
-  imports: [CachesModule, MarketModule, RemoteMessagingModule, RemoteQueuesModule],
+  imports: [
+    CachesModule,
+    ConsoleModule,
+    MarketModule,
+    RemoteLocksModule,
+    RemoteMessagingModule,
+    RemoteQueuesModule,
+  ],
   controllers: [TopicEventsController, SocketController],
   providers: [TopicEvents, SocketServer],
 })

@@ -3,6 +3,10 @@ import type { MailboxPosition } from '@mortise/messaging';
 import type { QueueEvent } from '@mortise/queues';
 
 import { CacheChanges } from '../caches/cache-changes.js';
+import { OverviewReader } from '../console/overview.js';
+import type { NodeFigures } from '../console/redis-figures.js';
+import { RedisFigures } from '../console/redis-figures.js';
+import { WatchedLocks } from '../locks/watched-locks.js';
 import { Market } from '../market/index.js';
 import type { StreamEvent } from '../messaging/live/forward-events.js';
 import { openEvents } from '../messaging/live/open-events.js';
@@ -42,6 +46,9 @@ export class TopicEvents {
     mailbox: (...given) => this.#openMailbox(...given),
     cache: (...given) => this.#openCache(...given),
     market: (...given) => this.#openMarket(...given),
+    overview: async (topic, tokens, signal) => openSampled(topic, tokens, this.overviews.follow(signal)),
+    redis: async (topic, tokens, signal) => openSampled(topic, tokens, nodesOf(this.redis.follow(signal))),
+    lock: async (topic, tokens, signal) => openSampled(topic, tokens, this.locks.follow(topic.name, signal)),
   };
 
   constructor(
@@ -50,6 +57,9 @@ export class TopicEvents {
     private readonly mailboxes: TenantMailboxes,
     private readonly caches: CacheChanges,
     private readonly market: Market,
+    private readonly overviews: OverviewReader,
+    private readonly redis: RedisFigures,
+    private readonly locks: WatchedLocks,
   ) {}
 
   /**
@@ -123,6 +133,22 @@ export class TopicEvents {
       for await (const { cursor: token, ...event } of events) yield { topic, event, token };
     })();
   }
+}
+
+/** Values of now: the first one is where a continued topic goes on. */
+function openSampled(
+  topic: Topic,
+  tokens: Tokens,
+  values: AsyncIterable<object | null>,
+): AsyncIterable<TopicEvent> {
+  const token = (tokens[topic.id] = NO_POSITION);
+  return (async function* read(): AsyncGenerator<TopicEvent, void> {
+    for await (const value of values) yield { topic, event: { type: topic.kind, ...value }, token };
+  })();
+}
+
+async function* nodesOf(values: AsyncIterable<readonly NodeFigures[]>): AsyncGenerator<object, void> {
+  for await (const nodes of values) yield { nodes };
 }
 
 function positionToken({ epoch, lastId }: MailboxPosition): string {

@@ -17,6 +17,8 @@ interface Kind {
   readonly scope: Scope;
   /** The name is that of somebody, for whom the credential has to act. */
   readonly isPerson?: true;
+  /** There is one for each tenant, and it has no name. */
+  readonly isNameless?: true;
   /** There is one, of the deployment, and it has no name. */
   readonly isOfDeployment?: true;
 }
@@ -27,6 +29,9 @@ const KINDS = {
   mailbox: { scope: 'messaging:read', isPerson: true },
   cache: { scope: 'cache:read' },
   market: { scope: 'market:read', isOfDeployment: true },
+  overview: { scope: 'queues:read', isNameless: true },
+  redis: { scope: 'ops:read', isOfDeployment: true },
+  lock: { scope: 'locks:read' },
 } as const satisfies Record<string, Kind>;
 
 /** The kinds of topics: those of the tests are the same. */
@@ -43,15 +48,18 @@ export interface Topic {
 }
 
 const FORMS = Object.entries<Kind>(KINDS)
-  .map(([kind, { isOfDeployment }]) => (isOfDeployment ? kind : `${kind}:<name>`))
+  .map(([kind, its]) => (isNameless(its) ? kind : `${kind}:<name>`))
   .join(', ');
+
+function isNameless(kind: Kind): boolean {
+  return kind.isNameless === true || kind.isOfDeployment === true;
+}
 
 function topicOf(text: string): Topic | undefined {
   const [, word = '', coded] = /^([a-z]+)(?::(.*))?$/su.exec(text) ?? [];
   if (!Object.hasOwn(KINDS, word)) return undefined;
   const kind = word as Topic['kind'];
-  const { isOfDeployment }: Kind = KINDS[kind];
-  if (isOfDeployment) return coded === undefined ? { text, id: kind, kind, name: '' } : undefined;
+  if (isNameless(KINDS[kind])) return coded === undefined ? { text, id: kind, kind, name: '' } : undefined;
   try {
     const name = nameSchema.safeParse(decodeURIComponent(coded ?? ''));
     return name.success ? { text, id: `${kind}:${name.data}`, kind, name: name.data } : undefined;

@@ -15,7 +15,20 @@ const DOCS_PAGE = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** The console loads its own files, and calls this API. */
+const CONSOLE_PAGE = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
 const DOCS = /^\/docs(?:[/?]|$)/;
+const CONSOLE = /^\/console(?:[/?]|$)/;
 
 export type SecurityHeaders = (address: string) => Record<string, string>;
 
@@ -29,5 +42,6 @@ export function securityHeadersOf({ HSTS_MAX_AGE_S: maxAge }: Config): SecurityH
   };
   const noPage = { ...headers, 'content-security-policy': NO_PAGE };
   const docs = { ...headers, 'content-security-policy': DOCS_PAGE };
-  return (address) => (DOCS.test(address) ? docs : noPage);
+  const page = { ...headers, 'content-security-policy': CONSOLE_PAGE };
+  return (address) => (DOCS.test(address) ? docs : CONSOLE.test(address) ? page : noPage);
 }

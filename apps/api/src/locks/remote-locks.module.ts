@@ -10,6 +10,7 @@ import { RemoteLocks } from './remote-locks.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
 import { SemaphoresController } from './semaphores.controller.js';
 import { TenantLocks } from './tenant-locks.js';
+import { WatchedLocks } from './watched-locks.js';
 
 /** Locks, semaphores and rate limits for HTTP clients. The holder renews its lease; the API doesn't. */
 @Module({
@@ -20,6 +21,7 @@ import { TenantLocks } from './tenant-locks.js';
     ReadWriteLocksController,
     SemaphoresController,
   ],
-  providers: [TenantLocks, RemoteLeases, RemoteLocks, RemoteSemaphores, OperatorLists],
+  providers: [TenantLocks, RemoteLeases, RemoteLocks, RemoteSemaphores, OperatorLists, WatchedLocks],
+  exports: [WatchedLocks],
 })
 export class RemoteLocksModule {}

@@ -38,7 +38,9 @@ export default function Chart(props: Props): JSX.Element {
       plot.current = new UPlot(optionsOf(element, props), dataOf(props), element);
     };
     draw();
-    const sized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const sized = new ResizeObserver(() =>
+      plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
+    );
     sized.observe(element);
     // A canvas keeps the colours that it was drawn with.
     const scheme = matchMedia('(prefers-color-scheme: dark)');
@@ -100,7 +102,11 @@ function dataOf({ times, series }: Props): UPlot.AlignedData {
 
 function optionsOf(element: HTMLElement, { series, textOf }: Props): UPlot.Options {
   const colorOf = (name: string): string => resolved(element, name);
-  const axis = { stroke: colorOf('--muted'), grid: { stroke: colorOf('--line'), width: 1 }, ticks: { show: false } };
+  const axis = {
+    stroke: colorOf('--muted'),
+    grid: { stroke: colorOf('--line'), width: 1 },
+    ticks: { show: false },
+  };
   return {
     width: element.clientWidth,
     height: HEIGHT,

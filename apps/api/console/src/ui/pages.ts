@@ -38,7 +38,10 @@ export function usePages<Item>(address: string | undefined): Pages<Item> {
       .then(({ items, nextCursor, isCapped }) => setState({ address, items, next: nextCursor, isCapped }))
       .catch((error: unknown) => {
         if (ended.signal.aborted) return;
-        setState((before) => ({ ...(before.address === address ? before : { address }), error: error as Error }));
+        setState((before) => ({
+          ...(before.address === address ? before : { address }),
+          error: error as Error,
+        }));
       });
     return () => ended.abort();
   }, [address, round]);

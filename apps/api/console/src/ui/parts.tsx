@@ -146,7 +146,11 @@ export function Json({ value }: { readonly value: unknown }): JSX.Element {
 export function Tabs(props: {
   readonly label: string;
   readonly current: string;
-  readonly tabs: readonly { readonly key: string; readonly href: string; readonly title: ComponentChildren }[];
+  readonly tabs: readonly {
+    readonly key: string;
+    readonly href: string;
+    readonly title: ComponentChildren;
+  }[];
 }): JSX.Element {
   return (
     <nav class="tabs" aria-label={props.label}>

@@ -47,9 +47,11 @@ export function instantText(at: number): string {
 }
 
 export function agoText(at: number, now: number): string {
-  const ms = now - at;
-  if (Math.abs(ms) < SECOND_MS) return 'now';
-  return ms > 0 ? `${durationText(Math.max(SECOND_MS, Math.round(ms / SECOND_MS) * SECOND_MS))} ago` : `in ${durationText(-ms)}`;
+  const ms = Math.abs(now - at);
+  if (ms < SECOND_MS) return 'now';
+  const [size, unit] = UNITS.find(([each]) => ms >= each)!;
+  const text = `${Math.floor(ms / size)} ${unit}`;
+  return at < now ? `${text} ago` : `in ${text}`;
 }
 
 export function plural(count: number, one: string, many: string = `${one}s`): string {

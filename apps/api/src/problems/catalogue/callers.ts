@@ -21,6 +21,12 @@ export const CALLERS_PROBLEMS = {
     action: 'Name the subject, or use a key without one.',
     fields: '`subject`',
   },
+  'console-read-only': {
+    status: 403,
+    title: 'The console is read-only',
+    when: 'A session wants to change something, and `CONSOLE` is `read-only`.',
+    action: 'Use an API key, or set `CONSOLE=on`.',
+  },
   'key-set-unavailable': {
     status: 503,
     title: 'The keys of the issuer of tokens cannot be fetched',

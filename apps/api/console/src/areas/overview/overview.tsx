@@ -11,16 +11,9 @@ import { LazyChart } from '../../ui/lazy-chart.tsx';
 import { Card, Figure, Head, Read } from '../../ui/parts.tsx';
 import { bytesText, countText, durationText } from '../../ui/text.ts';
 import type { TaskState } from '../queues/states.ts';
+import type { NodeFigures } from '../redis/redis.tsx';
 import { QueueLink, QueueTable } from './queue-table.tsx';
 import type { QueueOverview } from './queue-table.tsx';
-
-interface RedisOverview {
-  readonly usedBytes: number;
-  readonly maxBytes: number;
-  readonly policy: string | null;
-  readonly opsPerSecond: number;
-  readonly connectedClients: number;
-}
 
 interface Snapshot {
   readonly at: number;
@@ -28,7 +21,6 @@ interface Snapshot {
   readonly total: number;
   /** The first of them. */
   readonly queues: readonly QueueOverview[];
-  readonly redis?: RedisOverview | null;
 }
 
 interface Sums {
@@ -52,12 +44,19 @@ export default function Overview({ session }: AreaProps): JSX.Element {
     setSums((before) => [...before, sumsOf(snapshot)].slice(-MAX_POINTS));
   }, []);
   useTopic('overview', onEvent);
+  const [nodes, setNodes] = useState<readonly NodeFigures[]>([]);
+  useTopic(
+    session.scopes.includes('ops:read') && session.tenant === 'default' ? 'redis' : undefined,
+    useCallback((event: LiveEvent) => {
+      if (event.type === 'redis') setNodes(event['nodes'] as readonly NodeFigures[]);
+    }, []),
+  );
   const snapshot = last ?? first.value;
   return (
     <>
       <Head title="Overview" />
       <Read of={{ ...first, value: snapshot }}>
-        {(shown) => <Shown snapshot={shown} sums={sums} mayReadRedis={session.scopes.includes('ops:read')} />}
+        {(shown) => <Shown snapshot={shown} sums={sums} nodes={nodes} />}
       </Read>
     </>
   );
@@ -68,15 +67,21 @@ function sumsOf({ at, queues }: Snapshot): Sums {
   return { at, ready: of('ready'), active: of('active'), dead: of('dead') };
 }
 
+function sumOf(nodes: readonly NodeFigures[], of: (node: NodeFigures) => number | null): number {
+  return nodes.reduce((sum, node) => sum + (of(node) ?? 0), 0);
+}
+
 interface ShownProps {
   readonly snapshot: Snapshot;
   readonly sums: readonly Sums[];
-  readonly mayReadRedis: boolean;
+  readonly nodes: readonly NodeFigures[];
 }
 
-function Shown({ snapshot, sums, mayReadRedis }: ShownProps): JSX.Element {
-  const { queues, total, redis } = snapshot;
+function Shown({ snapshot, sums, nodes }: ShownProps): JSX.Element {
+  const { queues, total } = snapshot;
   const { ready, active, dead } = sumsOf(snapshot);
+  const maxBytes = sumOf(nodes, (node) => node.maxBytes);
+  const evicting = nodes.find(({ policy }) => policy !== null && policy !== 'noeviction');
   const oldest = queues.reduce<QueueOverview | undefined>(
     (most, each) => ((each.headAgeMs ?? -1) > (most?.headAgeMs ?? -1) ? each : most),
     undefined,
@@ -95,26 +100,25 @@ function Shown({ snapshot, sums, mayReadRedis }: ShownProps): JSX.Element {
           value={countText(dead)}
           note={dead > 0 ? 'open a queue to see why' : 'nothing failed for good'}
         />
-        {redis && (
+        {nodes.length > 0 && (
           <Figure
             label="Memory of Redis"
-            value={bytesText(redis.usedBytes)}
-            note={redis.maxBytes > 0 ? `of ${bytesText(redis.maxBytes)}` : 'no limit is set'}
+            value={bytesText(sumOf(nodes, ({ usedBytes }) => usedBytes))}
+            note={maxBytes > 0 ? `of ${bytesText(maxBytes)}` : 'no limit is set'}
           />
         )}
-        {redis && (
+        {nodes.length > 0 && (
           <Figure
             label="Commands a second"
-            value={countText(redis.opsPerSecond)}
-            note={`${countText(redis.connectedClients)} clients`}
+            value={countText(sumOf(nodes, ({ opsPerSecond }) => opsPerSecond))}
+            note={`${countText(sumOf(nodes, ({ clients }) => clients))} clients`}
           />
         )}
       </div>
-      {redis?.policy && redis.policy !== 'noeviction' && (
+      {evicting?.policy && (
         <p class="problem" role="alert">
-          Redis may evict keys (<code>{redis.policy}</code>): tasks and locks can vanish. Set{' '}
-          <code>maxmemory-policy noeviction</code>.{' '}
-          {mayReadRedis && <Link href={hrefOf(['redis'])}>What else to change</Link>}
+          Redis may evict keys (<code>{evicting.policy}</code>): tasks and locks can vanish. Set{' '}
+          <code>maxmemory-policy noeviction</code>. <Link href={hrefOf(['redis'])}>What else to change</Link>
         </p>
       )}
       {sums.length > 1 && (

@@ -64,13 +64,15 @@ export function QueueTable(props: {
           {
             title: 'Oldest ready',
             kind: 'number',
-            cell: ({ headAgeMs }) => (headAgeMs === null ? <span class="muted">–</span> : durationText(headAgeMs)),
+            cell: ({ headAgeMs }) =>
+              headAgeMs === null ? <span class="muted">–</span> : durationText(headAgeMs),
           },
         ]}
       />
       {total > queues.length && (
         <p class="muted small">
-          The first {queues.length} of {countText(total)} queues. Go to another one by its name: <kbd>Ctrl K</kbd>
+          The first {queues.length} of {countText(total)} queues. Go to another one by its name:{' '}
+          <kbd>Ctrl K</kbd>
         </p>
       )}
     </div>

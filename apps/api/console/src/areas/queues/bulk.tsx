@@ -41,7 +41,9 @@ const CHECK_MS = 300;
 
 export function BulkActions({ view, filter, ids, done }: Props): JSX.Element | null {
   const [operation, setOperation] = useState<string>();
-  const actions = (Object.keys(ACTION_STATES) as Action[]).filter((action) => isPossible(action, filter.state));
+  const actions = (Object.keys(ACTION_STATES) as Action[]).filter((action) =>
+    isPossible(action, filter.state),
+  );
   if (view.counts[filter.state] === 0 && operation === undefined) return null;
   return (
     <>
@@ -112,7 +114,8 @@ function MatchingDialog(
       onSubmit={submit}
     >
       <p>
-        All tasks of {view.name} that match <code>{filterText(filter)}</code>, also those that this page does not show.
+        All tasks of {view.name} that match <code>{filterText(filter)}</code>, also those that this page does
+        not show.
       </p>
       <ActionFields action={action} priorities={view.priorities} />
     </Dialog>
@@ -169,7 +172,12 @@ function Progress({ id, queue, done }: ProgressProps): JSX.Element | null {
     <p class="card" role="status">
       {status === 'running' && <Share of={1} used={changed > 0 ? 0.5 : 0.1} label="The operation runs" />}
       <span>
-        {{ running: 'Running', completed: 'Done', interrupted: 'Interrupted', failed: 'Failed' }[value.status]}: {text}.
+        {
+          { running: 'Running', completed: 'Done', interrupted: 'Interrupted', failed: 'Failed' }[
+            value.status
+          ]
+        }
+        : {text}.
       </span>
     </p>
   );

@@ -14,7 +14,10 @@ interface Draft {
   readonly priority?: string;
 }
 
-export function EnqueueButton({ draft = {}, label = 'Enqueue a task' }: {
+export function EnqueueButton({
+  draft = {},
+  label = 'Enqueue a task',
+}: {
   readonly draft?: Draft;
   readonly label?: string;
 }): JSX.Element {

@@ -63,7 +63,11 @@ export function Events({ queue }: { readonly queue: string }): JSX.Element {
           idOf={({ key }) => key}
           columns={[
             { title: 'Time', kind: 'fit', cell: ({ at }) => instantText(at) },
-            { title: 'Event', kind: 'fit', cell: ({ type }) => <State tone={TONES[type] ?? 'quiet'}>{type}</State> },
+            {
+              title: 'Event',
+              kind: 'fit',
+              cell: ({ type }) => <State tone={TONES[type] ?? 'quiet'}>{type}</State>,
+            },
             {
               title: 'Task',
               cell: ({ id }) =>

@@ -24,7 +24,9 @@ export function parseFilter(text: string): Filter {
     const { key = '', quoted, plain, word } = groups!;
     const value = quoted ?? plain ?? '';
     const term = termOf(key, value);
-    filter = term ? { ...filter, ...term } : { ...filter, unknown: [...filter.unknown, word ?? `${key}:${value}`] };
+    filter = term
+      ? { ...filter, ...term }
+      : { ...filter, unknown: [...filter.unknown, word ?? `${key}:${value}`] };
   }
   return filter;
 }
@@ -67,7 +69,8 @@ export function suggestions(text: string, { names, fields }: Known): string[] {
     ...fields.map((field) => `${PAYLOAD}${field}:`),
   ];
   // Keys first; the values of a key once it is there.
-  const depth = (option: string): boolean => last.includes(':') || last.includes('.') || KEYS.includes(option);
+  const depth = (option: string): boolean =>
+    last.includes(':') || last.includes('.') || KEYS.includes(option);
   return options
     .filter((option) => option.startsWith(last) && option !== last && depth(option))
     .map((option) => before + option);

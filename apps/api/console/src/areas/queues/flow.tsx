@@ -59,7 +59,13 @@ function Leaf({ child: { queue, id, state } }: { readonly child: Child }): JSX.E
         </button>
       </span>
       {below.error && <Trouble error={below.error} />}
-      {isOpen && value && (value.items.length > 0 ? <Branch items={value.items} /> : <p class="muted">No children have ended.</p>)}
+      {isOpen &&
+        value &&
+        (value.items.length > 0 ? (
+          <Branch items={value.items} />
+        ) : (
+          <p class="muted">No children have ended.</p>
+        ))}
     </li>
   );
 }

@@ -99,10 +99,7 @@ function Figures(props: { readonly view: QueueView; readonly times: Times | unde
         value={countText(counts.dead)}
         note={rest.map((state) => `${countText(counts[state])} ${state}`).join(', ') || ' '}
       />
-      {[
-        ['Wait before a run', wait] as const,
-        ['Run', run] as const,
-      ].map(([label, of]) => (
+      {[['Wait before a run', wait] as const, ['Run', run] as const].map(([label, of]) => (
         <Figure
           key={label}
           label={`${label}, p50`}

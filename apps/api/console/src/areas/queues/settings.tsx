@@ -25,14 +25,16 @@ export function Settings({ view, reload, mayChange }: Props): JSX.Element {
             Priorities: priorities.join(', '),
             Shards: shards,
             'Active at once': concurrency === null ? 'no limit' : countText(concurrency),
-            'Starts': rate === null ? 'no limit' : `${countText(rate.limit)} in ${durationText(rate.periodMs)}`,
+            Starts: rate === null ? 'no limit' : `${countText(rate.limit)} in ${durationText(rate.periodMs)}`,
             'Tasks at most': maxTasks === null ? 'no limit' : countText(maxTasks),
           }}
         />
       </Card>
       {mayChange && (
         <Card title="Empty or remove">
-          <p class="muted">Waiting tasks can be dropped. A queue that no worker uses can be removed with all its data.</p>
+          <p class="muted">
+            Waiting tasks can be dropped. A queue that no worker uses can be removed with all its data.
+          </p>
           <div class="row">
             <DialogButton label="Drop waiting tasks" isDanger>
               {(close) => (
@@ -94,7 +96,8 @@ function remove(name: string, fields: Readonly<Record<string, string>>): Promise
 
 function ChangeButton({ view, reload }: Pick<Props, 'view' | 'reload'>): JSX.Element {
   const { name, concurrency, rate, maxTasks } = view;
-  const numberOf = (text: string | undefined): number | null => (text === undefined || text === '' ? null : Number(text));
+  const numberOf = (text: string | undefined): number | null =>
+    text === undefined || text === '' ? null : Number(text);
   const put = async (fields: Readonly<Record<string, string>>): Promise<boolean> => {
     const [limit, periodMs] = [numberOf(fields['limit']), numberOf(fields['periodMs'])];
     const body = {

@@ -49,8 +49,8 @@ export function OneTask({ queue, id, session }: Props): JSX.Element {
       <Head
         title={
           <span class="row">
-            <Link href={hrefOf(['queues'])}>Queues</Link> / <Link href={hrefOf(['queues', queue])}>{queue}</Link> /{' '}
-            {task.value?.name ?? 'task'}
+            <Link href={hrefOf(['queues'])}>Queues</Link> /{' '}
+            <Link href={hrefOf(['queues', queue])}>{queue}</Link> / {task.value?.name ?? 'task'}
             {task.value && <State tone={toneOf(task.value.state)}>{task.value.state}</State>}
           </span>
         }
@@ -93,7 +93,7 @@ function Shown({ queue, task }: { readonly queue: string; readonly task: TaskVie
                 Attempt: `${task.attempt} of ${task.attempts}`,
                 'Next run': task.runAt === undefined ? undefined : <Time at={task.runAt} />,
                 'Lease ends': task.leaseUntil === undefined ? undefined : <Time at={task.leaseUntil} />,
-                'Expires': task.expiresAt === undefined ? undefined : <Time at={task.expiresAt} />,
+                Expires: task.expiresAt === undefined ? undefined : <Time at={task.expiresAt} />,
                 'Run took': runText(task),
                 Parent: parent && (
                   <Link class="mono" href={hrefOf(['queues', parent.queue, 'tasks', parent.id])}>
@@ -102,7 +102,9 @@ function Shown({ queue, task }: { readonly queue: string; readonly task: TaskVie
                 ),
                 Progress: task.progress === undefined ? undefined : <Json value={task.progress} />,
                 Headers:
-                  task.headers && Object.keys(task.headers).length > 0 ? <Json value={task.headers} /> : undefined,
+                  task.headers && Object.keys(task.headers).length > 0 ? (
+                    <Json value={task.headers} />
+                  ) : undefined,
               }}
             />
           </Card>

@@ -56,11 +56,10 @@ export function Tasks({ view, session }: Props): JSX.Element {
   const ids = [...selected].filter((id) => shown.has(id));
   return (
     <div class="stack">
-      <nav class="row" aria-label="States">
+      <nav class="chips" aria-label="States">
         {STATES.map((state) => (
           <Link
             key={state}
-            class="button"
             href={hrefOf(['queues', queue], { q: filterText({ ...filter, state }) })}
             aria-current={state === filter.state ? 'true' : undefined}
           >
@@ -71,8 +70,8 @@ export function Tasks({ view, session }: Props): JSX.Element {
       <FilterBar text={text} known={known} apply={apply} />
       {filter.unknown.length > 0 && (
         <p class="problem" role="alert">
-          Not understood: <code>{filter.unknown.join(' ')}</code>. A filter has <code>state:</code>, <code>name:</code>,{' '}
-          <code>payload.member:</code> and <code>id:</code>.
+          Not understood: <code>{filter.unknown.join(' ')}</code>. A filter has <code>state:</code>,{' '}
+          <code>name:</code>, <code>payload.member:</code> and <code>id:</code>.
         </p>
       )}
       {pages.error && <Trouble error={pages.error} />}
@@ -120,7 +119,9 @@ export function listAddress(queue: string, { state, name, field, equals }: Filte
 function useKnown(queue: string, items: readonly TaskSummary[] | undefined) {
   const handled = useResource<{ items: { name: string }[] }>(path`queues/${queue}/task-names`);
   const first = items?.[0]?.id;
-  const example = useResource<TaskView>(first === undefined ? undefined : path`queues/${queue}/tasks/${first}`);
+  const example = useResource<TaskView>(
+    first === undefined ? undefined : path`queues/${queue}/tasks/${first}`,
+  );
   return useMemo(() => {
     const names = [...(handled.value?.items ?? []), ...(items ?? [])].map(({ name }) => name);
     return { names: [...new Set(names)], fields: fieldsOf(example.value?.payload) };
@@ -132,7 +133,9 @@ function None({ filter: { state, name, field } }: { readonly filter: Filter }): 
   return (
     <Empty title={isNarrow ? 'No task matches the filter.' : `No task is ${state}.`}>
       <span>
-        {isNarrow ? 'The filter looks at one state at a time: choose another one above.' : 'Choose another state above.'}
+        {isNarrow
+          ? 'The filter looks at one state at a time: choose another one above.'
+          : 'Choose another state above.'}
       </span>
     </Empty>
   );

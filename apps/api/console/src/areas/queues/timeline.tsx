@@ -44,10 +44,16 @@ function pointsOf(task: TaskView): Point[] {
     })),
     ...logs.map(({ at, text }) => ({ at, title: 'Log', text, tone: 'quiet' as const })),
   ];
-  if (startedAt !== undefined) points.push({ at: startedAt, title: `Attempt ${attempt} started`, tone: 'busy' });
+  if (startedAt !== undefined)
+    points.push({ at: startedAt, title: `Attempt ${attempt} started`, tone: 'busy' });
   if (finishedAt !== undefined && ENDED.includes(state)) {
     const text = state === 'succeeded' || !error ? {} : { text: `${error.name}: ${error.message}` };
-    points.push({ at: finishedAt, title: state[0]!.toUpperCase() + state.slice(1), ...text, tone: toneOf(state) });
+    points.push({
+      at: finishedAt,
+      title: state[0]!.toUpperCase() + state.slice(1),
+      ...text,
+      tone: toneOf(state),
+    });
   } else if (runAt !== undefined && runAt > Date.now()) {
     points.push({ at: runAt, title: state === 'retrying' ? 'Next attempt' : 'Due', tone: 'wait' });
   }

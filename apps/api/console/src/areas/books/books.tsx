@@ -1,0 +1,253 @@
+/** Completion: an address book or recent contacts, typed into as users do, with the time that an answer took. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+
+import type { AreaProps } from '../../areas.ts';
+import { call, get, path, withQuery } from '../../http.ts';
+import { setQuery, usePlace } from '../../location.ts';
+import { useResource } from '../../resource.ts';
+import type { Session } from '../../session.ts';
+import { mayChange } from '../../session.ts';
+import { Bread } from '../../ui/bread.tsx';
+import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { OpenByName } from '../../ui/open-by-name.tsx';
+import { Card, Empty, Figure, Head, Trouble } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { countText, durationText } from '../../ui/text.ts';
+import { act } from '../../ui/toasts.tsx';
+
+interface Completion {
+  readonly name: string;
+  readonly display: string;
+  readonly score: number;
+  readonly matches: readonly { readonly start: number; readonly end: number }[];
+}
+
+const SHOWN = 20;
+export default function Books({ parts: [kind, name], session }: AreaProps): JSX.Element {
+  if (kind === 'contacts' && name !== undefined) return <Contacts key={name} user={name} />;
+  if (kind !== undefined && name === undefined) return <Book key={kind} guild={kind} session={session} />;
+  return (
+    <>
+      <Head title="Autocomplete" />
+      <OpenByName parts={['books']} label="Address book of a guild" placeholder="fake-game" />
+      <OpenByName parts={['books', 'contacts']} label="Recent contacts of a user" placeholder="frank" />
+    </>
+  );
+}
+
+/** What an address answers to what is typed, and how long that took, ms. */
+function useTyped<Item>(addressOf: (prefix: string) => string): {
+  prefix: string;
+  items: readonly Item[] | undefined;
+  tookMs: number | undefined;
+  error: Error | undefined;
+  reload: () => void;
+} {
+  const prefix = usePlace().query.get('prefix') ?? '';
+  const address = addressOf(prefix);
+  const [round, setRound] = useState(0);
+  const [found, setFound] = useState<{ items?: readonly Item[]; tookMs?: number; error?: Error }>({});
+  useEffect(() => {
+    const ended = new AbortController();
+    const startedAt = performance.now();
+    get<{ items: readonly Item[] }>(address, ended.signal).then(
+      ({ items }) => setFound({ items, tookMs: performance.now() - startedAt }),
+      (error: unknown) => !ended.signal.aborted && setFound({ error: error as Error }),
+    );
+    return () => ended.abort();
+  }, [address, round]);
+  const { items, tookMs, error } = found;
+  return { prefix, items, tookMs, error, reload: () => setRound(round + 1) };
+}
+
+function PrefixField({ prefix }: { readonly prefix: string }): JSX.Element {
+  return (
+    <label class="field">
+      <span>Type a prefix</span>
+      <input
+        data-filter
+        autocomplete="off"
+        value={prefix}
+        onInput={(event) => setQuery({ prefix: event.currentTarget.value })}
+      />
+    </label>
+  );
+}
+
+interface BookProps {
+  readonly guild: string;
+  readonly session: Session;
+}
+
+/** A book is for the members of its guild: one of them has to ask. */
+function Book({ guild, session }: BookProps): JSX.Element {
+  const by = usePlace().query.get('as') ?? session.subject ?? '';
+  return (
+    <>
+      <Head title={<Bread above={[['Autocomplete', ['books']]]} name={guild} />} />
+      <Card>
+        <label class="field">
+          <span>Ask as a member of the guild</span>
+          <input
+            autocomplete="off"
+            placeholder="frank"
+            value={by}
+            onChange={(event) => setQuery({ as: event.currentTarget.value.trim() })}
+          />
+        </label>
+      </Card>
+      {by === '' ? (
+        <Empty title="Only members of a guild read its book." />
+      ) : (
+        <BookOf {...{ guild, session, by }} />
+      )}
+    </>
+  );
+}
+
+function BookOf({ guild, session, by }: BookProps & { readonly by: string }): JSX.Element {
+  const book = useResource<{ size: number }>(withQuery(path`address-books/${guild}`, { by }));
+  const typed = useTyped<Completion>((prefix) =>
+    withQuery(path`address-books/${guild}/completions`, { by, prefix, limit: SHOWN }),
+  );
+  const reload = (): void => {
+    book.reload();
+    typed.reload();
+  };
+  const remove = async (name: string): Promise<boolean> => {
+    const address = withQuery(path`address-books/${guild}/names/${name}`, { by });
+    const isDone = await act(`${name} is removed.`, () => call('DELETE', address));
+    reload();
+    return isDone;
+  };
+  const mayWrite = mayChange(session, 'autocomplete:write');
+  return (
+    <>
+      <div class="grid">
+        <Figure label="Names" value={book.value ? countText(book.value.size) : '–'} note="in this book" />
+        <Figure
+          label="Last answer"
+          value={typed.tookMs === undefined ? '–' : durationText(typed.tookMs)}
+          note="from this page to Redis and back"
+        />
+      </div>
+      <Card title="Completions" actions={mayWrite && <AddButton guild={guild} by={by} done={reload} />}>
+        <PrefixField prefix={typed.prefix} />
+        {typed.error && <Trouble error={typed.error} />}
+        {typed.items?.length === 0 && <Empty title="No name begins so." />}
+        {typed.items && typed.items.length > 0 && (
+          <Table
+            label="Completions"
+            rows={typed.items}
+            idOf={({ name }) => name}
+            columns={[
+              { title: 'Shown as', cell: Marked },
+              { title: 'Name', cell: ({ name }) => <code class="wide">{name}</code> },
+              { title: 'Score', kind: 'number', cell: ({ score }) => score },
+              {
+                title: <span class="hidden-text">Actions</span>,
+                kind: 'fit',
+                cell: ({ name }) =>
+                  mayWrite && (
+                    <DialogButton label="Remove" isDanger>
+                      {(close) => (
+                        <Dialog
+                          title={`Remove ${name}`}
+                          submit="Remove"
+                          isDanger
+                          close={close}
+                          onSubmit={() => remove(name)}
+                        >
+                          <p>Nobody finds it in this book any more.</p>
+                        </Dialog>
+                      )}
+                    </DialogButton>
+                  ),
+              },
+            ]}
+          />
+        )}
+      </Card>
+    </>
+  );
+}
+
+/** The parts of the name that match are strong. */
+function Marked({ display, matches }: Completion): JSX.Element {
+  const pieces: (string | JSX.Element)[] = [];
+  let at = 0;
+  for (const { start, end } of matches) {
+    pieces.push(display.slice(at, start), <strong key={start}>{display.slice(start, end)}</strong>);
+    at = end;
+  }
+  return (
+    <span class="wide">
+      {pieces}
+      {display.slice(at)}
+    </span>
+  );
+}
+
+function AddButton(props: {
+  readonly guild: string;
+  readonly by: string;
+  readonly done: () => void;
+}): JSX.Element {
+  const { guild, by, done } = props;
+  const put = async ({
+    name = '',
+    display = '',
+    score = '',
+  }: Readonly<Record<string, string>>): Promise<boolean> => {
+    const body = { ...(display !== '' && { display }), ...(score !== '' && { score: Number(score) }) };
+    const address = withQuery(path`address-books/${guild}/names/${name}`, { by });
+    const isDone = await act(`${name} is in the book.`, () => call('PUT', address, { body }));
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Add a name">
+      {(close) => (
+        <Dialog title={`Add a name to ${guild}`} submit="Add" close={close} onSubmit={put}>
+          <Field label="Name">
+            <input name="name" required />
+          </Field>
+          <div class="fields">
+            <Field label="Shown as" hint="empty: the name">
+              <input name="display" />
+            </Field>
+            <Field label="Score" hint="higher ones come first">
+              <input name="score" type="number" step="any" />
+            </Field>
+          </div>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}
+
+function Contacts({ user }: { readonly user: string }): JSX.Element {
+  const typed = useTyped<{ contact: string }>((prefix) =>
+    withQuery(path`contacts/${user}`, { prefix, limit: SHOWN }),
+  );
+  return (
+    <>
+      <Head title={<Bread above={[['Autocomplete', ['books']]]} name={`Recent contacts of ${user}`} />} />
+      <Card title="Contacts, the last one first">
+        <PrefixField prefix={typed.prefix} />
+        {typed.error && <Trouble error={typed.error} />}
+        {typed.items?.length === 0 && <Empty title="No contact begins so." />}
+        {typed.items && typed.items.length > 0 && (
+          <Table
+            label="Contacts"
+            rows={typed.items}
+            idOf={({ contact }) => contact}
+            columns={[{ title: 'Contact', cell: ({ contact }) => <span class="wide">{contact}</span> }]}
+          />
+        )}
+        {typed.tookMs !== undefined && <p class="muted small">Answered in {durationText(typed.tookMs)}.</p>}
+      </Card>
+    </>
+  );
+}

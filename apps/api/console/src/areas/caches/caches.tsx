@@ -1,0 +1,151 @@
+/** Read-through caches: one entry, what changes as it changes, and the invalidation of a tag. */
+import type { JSX } from 'preact';
+import { useCallback, useState } from 'preact/hooks';
+
+import type { AreaProps } from '../../areas.ts';
+import { ApiProblem, call, path } from '../../http.ts';
+import { useTopic } from '../../live.ts';
+import type { LiveEvent } from '../../live.ts';
+import { setQuery, usePlace } from '../../location.ts';
+import { useResource } from '../../resource.ts';
+import type { Session } from '../../session.ts';
+import { mayChange } from '../../session.ts';
+import { Bread } from '../../ui/bread.tsx';
+import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { OpenByName } from '../../ui/open-by-name.tsx';
+import { Card, Empty, Head, Json, Skeleton, State, Trouble } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { instantText } from '../../ui/text.ts';
+import { act } from '../../ui/toasts.tsx';
+
+interface Change {
+  readonly key: string;
+  readonly at: number;
+  readonly type: string;
+  readonly about: string;
+}
+
+const NOT_FOUND = 404;
+const MAX_CHANGES = 50;
+let last = 0;
+
+export default function Caches({ parts: [cache], session }: AreaProps): JSX.Element {
+  if (cache !== undefined) return <OneCache key={cache} cache={cache} session={session} />;
+  return (
+    <>
+      <Head title="Caches" />
+      <OpenByName parts={['caches']} label="Name of a cache" placeholder="products" />
+    </>
+  );
+}
+
+interface CacheProps {
+  readonly cache: string;
+  readonly session: Session;
+}
+
+function OneCache({ cache, session }: CacheProps): JSX.Element {
+  const [changes, setChanges] = useState<readonly Change[]>([]);
+  useTopic(
+    `cache:${encodeURIComponent(cache)}`,
+    useCallback((event: LiveEvent) => {
+      const about = String(event['key'] ?? event['tag'] ?? '');
+      const change = { key: String((last += 1)), at: Date.now(), type: event.type, about };
+      setChanges((before) => [change, ...before].slice(0, MAX_CHANGES));
+    }, []),
+  );
+  return (
+    <>
+      <Head title={<Bread above={[['Caches', ['caches']]]} name={cache} />}>
+        {mayChange(session, 'cache:write') && <InvalidateButton cache={cache} />}
+      </Head>
+      <div class="columns">
+        <Entry cache={cache} session={session} />
+        <Card title="Changes by requests since this page was opened">
+          {changes.length === 0 ? (
+            <Empty title="No change yet.">
+              <span>Changes by programs that use the package do not show here.</span>
+            </Empty>
+          ) : (
+            <Table
+              label="Changes"
+              rows={changes}
+              idOf={({ key }) => key}
+              columns={[
+                { title: 'Time', kind: 'fit', cell: ({ at }) => instantText(at) },
+                { title: 'Change', kind: 'fit', cell: ({ type }) => <State tone="busy">{type}</State> },
+                { title: 'Key or tag', cell: ({ about }) => <code class="wide">{about}</code> },
+              ]}
+            />
+          )}
+        </Card>
+      </div>
+    </>
+  );
+}
+
+function Entry({ cache, session }: CacheProps): JSX.Element {
+  const key = usePlace().query.get('key') ?? '';
+  const entry = useResource<{ value: unknown }>(
+    key === '' ? undefined : path`caches/${cache}/entries/${key}`,
+  );
+  const isMissing = entry.error instanceof ApiProblem && entry.error.status === NOT_FOUND;
+  const remove = async (): Promise<boolean> => {
+    const isDone = await act(`${key} is deleted.`, () =>
+      call('DELETE', path`caches/${cache}/entries/${key}`),
+    );
+    entry.reload();
+    return isDone;
+  };
+  return (
+    <Card title="Entry">
+      <label class="field">
+        <span>Key</span>
+        <input
+          data-filter
+          autocomplete="off"
+          placeholder="product:42"
+          value={key}
+          onChange={(event) => setQuery({ key: event.currentTarget.value.trim() })}
+        />
+      </label>
+      {key !== '' && entry.isLoading && entry.value === undefined && <Skeleton lines={2} />}
+      {isMissing && <Empty title="It is not cached." />}
+      {entry.error && !isMissing && <Trouble error={entry.error} />}
+      {entry.value && <Json value={entry.value.value} />}
+      {entry.value && mayChange(session, 'cache:write') && (
+        <div class="row">
+          <DialogButton label="Delete" isDanger>
+            {(close) => (
+              <Dialog title={`Delete ${key}`} submit="Delete" isDanger close={close} onSubmit={remove}>
+                <p>The next read loads it again.</p>
+              </Dialog>
+            )}
+          </DialogButton>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function InvalidateButton({ cache }: { readonly cache: string }): JSX.Element {
+  const invalidate = ({ tag }: Readonly<Record<string, string>>): Promise<boolean> =>
+    act(`${tag} is invalidated.`, () => call('POST', path`caches/${cache}/invalidations`, { body: { tag } }));
+  return (
+    <DialogButton label="Invalidate a tag" isDanger>
+      {(close) => (
+        <Dialog
+          title={`Invalidate a tag of ${cache}`}
+          submit="Invalidate"
+          isDanger
+          close={close}
+          onSubmit={invalidate}
+        >
+          <Field label="Tag" hint="no entry with this tag is read again">
+            <input name="tag" required />
+          </Field>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}

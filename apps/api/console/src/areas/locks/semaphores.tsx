@@ -1,0 +1,141 @@
+/** Semaphores: their permits, and who holds them. */
+import type { JSX } from 'preact';
+
+import type { AreaProps } from '../../areas.ts';
+import { call, path } from '../../http.ts';
+import { hrefOf, Link } from '../../location.ts';
+import { useResource } from '../../resource.ts';
+import type { Session } from '../../session.ts';
+import { mayChange, mayDo } from '../../session.ts';
+import { Bread } from '../../ui/bread.tsx';
+import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { OpenByName } from '../../ui/open-by-name.tsx';
+import { PagedTable } from '../../ui/paged-table.tsx';
+import { Empty, Figure, Head, Read, Share } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { countText, durationText } from '../../ui/text.ts';
+import { act } from '../../ui/toasts.tsx';
+
+interface Summary {
+  readonly name: string;
+  readonly limit: number | null;
+  readonly used: number;
+  readonly queueLength: number;
+}
+
+interface Semaphore extends Summary {
+  readonly holders: readonly {
+    readonly holder: string;
+    readonly permits: number;
+    readonly remainingMs: number;
+  }[];
+}
+
+export default function Semaphores({ parts: [name], session }: AreaProps): JSX.Element {
+  if (name !== undefined) return <OneSemaphore key={name} name={name} session={session} />;
+  return (
+    <>
+      <Head title="Semaphores" />
+      <OpenByName parts={['semaphores']} label="Name of a semaphore" placeholder="smtp" />
+      {mayDo(session, 'locks:admin') ? (
+        <PagedTable<Summary>
+          address="semaphores"
+          label="Semaphores that are held or waited for"
+          idOf={(each) => each.name}
+          empty="No permit is held."
+          columns={[
+            {
+              title: 'Semaphore',
+              cell: (each) => (
+                <Link class="wide" href={hrefOf(['semaphores', each.name])}>
+                  {each.name}
+                </Link>
+              ),
+            },
+            { title: 'Permits in use', cell: Used },
+            { title: 'Waiting', kind: 'number', cell: ({ queueLength }) => countText(queueLength) },
+          ]}
+        />
+      ) : (
+        <p class="muted">The list of all semaphores needs the scope locks:admin.</p>
+      )}
+    </>
+  );
+}
+
+function Used({ used, limit }: Summary): JSX.Element {
+  const text = `${countText(used)} of ${limit === null ? 'an unknown number' : countText(limit)}`;
+  return (
+    <span>
+      {text}
+      {limit !== null && <Share used={used} of={limit} label={text} tone={used >= limit ? 'bad' : 'good'} />}
+    </span>
+  );
+}
+
+function OneSemaphore({ name, session }: { readonly name: string; readonly session: Session }): JSX.Element {
+  const semaphore = useResource<Semaphore>(path`semaphores/${name}`);
+  const change = async ({ permits }: Readonly<Record<string, string>>): Promise<boolean> => {
+    const isDone = await act(`${name} has ${permits} permits.`, () =>
+      call('PUT', path`semaphores/${name}`, { body: { permits: Number(permits) } }),
+    );
+    semaphore.reload();
+    return isDone;
+  };
+  return (
+    <>
+      <Head title={<Bread above={[['Semaphores', ['semaphores']]]} name={name} />}>
+        <button type="button" onClick={semaphore.reload}>
+          Read again
+        </button>
+        {mayChange(session, 'locks:admin') && (
+          <DialogButton label="Change the limit">
+            {(close) => (
+              <Dialog title={`Permits of ${name}`} submit="Store" close={close} onSubmit={change}>
+                <Field label="Permits" hint="holders keep theirs, also above a lower limit">
+                  <input name="permits" type="number" min="1" required value={semaphore.value?.limit ?? ''} />
+                </Field>
+              </Dialog>
+            )}
+          </DialogButton>
+        )}
+      </Head>
+      <Read of={semaphore}>
+        {(shown) => (
+          <>
+            <div class="grid">
+              <Figure
+                label="Permits in use"
+                value={countText(shown.used)}
+                note={`of ${shown.limit ?? 'no known limit'}`}
+              />
+              <Figure
+                label="Waiting"
+                value={countText(shown.queueLength)}
+                note="in the order of their calls"
+              />
+            </div>
+            {shown.holders.length === 0 ? (
+              <Empty title="Nobody holds a permit." />
+            ) : (
+              <Table
+                label="Holders"
+                rows={shown.holders}
+                idOf={({ holder }) => holder}
+                columns={[
+                  { title: 'Holder', cell: ({ holder }) => <code class="wide">{holder}</code> },
+                  { title: 'Permits', kind: 'number', cell: ({ permits }) => countText(permits) },
+                  {
+                    title: 'Lease left',
+                    kind: 'number',
+                    cell: ({ remainingMs }) => durationText(remainingMs),
+                  },
+                ]}
+              />
+            )}
+          </>
+        )}
+      </Read>
+    </>
+  );
+}

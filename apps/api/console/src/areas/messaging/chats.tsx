@@ -1,0 +1,178 @@
+/** Chats: the members of one with how far they have read, and its messages as they come. One can post as somebody. */
+import type { JSX, TargetedSubmitEvent } from 'preact';
+import { useCallback, useState } from 'preact/hooks';
+
+import type { AreaProps } from '../../areas.ts';
+import { call, path, withQuery } from '../../http.ts';
+import { useTopic } from '../../live.ts';
+import type { LiveEvent } from '../../live.ts';
+import { hrefOf, Link, setQuery, usePlace } from '../../location.ts';
+import { useResource, useThrottled } from '../../resource.ts';
+import type { Session } from '../../session.ts';
+import { mayChange } from '../../session.ts';
+import { Bread } from '../../ui/bread.tsx';
+import { OpenByName } from '../../ui/open-by-name.tsx';
+import { usePages } from '../../ui/pages.ts';
+import { Card, Empty, Figure, Head, Read, Time } from '../../ui/parts.tsx';
+import { TableOf } from '../../ui/paged-table.tsx';
+import { countText, jsonText, plural } from '../../ui/text.ts';
+import { act } from '../../ui/toasts.tsx';
+
+interface Member {
+  readonly member: string;
+  readonly ackedId: number;
+  readonly role: string;
+}
+
+interface Message {
+  readonly id: number;
+  readonly kind: 'message' | 'edit' | 'delete';
+  readonly from: string;
+  readonly body?: unknown;
+  readonly sentAt: number;
+  readonly revises?: number;
+}
+
+const SHOWN = 50;
+
+export default function Chats({ parts: [chatId], session }: AreaProps): JSX.Element {
+  if (chatId !== undefined) return <OneChat key={chatId} chatId={chatId} session={session} />;
+  return (
+    <>
+      <Head title="Chats" />
+      <OpenByName parts={['chats']} label="Id of a chat" placeholder="guild-42" />
+      <OpenByName parts={['members']} label="Chats of a member" placeholder="frank" />
+    </>
+  );
+}
+
+function OneChat({ chatId, session }: { readonly chatId: string; readonly session: Session }): JSX.Element {
+  const members = usePages<Member>(withQuery(path`chats/${chatId}/members`, { limit: 100 }));
+  // The newest ones: before any id.
+  const messages = useResource<{ items: readonly Message[] }>(
+    withQuery(path`chats/${chatId}/messages`, { limit: SHOWN, before: Number.MAX_SAFE_INTEGER }),
+  );
+  const reloadMembers = useThrottled(members.reload);
+  const reloadMessages = useThrottled(messages.reload);
+  const watched = members.items?.[0]?.member;
+  useTopic(
+    watched === undefined ? undefined : `member:${encodeURIComponent(watched)}`,
+    useCallback(
+      (event: LiveEvent) => {
+        if (event['chatId'] !== chatId) return;
+        reloadMessages();
+        reloadMembers();
+      },
+      [chatId, reloadMembers, reloadMessages],
+    ),
+  );
+  const lastId = messages.value?.items.at(-1)?.id ?? 0;
+  const slowest = members.items?.reduce<Member | undefined>(
+    (most, each) => (most === undefined || each.ackedId < most.ackedId ? each : most),
+    undefined,
+  );
+  return (
+    <>
+      <Head title={<Bread above={[['Chats', ['chats']]]} name={chatId} />} />
+      <div class="grid">
+        <Figure
+          label="Members"
+          value={countText(members.items?.length ?? 0)}
+          note={members.more ? 'and more' : ' '}
+        />
+        <Figure
+          label="Last message"
+          value={countText(lastId)}
+          note={<Time at={messages.value?.items.at(-1)?.sentAt} />}
+        />
+        <Figure
+          label="Slowest member"
+          value={slowest ? plural(Math.max(0, lastId - slowest.ackedId), 'message') : '–'}
+          note={slowest ? `${slowest.member} is behind by these` : ' '}
+        />
+      </div>
+      <div class="columns">
+        <Card title="Messages">
+          <Read of={messages}>{({ items }) => <Log items={items} />}</Read>
+          {mayChange(session, 'messaging:write') && <PostForm chatId={chatId} done={messages.reload} />}
+        </Card>
+        <Card title="Members">
+          <TableOf
+            pages={members}
+            label="Members"
+            idOf={({ member }) => member}
+            empty="The chat has no members."
+            columns={[
+              {
+                title: 'Member',
+                cell: ({ member }) => (
+                  <Link class="wide" href={hrefOf(['members', member])}>
+                    {member}
+                  </Link>
+                ),
+              },
+              { title: 'Role', kind: 'fit', cell: ({ role }) => role },
+              { title: 'Acked up to', kind: 'number', cell: ({ ackedId }) => countText(ackedId) },
+              {
+                title: 'Unread',
+                kind: 'number',
+                cell: ({ ackedId }) => countText(Math.max(0, lastId - ackedId)),
+              },
+            ]}
+          />
+        </Card>
+      </div>
+    </>
+  );
+}
+
+function Log({ items }: { readonly items: readonly Message[] }): JSX.Element {
+  if (items.length === 0) return <Empty title="No message yet." />;
+  return (
+    <ol class="timeline" aria-live="polite">
+      {items.map(({ id, kind, from, body, sentAt, revises }) => (
+        <li key={id} data-tone={kind === 'delete' ? 'bad' : kind === 'edit' ? 'wait' : 'busy'}>
+          <strong>{from}</strong>{' '}
+          <span class="muted small">
+            {id}
+            {revises !== undefined && ` ${kind === 'edit' ? 'edits' : 'deletes'} ${revises}`},{' '}
+            <Time at={sentAt} />
+          </span>
+          {body !== undefined && (
+            <div class="wide">{typeof body === 'string' ? body : <pre>{jsonText(body)}</pre>}</div>
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function PostForm({ chatId, done }: { readonly chatId: string; readonly done: () => void }): JSX.Element {
+  const sender = usePlace().query.get('as') ?? '';
+  const [text, setText] = useState('');
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> => {
+    event.preventDefault();
+    const body = { sender, body: text, id: crypto.randomUUID() };
+    if (await act('Posted.', () => call('POST', path`chats/${chatId}/messages`, { body }))) setText('');
+    done();
+  };
+  return (
+    <form class="stack" onSubmit={(event) => void submit(event)}>
+      <div class="fields">
+        <label class="field">
+          <span>Post as</span>
+          <input required value={sender} onChange={(event) => setQuery({ as: event.currentTarget.value })} />
+        </label>
+        <label class="field">
+          <span>Message</span>
+          <input required value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        </label>
+      </div>
+      <div class="row">
+        <button class="primary" type="submit">
+          Post
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,199 @@
+/** Mailboxes: what is unread, how far each device is, and the messages. */
+import type { JSX } from 'preact';
+import { useCallback } from 'preact/hooks';
+
+import type { AreaProps } from '../../areas.ts';
+import { call, path, withQuery } from '../../http.ts';
+import { useTopic } from '../../live.ts';
+import { useResource, useThrottled } from '../../resource.ts';
+import type { Session } from '../../session.ts';
+import { mayChange } from '../../session.ts';
+import { Bread } from '../../ui/bread.tsx';
+import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { OpenByName } from '../../ui/open-by-name.tsx';
+import { Card, Empty, Figure, Head, Read, Time } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { bytesText, countText, jsonText } from '../../ui/text.ts';
+import { act } from '../../ui/toasts.tsx';
+
+interface Mailbox {
+  readonly unread: number;
+  readonly size: number;
+  readonly sizeBytes: number;
+  readonly lastId: number;
+  readonly ackedId: number;
+  readonly oldestUnreadAt: number | null;
+  readonly lastReceivedAt: number | null;
+  readonly lastFetchedAt: number | null;
+  readonly devices: readonly Device[];
+}
+
+interface Device {
+  readonly device: string;
+  readonly ackedId: number;
+  readonly unread: number;
+  readonly lastFetchedAt: number | null;
+}
+
+interface Message {
+  readonly id: number;
+  readonly from: string;
+  readonly body: unknown;
+  readonly sentAt: number;
+}
+
+const SHOWN = 50;
+
+export default function Mailboxes({ parts: [recipient], session }: AreaProps): JSX.Element {
+  if (recipient !== undefined) return <OneMailbox key={recipient} recipient={recipient} session={session} />;
+  return (
+    <>
+      <Head title="Mailboxes" />
+      <OpenByName parts={['mailboxes']} label="Recipient" placeholder="frank" />
+    </>
+  );
+}
+
+interface OneProps {
+  readonly recipient: string;
+  readonly session: Session;
+}
+
+function OneMailbox({ recipient, session }: OneProps): JSX.Element {
+  const mailbox = useResource<Mailbox>(path`mailboxes/${recipient}`);
+  const messages = useResource<{ items: readonly Message[] }>(
+    withQuery(path`mailboxes/${recipient}/messages`, { limit: SHOWN, order: 'latest' }),
+  );
+  const reload = useCallback(() => {
+    mailbox.reload();
+    messages.reload();
+  }, [mailbox.reload, messages.reload]);
+  useTopic(`mailbox:${encodeURIComponent(recipient)}`, useThrottled(reload));
+  const mayWrite = mayChange(session, 'messaging:write');
+  const lastId = mailbox.value?.lastId ?? 0;
+  return (
+    <>
+      <Head title={<Bread above={[['Mailboxes', ['mailboxes']]]} name={recipient} />}>
+        {mayWrite && <SendButton recipient={recipient} done={reload} />}
+        {mayWrite && lastId > 0 && <AckButton recipient={recipient} lastId={lastId} done={reload} />}
+      </Head>
+      <Read of={mailbox}>{(shown) => <Figures mailbox={shown} />}</Read>
+      <div class="columns">
+        <Card title="Unread messages">
+          <Read of={messages}>
+            {({ items }) =>
+              items.length === 0 ? (
+                <Empty title="Everything is read." />
+              ) : (
+                <Table
+                  label="Messages"
+                  rows={items}
+                  idOf={({ id }) => String(id)}
+                  columns={[
+                    { title: 'Id', kind: 'number', cell: ({ id }) => id },
+                    { title: 'From', cell: ({ from }) => <span class="wide">{from}</span> },
+                    {
+                      title: 'Message',
+                      cell: ({ body }) => (
+                        <span class="wide">{typeof body === 'string' ? body : jsonText(body)}</span>
+                      ),
+                    },
+                    { title: 'Sent', kind: 'fit', cell: ({ sentAt }) => <Time at={sentAt} /> },
+                  ]}
+                />
+              )
+            }
+          </Read>
+        </Card>
+        {mailbox.value && mailbox.value.devices.length > 0 && (
+          <Card title="Devices">
+            <Table
+              label="Devices"
+              rows={mailbox.value.devices}
+              idOf={({ device }) => device}
+              columns={[
+                { title: 'Device', cell: ({ device }) => device },
+                { title: 'Unread', kind: 'number', cell: ({ unread }) => countText(unread) },
+                { title: 'Acked up to', kind: 'number', cell: ({ ackedId }) => countText(ackedId) },
+                { title: 'Fetched', kind: 'fit', cell: ({ lastFetchedAt }) => <Time at={lastFetchedAt} /> },
+              ]}
+            />
+          </Card>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Figures({ mailbox }: { readonly mailbox: Mailbox }): JSX.Element {
+  const { unread, size, sizeBytes, oldestUnreadAt, lastFetchedAt } = mailbox;
+  return (
+    <div class="grid">
+      <Figure label="Unread" value={countText(unread)} note={`of ${countText(size)} stored`} />
+      <Figure label="Oldest unread" value={<Time at={oldestUnreadAt} />} note="since it was sent" />
+      <Figure
+        label="Last fetched"
+        value={<Time at={lastFetchedAt} />}
+        note="by the recipient, or this page"
+      />
+      <Figure label="Stored" value={bytesText(sizeBytes)} note="in Redis" />
+    </div>
+  );
+}
+
+function SendButton({
+  recipient,
+  done,
+}: {
+  readonly recipient: string;
+  readonly done: () => void;
+}): JSX.Element {
+  const send = async ({ from, body }: Readonly<Record<string, string>>): Promise<boolean> => {
+    const message = { from, body, id: crypto.randomUUID() };
+    const isDone = await act('Sent.', () =>
+      call('POST', path`mailboxes/${recipient}/messages`, { body: message }),
+    );
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Send a message">
+      {(close) => (
+        <Dialog title={`Send a message to ${recipient}`} submit="Send" close={close} onSubmit={send}>
+          <Field label="From">
+            <input name="from" required />
+          </Field>
+          <Field label="Message">
+            <input name="body" required />
+          </Field>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}
+
+function AckButton(props: {
+  readonly recipient: string;
+  readonly lastId: number;
+  readonly done: () => void;
+}): JSX.Element {
+  const { recipient, lastId, done } = props;
+  const ack = async ({ upToId }: Readonly<Record<string, string>>): Promise<boolean> => {
+    const isDone = await act(`Acked up to ${upToId}.`, () =>
+      call('POST', path`mailboxes/${recipient}/ack`, { body: { upToId: Number(upToId) } }),
+    );
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Advance the cursor" isDanger>
+      {(close) => (
+        <Dialog title={`Ack messages of ${recipient}`} submit="Ack" isDanger close={close} onSubmit={ack}>
+          <Field label="Up to" hint="the recipient never gets these messages again">
+            <input name="upToId" type="number" min="1" max={lastId} required value={lastId} />
+          </Field>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}

@@ -1,0 +1,2 @@
+export type { Finding } from './examine.js';
+export { examine } from './examine.js';
