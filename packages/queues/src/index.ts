@@ -32,6 +32,7 @@ export type {
   Backoff,
   BackoffFunction,
   EnqueueOptions,
+  RescheduleOptions,
   FailedAttempt,
   Fairness,
   QueueOptions,
@@ -42,7 +43,7 @@ export type { OnCodedError } from './on-coded-error.js';
 export type { EndedAttempt, OnFailed, OnSucceeded } from './ended-attempt.js';
 export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';
-export type { EventsOptions } from './events/events.js';
+export type { EventsOptions, LastEventsOptions } from './events/events.js';
 export type { Child, FlowChildren } from './flow/child.js';
 export type { FlowIds, FlowTask } from './flow/flow-node.js';
 export type { EnqueuedFlow } from './flow/flows.js';

@@ -24,8 +24,8 @@ import { Enqueuer } from './enqueue/enqueuer.js';
 import { ProducerTelemetry } from './enqueue/producer-telemetry.js';
 import { Producer } from './enqueue/producer.js';
 import type { QueueEvent } from './events/event.js';
-import type { EventsOptions } from './events/events.js';
-import { newestCursor, readEvents } from './events/events.js';
+import type { EventsOptions, LastEventsOptions } from './events/events.js';
+import { lastEvents, newestCursor, readEvents } from './events/events.js';
 import type { FlowChildren } from './flow/child.js';
 import { findChildren } from './flow/child.js';
 import type { FlowIds, FlowTask } from './flow/flow-node.js';
@@ -39,8 +39,8 @@ import { clean, drain, retryAll } from './operate/bulk.js';
 import type { ObliterateOptions } from './removal/obliteration.js';
 import { obliterate } from './removal/obliteration.js';
 import { Operator } from './operate/operator.js';
-import type { EnqueueOptions, QueueOptions } from './options.js';
-import { resolveQueueOptions } from './options.js';
+import type { EnqueueOptions, QueueOptions, RescheduleOptions } from './options.js';
+import { resolveQueueOptions, resolveReschedule } from './options.js';
 import { handledNames } from './work/handler-names.js';
 import type { IdleOptions } from './results/idle.js';
 import { waitUntilIdle } from './results/idle.js';
@@ -197,6 +197,25 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   async promote(id: string): Promise<boolean> {
     return this.#operator.promote(id);
+  }
+
+  /**
+   * Moves a task that waits to another time: after `delayMs`, or at `runAt`. A ready task waits again; a scheduled or retrying one
+   * gets the new time, and its attempts stay counted. Resolves to false for a task that runs, has ended, waits for its children, was
+   * handed back by a worker or is unknown. A task that expires before the time is dead then. A resent command with `runAt` changes
+   * nothing. Costs what `cancel` does. Rejects with ERR_INVALID_ARG, and with ERR_RUN_AT_PAST for a `runAt` more than a minute ago.
+   */
+  async reschedule(id: string, options: RescheduleOptions): Promise<boolean> {
+    return this.#operator.reschedule(id, resolveReschedule(options));
+  }
+
+  /**
+   * Moves a task that has not started to another priority, behind the ready tasks that have it. A task with this priority stays where
+   * it is. Resolves to false for a task that runs, has ended or is unknown. A resent command changes nothing. Writes the task again,
+   * O(bytes); else costs what `cancel` does. Rejects with ERR_INVALID_ARG for a priority that the queue doesn't have.
+   */
+  async setPriority(id: string, priority: string): Promise<boolean> {
+    return this.#operator.setPriority(id, priority);
   }
 
   /**
@@ -359,6 +378,14 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    */
   events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void> {
     return readEvents(this.#shards, options);
+  }
+
+  /**
+   * The last events, the oldest first: at most `limit`, of those that the queue still has. Switches events on. Two round trips for each
+   * shard, read-only but for the first; O(limit). Rejects with ERR_INVALID_ARG.
+   */
+  lastEvents(options: LastEventsOptions = {}): Promise<QueueEvent[]> {
+    return lastEvents(this.#shards, options);
   }
 
   /** The cursor of now, for `after` of a later `events`. Switches events on. Two round trips for each shard. */

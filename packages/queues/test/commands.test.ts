@@ -212,6 +212,8 @@ test('cancel, remove, retry, promote, drain, clean, list', async () => {
     retry: () => queue.retry('a'),
     retryAll: () => queue.retryAll({ state: 'cancelled' }),
     promote: () => queue.promote('sooner'),
+    reschedule: () => queue.reschedule('sooner', { delayMs: 3_600_000 }),
+    setPriority: () => queue.setPriority('sooner', 'high'),
   });
   await queue.drain({ scheduled: true });
   for (const id of ['a', 'b', 'c']) await bench.task('ready', id);
@@ -236,6 +238,8 @@ remove → operator.move:  get settings · time · hget tasks · hget attempts �
 retry → operator.move:  get settings · time · hget tasks · hget attempts · zrem cancelled · hset tasks · hset attempts · zadd retrying:1 · zpopmin idle
 retryAll → queue.list:  get settings · time · zcard cancelled · zrange cancelled · hmget tasks · hmget attempts · hmget progress | operator.move:  get settings · time · (hget tasks · hget attempts · zrem cancelled · hset tasks · hset attempts · zadd retrying:1) ×3 · zpopmin idle
 promote → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · zpopmin idle
+reschedule → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · get timekeeper · zpopmin idle
+setPriority → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zrem scheduled:1 · zadd scheduled:0 · hset tasks
 list → queue.list:  get settings · time · zcount scheduled:0 · zcount retrying:0 · exists tombstones · lrange ready:0 · zcount scheduled:1 · zcount retrying:1 · exists tombstones · lrange ready:1 · hmget tasks · hmget attempts · hmget progress · lrange ready:1
 the second page → queue.list:  get settings · time · zcount cancelled ×2 · zrange cancelled ×2 · hmget tasks · hmget attempts · hmget progress
 drain → operator.drain:  get settings · time · exists tombstones · zrange scheduled:0 · zrange retrying:0 · lrange ready:0 · zrange scheduled:1 · zrange retrying:1 · lrange ready:1 · hmget tasks · lpop ready:1 · hdel tasks · hdel attempts · hdel progress · hdel logs · exists flows · lrange ready:1 · zrange grouped · exists awaited

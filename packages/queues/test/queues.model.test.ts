@@ -77,15 +77,19 @@ type Operation =
   | { readonly type: 'limit'; readonly concurrency: number | null }
   | { readonly type: 'pause' | 'resume' }
   /** By position in the model, or else by an id, known or not; all in one tick. */
-  | { readonly type: 'cancel' | 'remove' | 'retry' | 'promote'; readonly which: readonly number[] }
+  | { readonly type: Single; readonly which: readonly number[] }
   | { readonly type: 'retryAll'; readonly state: 'dead' | 'cancelled' }
   | { readonly type: 'drain'; readonly scheduled: boolean }
   | { readonly type: 'clean'; readonly state: 'succeeded' | 'dead' | 'cancelled'; readonly limit: number };
 
-type Single = 'cancel' | 'remove' | 'retry' | 'promote';
+type Single = 'cancel' | 'remove' | 'retry' | 'promote' | 'reschedule' | 'setPriority';
 
-interface ModelTask extends NewTask {
+/** How far `reschedule` of the model puts a task off. */
+const PUT_OFF_MS = 15;
+
+interface ModelTask extends Omit<NewTask, 'priority'> {
   readonly key: string;
+  priority: number;
   place: Exclude<TaskState, 'waiting'>;
   /** When it falls due, or when it finished. */
   at: number;
@@ -370,7 +374,9 @@ class Subject {
     const present = [...this.model.tasks.keys()];
     const keys = which.map((place) => present[place] ?? `task ${place}`);
     const asked = Date.now();
-    const answers = await Promise.allSettled(keys.map((key) => this.#queue[type](key)));
+    // The same for all tasks of a call.
+    const priority = which.length % PRIORITIES.length;
+    const answers = await Promise.allSettled(keys.map((key) => this.#moveOne(type, key, priority)));
     for (const [index, key] of keys.entries()) {
       const task = this.model.tasks.get(key);
       const answer = answers[index]!;
@@ -380,15 +386,32 @@ class Subject {
       }
       const { value } = answer as PromiseFulfilledResult<boolean>;
       expect(this.#mayAnswer(type, task, asked)).toContain(value);
-      if (value) await this.#apply(type, task!);
+      if (value && type === 'setPriority') this.#reprioritize(task!, priority);
+      else if (value) await this.#apply(type, task!);
     }
     if (type === 'cancel') this.#trimCancelled();
+  }
+
+  #moveOne(type: Single, key: string, priority: number): Promise<boolean> {
+    if (type === 'reschedule') return this.#queue.reschedule(key, { delayMs: PUT_OFF_MS });
+    if (type === 'setPriority') return this.#queue.setPriority(key, PRIORITIES[priority]!);
+    return this.#queue[type](key);
+  }
+
+  /** It comes after all that have the priority. */
+  #reprioritize(task: ModelTask, priority: number): void {
+    if (task.priority === priority) return;
+    task.priority = priority;
+    if (task.place !== 'ready') return;
+    this.model.tasks.delete(task.key);
+    this.model.tasks.set(task.key, task);
   }
 
   /** Tasks that fall due meanwhile leave two answers open. */
   #mayAnswer(type: Single, task: ModelTask | undefined, asked: number): boolean[] {
     if (!task) return [false];
     if (type === 'remove') return [true];
+    if (type === 'reschedule' || type === 'setPriority') return [isWaiting(task)];
     if (type === 'cancel') return [isWaiting(task) || task.place === 'active'];
     const isEnded = task.place === 'dead' || task.place === 'cancelled';
     if (type === 'retry' && isEnded) return [true];
@@ -409,6 +432,7 @@ class Subject {
       if (task.place === 'dead' || task.place === 'cancelled') {
         Object.assign(task, { place: 'retrying', attempt: 0 });
       }
+      if (type === 'reschedule' && task.place === 'ready') task.place = 'scheduled';
       const place = task.place === 'scheduled' ? 1 : 2;
       task.at = Number(
         await redis.zscore(this.#keys.priorityKeys(2)[3 * task.priority + place]!, encodeTaskId(task.key)),
@@ -616,7 +640,7 @@ const all: fc.MaybeWeightedArbitrary<Operation>[] = [
   {
     weight: 4,
     arbitrary: fc.record({
-      type: fc.constantFrom('cancel', 'remove', 'remove', 'retry', 'promote'),
+      type: fc.constantFrom('cancel', 'remove', 'remove', 'retry', 'promote', 'reschedule', 'setPriority'),
       which: places,
     }),
   },

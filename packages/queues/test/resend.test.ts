@@ -94,6 +94,16 @@ const writes: Readonly<Record<string, Write>> = {
     answer: false,
     stored: { state: 'ready' },
   },
+  reschedule: {
+    act: ({ twice }) => twice.queue.reschedule('a', { delayMs: HOUR_MS }),
+    answer: true,
+    stored: { state: 'scheduled' },
+  },
+  setPriority: {
+    act: ({ twice }) => twice.queue.setPriority('a', 'high'),
+    answer: true,
+    stored: { state: 'ready', priority: 'high' },
+  },
   retryAll: {
     before: dead,
     act: ({ twice }) => twice.queue.retryAll(),

@@ -34,12 +34,12 @@ export class EventReader {
     return events[0] ? events[0].number - 1 : newest;
   }
 
-  /** Reads the events after a number; 0: from the start of the stream. */
-  async read(after: number): Promise<Page> {
+  /** Reads the events after a number, of so many entries; 0: from the start of the stream. */
+  async read(after: number, most: number = PAGE): Promise<Page> {
     const reply = await eventsRead.runBuffer(
       this.shard.redis,
       { events: this.shard.keys.of.events },
-      { after, most: PAGE },
+      { after, most },
     );
     const [newest, begun, ...entries] = reply as Buffer[];
     const events: NumberedEvent[] = [];
@@ -55,7 +55,7 @@ export class EventReader {
       }
       for (const event of entry.events) if (event.number > after) events.push(event);
     }
-    if (entries.length > 0) return { missed, events, last, isFull: entries.length === 2 * PAGE };
+    if (entries.length > 0) return { missed, events, last, isFull: entries.length === 2 * most };
     // The stream is newer than the cursor: the earlier one was lost, with a master for example.
     const end = newest!.length > 0 ? Number(newest!.toString()) : after;
     if (end < after) return { missed: Number.NaN, events, last: end, isFull: false };

@@ -14,6 +14,8 @@ const TYPES = {
   W: 'waiting',
   P: 'progress',
   Y: 'ready',
+  T: 'rescheduled',
+  K: 'reprioritized',
   X: 'removed',
   Z: 'paused',
   U: 'resumed',

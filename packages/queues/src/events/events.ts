@@ -7,6 +7,7 @@
 import type { Waiter } from '@mortise/redis';
 import {
   ArgumentRangeError,
+  requireInteger,
   requireOptions,
   requireSignal,
   shownValue,
@@ -26,10 +27,18 @@ export interface EventsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface LastEventsOptions {
+  /** The most events, 1 to 2,000. Default 2,000. */
+  readonly limit?: number | undefined;
+}
+
 /** Default number of events that each shard keeps after the first read. */
 const DEFAULT_KEEP_EVENTS = 10_000;
 const OLDEST = 'oldest';
+/** A page of them has up to a megabyte or so. */
+const MOST_LAST_EVENTS = 2_000;
 const OPTIONS = new Set(['after', 'signal']);
+const LAST_OPTIONS = new Set(['limit']);
 /** A time in 2001, in µs. */
 const OLDEST_POSITION = 1e15;
 /** Event numbers run ahead of the clock, by one µs for each event beyond a million a second. */
@@ -73,6 +82,29 @@ export async function newestCursor(shards: Shards): Promise<string> {
     }),
   );
   return cursorOf(positions);
+}
+
+/** The last events of each shard, the oldest first: at most so many, of one page. Switches events on. */
+export async function lastEvents(shards: Shards, options: LastEventsOptions): Promise<QueueEvent[]> {
+  requireOptions('lastEvents', options, LAST_OPTIONS);
+  const { limit = MOST_LAST_EVENTS } = options;
+  requireInteger('limit', limit, { min: 1, max: MOST_LAST_EVENTS });
+  const all = await shards.open();
+  const sources = await Promise.all(
+    all.map(async (shard): Promise<Source> => {
+      await keepEvents(shard);
+      const reader = new EventReader(shard);
+      return { shard, reader, position: (await reader.newest()) - limit, hasNews: false };
+    }),
+  );
+  const pages = await Promise.all(
+    sources.map(async (source) => {
+      const page = await source.reader.read(Math.max(0, source.position), limit);
+      // What is not there any more is no gap: nobody has asked for all.
+      return { source, page: { ...page, missed: 0 } };
+    }),
+  );
+  return [...merge(sources, pages)].slice(-limit);
 }
 
 async function* iterate(

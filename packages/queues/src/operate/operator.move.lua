@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Moves tasks by their ids: cancels, removes, retries or promotes them. A task is removed from the place of its state, and
+-- Moves tasks by their ids: cancels, removes, retries, promotes or reschedules them, or changes their priority. A task is removed from the place of its state, and
 -- added to the place of the new one. A worker that runs a cancelled task gets a message; its ack is refused from now on.
 --
 -- A task in the middle of a long ready list cannot be removed in constant time. It leaves a tombstone, which workers skip.
@@ -26,13 +26,15 @@
 --   flows             HASH
 --   outbox            HASH
 --   dedupIds          ZSET id -> until when it is refused
+--   timekeeper        STRING "<next due, ms> <member of idle>"
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
 --   keepCancelled     maximum of cancelled tasks
---   entries...        three for each, 100 at most: id; C cancel, X remove, R retry, P promote; the reason of a C, the state that
---                     an R expects (D, C, or * for any), else ''
+--   entries...        three for each, 100 at most: id; C cancel, X remove, R retry, P promote, T reschedule, K change the priority;
+--                     the reason of a C, the state that an R expects (D, C, or * for any), the instant of a T in ms (negative: so
+--                     many ms from now), the place of the new priority of a K, else ''
 -- RETURNS
 --   a string with one character a task: 1 moved, 0 its state doesn't allow it, A active and not removed, - unknown
 --   error SETTINGS <stored>: other settings are stored; nothing is written
@@ -40,10 +42,10 @@ local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], 
 local dead, cancelled, idle, tombstones = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local grouped, groups, runnableGroups, limitedGroups = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local progress, logs, awaited, events, flows, outbox = KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19]
-local dedupIds = KEYS[20]
+local dedupIds, timekeeper = KEYS[20], KEYS[21]
 local expectedSettings, publish, keepCancelled = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local entries = { unpack(ARGV, 4) }
-local priorityKeys = { unpack(KEYS, 21) }
+local priorityKeys = { unpack(KEYS, 22) }
 local PRIORITIES = 16
 -- How far from either end of a ready list an entry is searched.
 local REACH = 100
@@ -54,6 +56,7 @@ local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 
 local usesOptional = true
 
 -- include task.wake.part.lua
+-- include shard.time.part.lua
 -- include task.group.part.lua
 -- include task.record.part.lua
 -- include task.events.part.lua
@@ -63,7 +66,7 @@ local usesOptional = true
 -- include task.release.part.lua
 -- include task.compact.part.lua
 
-local isDue, hasCancelled = false, false
+local isDue, hasCancelled, nextDue = false, false, math.huge
 
 -- The keys of the priority of a task: ready, scheduled, retrying.
 local function keysOf(record)
@@ -185,6 +188,68 @@ function MOVES.P(id, record)
   return '1'
 end
 
+-- Where a task waits for its time: its sorted set, and the instant; nil for one that doesn't.
+local function delayOf(id, scheduled, retrying)
+  for _, key in ipairs({ scheduled, retrying }) do
+    local at = redis.call('ZSCORE', key, id)
+    if at then
+      return key, at
+    end
+  end
+end
+
+-- A ready task goes back to where it would have waited. One that was handed back, or holds its group, stays where it is.
+function MOVES.T(id, record, state, last, detail)
+  local at = tonumber(detail)
+  at = math.max(now, at < 0 and now - at or at)
+  local _, scheduled, retrying = keysOf(record)
+  local key = delayOf(id, scheduled, retrying)
+  if not key then
+    local isNew = state == '' or state == 'Q' and #last == 11 and struct.unpack('>H', last, 10) == 0
+    if not isNew and state ~= 'R' then
+      return '0'
+    end
+    take(id, record, state, last)
+    if isNew then
+      redis.call('HDEL', attempts, id)
+    end
+    key = isNew and scheduled or retrying
+  end
+  redis.call('ZADD', key, at, id)
+  isDue = isDue or at == now
+  nextDue = math.min(nextDue, at)
+  recordEvent(at == now and 'Y' or 'T', id, '')
+  return '1'
+end
+
+function MOVES.K(id, record, state, last, detail)
+  local from, to = string.byte(record) % PRIORITIES, tonumber(detail)
+  if ENDED[state] or state == 'A' then
+    return '0'
+  end
+  if from == to then
+    return '1'
+  end
+  local changed = string.char(string.byte(record) - from + to) .. string.sub(record, 2)
+  local ready, scheduled, retrying = keysOf(record)
+  local newReady, newScheduled, newRetrying = keysOf(changed)
+  local key, at = delayOf(id, scheduled, retrying)
+  if key then
+    redis.call('ZREM', key, id)
+    redis.call('ZADD', key == scheduled and newScheduled or newRetrying, at, id)
+  elseif state == 'Q' then
+    local group = groupOf(record)
+    quitGroup(group, from, id, last)
+    joinGroup(group, to, id, struct.unpack('>H', last, 10), nil, string.sub(last, 12))
+  elseif state ~= 'W' then
+    takeFromList(ready, id, from)
+    redis.call('RPUSH', newReady, id)
+  end
+  redis.call('HSET', tasks, id, changed)
+  recordEvent('K', id, '')
+  return '1'
+end
+
 local replies = {}
 for i = 1, #entries, 3 do
   local id, move, detail = unpack(entries, i, i + 2)
@@ -208,5 +273,8 @@ publishEnds()
 publishEvents()
 if isDue or hasFreed or #parentNotices > 0 then
   wake(1)
+end
+if nextDue > now and nextDue < math.huge then
+  callAt(nextDue)
 end
 return table.concat(replies)

@@ -15,13 +15,15 @@ import { encodeTaskId } from '../task/task-id.js';
 /** As operator.move.lua expects it. */
 interface Move {
   readonly storedId: Buffer;
-  readonly move: 'C' | 'X' | 'R' | 'P';
+  readonly move: 'C' | 'X' | 'R' | 'P' | 'T' | 'K';
+  /** Of a K the name of the priority. */
   readonly detail: string;
 }
 
 /** Tasks in one call: limits the time of the call in the server. */
 const MAX_BATCH = 100;
 const MAX_REASON_BYTES = 1_024;
+const LEAVES_TOMBSTONES: ReadonlySet<Move['move']> = new Set(['C', 'X', 'T', 'K']);
 const CANCEL_OPTIONS = new Set(['reason']);
 /** Answers of the script. */
 const DONE = '1';
@@ -60,6 +62,18 @@ export class Operator {
     return (await this.#find(id, 'P')) === DONE;
   }
 
+  /** @param when As of `resolveWhen`: 0 now, negative so many ms from now, positive an instant. */
+  async reschedule(id: string, when: number): Promise<boolean> {
+    return (await this.#find(id, 'T', String(when))) === DONE;
+  }
+
+  async setPriority(id: string, priority: string): Promise<boolean> {
+    // It knows the priorities then, and refuses others.
+    await this.#shards.open();
+    this.#shards.first.settings.priorityIndex(priority);
+    return (await this.#find(id, 'K', priority)) === DONE;
+  }
+
   /** Moves a task of this shard. `detail` of R: only if it is in that state, D dead or C cancelled. */
   async moveIn(shard: Shard, storedId: Buffer, move: Move['move'], detail = ''): Promise<boolean> {
     return (await this.#moves.submit(shard, { storedId, move, detail })) === DONE;
@@ -75,11 +89,16 @@ export class Operator {
 
   async #send(shard: Shard, batch: readonly Move[]): Promise<string[]> {
     // Before there are tombstones and cancellations, so that workers look for them.
-    if (batch.some(({ move }) => move === 'C' || move === 'X')) await shard.enableOptional();
-    const entries = batch.flatMap(({ storedId, move, detail }) => [storedId, move, detail]);
-    const reply = await shard.call((keys, common) =>
-      operatorMove.run(shard.redis, keys, { ...common, keepCancelled: this.#keepCancelled, entries }),
-    );
+    if (batch.some(({ move }) => LEAVES_TOMBSTONES.has(move))) await shard.enableOptional();
+    const reply = await shard.call((keys, common) => {
+      const { settings } = shard;
+      const entries = batch.flatMap(({ storedId, move, detail }) => [
+        storedId,
+        move,
+        move === 'K' ? String(settings.priorityIndex(detail)) : detail,
+      ]);
+      return operatorMove.run(shard.redis, keys, { ...common, keepCancelled: this.#keepCancelled, entries });
+    });
     return (reply as string).split('');
   }
 }
