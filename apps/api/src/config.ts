@@ -43,6 +43,12 @@ const hostNames = z
     ),
   );
 
+/** Of members of payloads; an empty list hides none. */
+const names = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.array(z.string().min(1).max(128)));
+
 /** The secret is not kept, only its hash. */
 const adminKey = z.string().transform((text, context) => {
   const parsed = parseApiKey(text);
@@ -101,6 +107,7 @@ const environment = z
     KEY_LIMIT: rate.optional(),
     TENANT_LIMIT: rate.optional(),
     QUOTA_COUNT_MS: spanMs().default(10_000),
+    REDACT: names.default(['password', 'secret', 'token', 'authorization', 'apiKey', 'creditCard']),
     SESSION_TTL_MS: wholeNumber(60_000, 30 * DAY_MS).default(DAY_MS / 2),
     NODE_ENV: z.string().optional(),
     ...TRACING_FIELDS,

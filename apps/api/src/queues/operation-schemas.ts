@@ -2,7 +2,7 @@
 import { TASK_STATES } from '@mortise/queues';
 import { z } from 'zod';
 
-import { byField, fieldWithValue, instant, name, queueName } from './schemas.js';
+import { byField, delayMs, fieldWithValue, instant, name, oneDelay, priority, queueName } from './schemas.js';
 
 const MAX_TASKS = 1_000_000;
 
@@ -12,10 +12,14 @@ const STATES = {
   promote: ['scheduled', 'retrying'],
   cancel: ['scheduled', 'ready', 'waiting', 'retrying', 'active'],
   remove: TASK_STATES.filter((state) => state !== 'active'),
+  reschedule: ['scheduled', 'ready', 'retrying'],
+  'set-priority': ['scheduled', 'ready', 'waiting', 'retrying'],
 } as const satisfies Record<string, readonly string[]>;
 
-const action = z.enum(['retry', 'promote', 'cancel', 'remove']);
+const action = z.enum(['retry', 'promote', 'cancel', 'remove', 'reschedule', 'set-priority']);
 const state = z.enum(TASK_STATES);
+/** What the actions reschedule and set-priority need. */
+const moving = { delayMs: delayMs.optional(), runAt: instant.optional(), priority: priority.optional() };
 
 export type Action = z.infer<typeof action>;
 
@@ -25,6 +29,7 @@ export const operationBody = z
     state,
     name: name.optional(),
     ...byField,
+    ...moving,
     limit: z
       .int()
       .min(1)
@@ -33,6 +38,16 @@ export const operationBody = z
       .meta({ description: 'the most tasks; up to 199 more may be changed' }),
   })
   .refine(...fieldWithValue)
+  .refine(...oneDelay)
+  .refine((body) => (body.action === 'set-priority') === (body.priority !== undefined), {
+    path: ['priority'],
+    error: 'goes together with the action set-priority',
+  })
+  .refine(
+    ({ action: wanted, delayMs: ms, runAt: at }) =>
+      (wanted === 'reschedule') === (ms !== undefined || at !== undefined),
+    { path: ['delayMs'], error: 'goes together with the action reschedule' },
+  )
   .refine((body) => (STATES[body.action] as readonly string[]).includes(body.state), {
     path: ['state'],
     error: 'must be one in which tasks can be acted on so',
@@ -52,6 +67,7 @@ export const operationSchema = z
     state,
     name: name.optional(),
     ...byField,
+    ...moving,
     limit: count,
     status: z.enum(['running', 'completed', 'interrupted', 'failed']).meta({
       description:

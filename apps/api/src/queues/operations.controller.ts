@@ -12,6 +12,7 @@ import { headerRefs } from '../http/response-headers.js';
 import { Problem } from '../problems/problem.js';
 import { operationBody, operationSchema } from './operation-schemas.js';
 import type { Operation } from './operation-schemas.js';
+import { refuseMisuse } from './misuse.js';
 import { Operations } from './operations.js';
 
 @ApiTags('tasks')
@@ -24,7 +25,7 @@ export class OperationsController {
   @ApiOperation({
     summary: 'Act on all tasks that match',
     description:
-      'Retries, promotes, cancels or removes the tasks of a state, of a name and by a member of their payload, in the background: ' +
+      'Retries, promotes, cancels, removes, reschedules or reprioritizes the tasks of a state, of a name and by a member of their payload, in the background: ' +
       '`Location` has the address that tells how far it is. Tasks that reach the state meanwhile may or may not be met.',
   })
   @TakesIdempotencyKey('Becomes the id of the operation: the same request again starts nothing.')
@@ -48,7 +49,7 @@ export class OperationsController {
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Operation> {
-    const operation = await this.operations.start(key ?? uuid(), { queue, ...body });
+    const operation = await this.operations.start(key ?? uuid(), { queue, ...body }).catch(refuseMisuse);
     reply.header('location', `/v1/operations/${operation.id}`);
     return operation;
   }

@@ -5,7 +5,7 @@
  */
 import { KeySpace } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
-import type { Queue } from '@mortise/queues';
+import type { Queue, Task } from '@mortise/queues';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
@@ -30,12 +30,30 @@ const MOST_RUNNING = 4;
 /** Tasks that are changed at the same time. */
 const AT_ONCE = 20;
 
-const ACTIONS: Readonly<Record<Action, (queue: Queue, id: string) => Promise<boolean>>> = {
+type Act = (queue: Queue, id: string, operation: Operation) => Promise<boolean>;
+
+const ACTIONS: Readonly<Record<Action, Act>> = {
   retry: (queue, id) => queue.retry(id),
   promote: (queue, id) => queue.promote(id),
   cancel: (queue, id) => queue.cancel(id, { reason: 'a bulk operation' }),
   remove: (queue, id) => queue.remove(id),
+  reschedule: (queue, id, operation) => queue.reschedule(id, { runAt: dueAt(operation) }),
+  'set-priority': (queue, id, { priority }) => queue.setPriority(id, priority!),
 };
+
+/** The same for all of its tasks. */
+function dueAt({ startedAt, runAt, delayMs = 0 }: Operation): number {
+  return runAt ?? startedAt + delayMs;
+}
+
+/** A moved task may be listed again, at its new place. */
+function isDone(
+  task: Pick<Task<Record<string, unknown>>, 'runAt' | 'priority'>,
+  operation: Operation,
+): boolean {
+  if (operation.action === 'reschedule') return task.runAt === dueAt(operation);
+  return operation.action === 'set-priority' && task.priority === operation.priority;
+}
 
 type Progress = { -readonly [Name in keyof Operation]: Operation[Name] };
 
@@ -66,7 +84,7 @@ export class Operations implements BeforeApplicationShutdown {
    */
   async start(
     id: string,
-    wish: Pick<Operation, 'queue' | 'action' | 'state' | 'name' | 'field' | 'equals' | 'limit'>,
+    wish: Omit<Operation, 'id' | 'status' | 'changed' | 'skipped' | 'startedAt' | 'updatedAt'>,
   ): Promise<Operation> {
     return this.queues.use(wish.queue, async (queue) => {
       const now = Date.now();
@@ -149,13 +167,15 @@ export class Operations implements BeforeApplicationShutdown {
     do {
       const from = { limit: 200, ...(cursor !== null && { cursor }) };
       const page = await filterTasks(queue, state, operation, from);
-      for (let at = 0; at < page.tasks.length; at += AT_ONCE) {
+      const tasks = page.tasks.filter((task) => !isDone(task, operation));
+      for (let at = 0; at < tasks.length; at += AT_ONCE) {
         if (signal.aborted) return false;
         const done = await Promise.all(
-          page.tasks.slice(at, at + AT_ONCE).map(({ id }) => ACTIONS[action](queue, id)),
+          tasks.slice(at, at + AT_ONCE).map(({ id }) => ACTIONS[action](queue, id, operation)),
         );
-        operation.changed += done.filter(Boolean).length;
-        operation.skipped += done.filter((isDone) => !isDone).length;
+        const changed = done.filter(Boolean).length;
+        operation.changed += changed;
+        operation.skipped += done.length - changed;
       }
       cursor = page.cursor;
     } while (cursor !== null && operation.changed < limit && !signal.aborted);

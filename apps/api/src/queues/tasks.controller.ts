@@ -1,11 +1,13 @@
 import { noteTask } from '@mortise/app-common/log';
-import { Body, Controller, Delete, Get, HttpStatus, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Inject, Post, Query, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
+import type { Config } from '../config.js';
+import { CONFIG } from '../tokens.js';
 import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { LARGE_BODY } from '../http/body-config.js';
 import { Name } from '../http/id.decorator.js';
@@ -25,11 +27,19 @@ import {
   batchSchema,
   cancelBody,
   enqueuedSchema,
+  priorityBody,
+  rescheduleBody,
   taskBody,
+  taskEventsSchema,
+  taskQuery,
   taskSchema,
   tasksPage,
   tasksQuery,
+  timesSchema,
 } from './schemas.js';
+import type { Cut } from './shown-payload.js';
+import { cut, plainName, redacted } from './shown-payload.js';
+import { timesOf } from './task-times.js';
 import { TaskId } from './task-id.decorator.js';
 
 type Enqueued = z.infer<typeof enqueuedSchema>;
@@ -38,10 +48,16 @@ type NewTask = z.infer<typeof taskBody>;
 @ApiTags('tasks')
 @Controller('v1/queues/:queue')
 export class TasksController {
+  /** Members of payloads that the sessions of browsers don't see. */
+  readonly #hidden: ReadonlySet<string>;
+
   constructor(
     private readonly queues: OpenQueues,
     private readonly quotas: Quotas,
-  ) {}
+    @Inject(CONFIG) { REDACT }: Config,
+  ) {
+    this.#hidden = new Set(REDACT.map(plainName));
+  }
 
   @Post('tasks')
   @RouteConfig(LARGE_BODY)
@@ -146,19 +162,77 @@ export class TasksController {
   }
 
   @Get('tasks/:id')
-  @ApiOperation({ summary: 'Read a task', description: 'Finished tasks are kept for a while only.' })
+  @ApiOperation({
+    summary: 'Read a task',
+    description:
+      'Finished tasks are kept for a while only. For the session of a browser, members of the payload and of the result whose names ' +
+      'are in `REDACT` are `[redacted]`.',
+  })
   @Answers(taskSchema, 'The task.')
-  @Problems('invalid-id', 'unknown-queue', 'unknown-task')
+  @Problems('invalid-id', 'invalid-query', 'unknown-queue', 'unknown-task')
   async readTask(
     @Name('queue') queueName: string,
     @TaskId() id: string,
+    @Query({ schema: taskQuery }) { maxBytes }: z.infer<typeof taskQuery>,
+    @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof taskSchema>> {
+    const shown = (value: unknown): Cut =>
+      cut(principal?.isSession ? redacted(value, this.#hidden) : value, maxBytes);
     return this.queues.use(queueName, async (queue) => {
       const task = await queue.get(id);
       if (!task) throw unknownTask(queueName, id);
-      const { logs, ...others } = task;
-      return { ...others, ...(logs && { logs: [...logs] }), queue: queueName };
+      const { logs, payload, result, ...others } = task;
+      const [sent, returned] = [shown(payload), shown(result)];
+      return {
+        ...others,
+        ...(sent.text === undefined
+          ? { payload: sent.value }
+          : { payloadText: sent.text, payloadBytes: sent.bytes }),
+        ...(returned.text === undefined
+          ? returned.value !== undefined && { result: returned.value }
+          : { resultText: returned.text, resultBytes: returned.bytes }),
+        ...(logs && { logs: [...logs] }),
+        queue: queueName,
+      };
     });
+  }
+
+  @Get('tasks/:id/events')
+  @ApiOperation({
+    summary: 'Read what happened to a task',
+    description:
+      'Searches the last 2,000 events of the queue. The first call switches the events of the queue on.',
+  })
+  @Answers(taskEventsSchema, 'Its events; none when they are older.')
+  @Problems('invalid-id', 'unknown-queue')
+  async taskEvents(
+    @Name('queue') queueName: string,
+    @TaskId() id: string,
+  ): Promise<z.infer<typeof taskEventsSchema>> {
+    return this.queues.use(queueName, async (queue) => {
+      const events = await queue.lastEvents();
+      const items = events
+        .filter((event) => event.id === id)
+        .map(({ type, at, attempt, error, progress }) => ({
+          type,
+          at,
+          ...(attempt !== undefined && { attempt }),
+          ...(error && { error: { ...error } }),
+          ...(progress !== undefined && { progress }),
+        }));
+      return { items };
+    });
+  }
+
+  @Get('times')
+  @ApiOperation({
+    summary: 'Read how long tasks wait and run',
+    description: 'By the last 2,000 events of the queue. The first call switches its events on.',
+  })
+  @Answers(timesSchema, 'Percentiles, ms.')
+  @Problems('invalid-id', 'unknown-queue')
+  async readTimes(@Name('queue') queueName: string): Promise<z.infer<typeof timesSchema>> {
+    return this.queues.use(queueName, async (queue) => timesOf(await queue.lastEvents()));
   }
 
   @Get('tasks/:id/children')
@@ -234,6 +308,37 @@ export class TasksController {
     @Body({ schema: cancelBody }) { reason }: z.infer<typeof cancelBody>,
   ): Promise<void> {
     await this.#act(queueName, id, (queue) => queue.cancel(id, { reason }));
+  }
+
+  @Post('tasks/:id/reschedule')
+  @ApiOperation({
+    summary: 'Move a waiting task to another time',
+    description:
+      'A ready, scheduled or retrying task runs after `delayMs`, or at `runAt`. A repeated request with `runAt` changes nothing.',
+  })
+  @AnswersNothing('It has the new time.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'run-at-past', 'unknown-queue', 'unknown-task', 'wrong-state')
+  async rescheduleTask(
+    @Name('queue') queueName: string,
+    @TaskId() id: string,
+    @Body({ schema: rescheduleBody }) body: z.infer<typeof rescheduleBody>,
+  ): Promise<void> {
+    await this.#act(queueName, id, (queue) => queue.reschedule(id, body).catch(refuseMisuse));
+  }
+
+  @Post('tasks/:id/priority')
+  @ApiOperation({
+    summary: 'Move a waiting task to another priority',
+    description: 'It comes after the ready tasks of that priority. A repeated request changes nothing.',
+  })
+  @AnswersNothing('It has the priority.')
+  @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-queue', 'unknown-task', 'wrong-state')
+  async prioritizeTask(
+    @Name('queue') queueName: string,
+    @TaskId() id: string,
+    @Body({ schema: priorityBody }) { priority }: z.infer<typeof priorityBody>,
+  ): Promise<void> {
+    await this.#act(queueName, id, (queue) => queue.setPriority(id, priority).catch(refuseMisuse));
   }
 
   /** Throws the problems `unknown-task` and `wrong-state`. */

@@ -181,7 +181,9 @@ describe('setPriority', () => {
       expect([state, await bench.queue.setPriority(id, 'high')]).toEqual([state, false]);
     }
     expect(await bench.queue.setPriority('nobody', 'high')).toBe(false);
-    await expect(bench.queue.setPriority('nobody', 'urgent')).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
+    await expect(bench.queue.setPriority('nobody', 'urgent')).rejects.toMatchObject({
+      code: 'ERR_INVALID_ARG',
+    });
   });
 });
 
@@ -199,6 +201,9 @@ test('both are events; lastEvents has the last ones, the oldest first', async ()
     ['rescheduled', 'a'],
     ['ready', 'a'],
   ]);
-  expect((await bench.queue.lastEvents({ limit: 2 })).map(({ type }) => type)).toEqual(['rescheduled', 'ready']);
+  expect((await bench.queue.lastEvents({ limit: 2 })).map(({ type }) => type)).toEqual([
+    'rescheduled',
+    'ready',
+  ]);
   await expect(bench.queue.lastEvents({ limit: 0 })).rejects.toMatchObject({ code: 'ERR_INVALID_ARG' });
 });

@@ -11,7 +11,7 @@ import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { Card, Facts, Head, Json, Read, State, Time } from '../../ui/parts.tsx';
-import { bytesText, durationText } from '../../ui/text.ts';
+import { bytesText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { ACTION_DONE, ACTION_TITLES, ActionFields, actionBody, isDanger } from './actions.tsx';
 import { EnqueueButton } from './enqueue.tsx';
@@ -20,7 +20,7 @@ import { actOnTask } from './one-action.ts';
 import { ACTION_STATES, isPossible, toneOf } from './states.ts';
 import type { Action } from './states.ts';
 import { Timeline } from './timeline.tsx';
-import type { QueueView, TaskView } from './types.ts';
+import type { QueueView, TaskEvent, TaskView } from './types.ts';
 
 interface Props {
   readonly queue: string;
@@ -34,7 +34,13 @@ const MAX_BYTES = 16_384;
 export function OneTask({ queue, id, session }: Props): JSX.Element {
   const task = useResource<TaskView>(withQuery(path`queues/${queue}/tasks/${id}`, { maxBytes: MAX_BYTES }));
   const settings = useResource<QueueView>(path`queues/${queue}`);
-  const reload = useThrottled(task.reload);
+  const events = useResource<{ items: readonly TaskEvent[] }>(path`queues/${queue}/tasks/${id}/events`);
+  const reload = useThrottled(
+    useCallback(() => {
+      task.reload();
+      events.reload();
+    }, [task.reload, events.reload]),
+  );
   useTopic(
     `queue:${encodeURIComponent(queue)}`,
     useCallback(
@@ -65,12 +71,20 @@ export function OneTask({ queue, id, session }: Props): JSX.Element {
           />
         )}
       </Head>
-      <Read of={task}>{(shown) => <Shown queue={queue} task={shown} />}</Read>
+      <Read of={task}>
+        {(shown) => <Shown queue={queue} task={shown} events={events.value?.items ?? []} />}
+      </Read>
     </>
   );
 }
 
-function Shown({ queue, task }: { readonly queue: string; readonly task: TaskView }): JSX.Element {
+interface ShownProps {
+  readonly queue: string;
+  readonly task: TaskView;
+  readonly events: readonly TaskEvent[];
+}
+
+function Shown({ queue, task, events }: ShownProps): JSX.Element {
   const { error, parent } = task;
   return (
     <>
@@ -82,7 +96,7 @@ function Shown({ queue, task }: { readonly queue: string; readonly task: TaskVie
       <div class="columns">
         <div class="stack">
           <Card title="Time line">
-            <Timeline task={task} />
+            <Timeline task={task} events={events} />
           </Card>
           <Card title="Task">
             <Facts
@@ -94,7 +108,6 @@ function Shown({ queue, task }: { readonly queue: string; readonly task: TaskVie
                 'Next run': task.runAt === undefined ? undefined : <Time at={task.runAt} />,
                 'Lease ends': task.leaseUntil === undefined ? undefined : <Time at={task.leaseUntil} />,
                 Expires: task.expiresAt === undefined ? undefined : <Time at={task.expiresAt} />,
-                'Run took': runText(task),
                 Parent: parent && (
                   <Link class="mono" href={hrefOf(['queues', parent.queue, 'tasks', parent.id])}>
                     {parent.id}
@@ -119,11 +132,6 @@ function Shown({ queue, task }: { readonly queue: string; readonly task: TaskVie
       </div>
     </>
   );
-}
-
-function runText({ startedAt, finishedAt, state }: TaskView): string | undefined {
-  if (startedAt === undefined || finishedAt === undefined || state === 'cancelled') return undefined;
-  return durationText(Math.max(0, finishedAt - startedAt));
 }
 
 function Value(props: {

@@ -120,7 +120,7 @@ function useKnown(queue: string, items: readonly TaskSummary[] | undefined) {
   const handled = useResource<{ items: { name: string }[] }>(path`queues/${queue}/task-names`);
   const first = items?.[0]?.id;
   const example = useResource<TaskView>(
-    first === undefined ? undefined : path`queues/${queue}/tasks/${first}`,
+    first === undefined ? undefined : withQuery(path`queues/${queue}/tasks/${first}`, { maxBytes: 16_384 }),
   );
   return useMemo(() => {
     const names = [...(handled.value?.items ?? []), ...(items ?? [])].map(({ name }) => name);

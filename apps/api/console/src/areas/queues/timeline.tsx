@@ -1,23 +1,40 @@
-/** What happened to a task, in the order of time. */
+/** What happened to a task, in the order of time: by the events that the queue still has, and the lines of its log. */
 import type { JSX } from 'preact';
 
 import type { Tone } from '../../ui/parts.tsx';
 import { Time } from '../../ui/parts.tsx';
-import { instantText } from '../../ui/text.ts';
+import { durationText, instantText } from '../../ui/text.ts';
 import { toneOf } from './states.ts';
-import type { TaskView } from './types.ts';
+import type { TaskEvent, TaskView } from './types.ts';
 
 interface Point {
   readonly at: number;
   readonly title: string;
-  readonly text?: string;
+  readonly text?: string | undefined;
   readonly tone: Tone;
 }
 
-export function Timeline({ task }: { readonly task: TaskView }): JSX.Element {
+const TONES: Readonly<Record<string, Tone>> = {
+  started: 'busy',
+  succeeded: 'good',
+  dead: 'bad',
+  retrying: 'bad',
+  rescheduled: 'wait',
+  ready: 'wait',
+};
+/** Events that end an attempt. */
+const ENDS: readonly string[] = ['succeeded', 'retrying', 'dead'];
+const ENDED: readonly string[] = ['succeeded', 'dead', 'cancelled'];
+
+interface Props {
+  readonly task: TaskView;
+  readonly events: readonly TaskEvent[];
+}
+
+export function Timeline({ task, events }: Props): JSX.Element {
   return (
     <ol class="timeline">
-      {pointsOf(task).map(({ at, title, text, tone }, index) => (
+      {pointsOf(task, events).map(({ at, title, text, tone }, index) => (
         <li key={index} data-tone={tone}>
           <strong>{title}</strong>{' '}
           <span class="muted small" title={instantText(at)}>
@@ -30,32 +47,38 @@ export function Timeline({ task }: { readonly task: TaskView }): JSX.Element {
   );
 }
 
-const ENDED: readonly string[] = ['succeeded', 'dead', 'cancelled'];
-
-function pointsOf(task: TaskView): Point[] {
-  const { enqueuedAt, startedAt, finishedAt, runAt, state, attempt, error, failures = [], logs = [] } = task;
-  const points: Point[] = [
-    { at: enqueuedAt, title: 'Enqueued', tone: 'quiet' },
-    ...failures.map((each) => ({
-      at: each.at,
-      title: `Attempt ${each.attempt} failed`,
-      text: each.message,
-      tone: 'bad' as const,
-    })),
-    ...logs.map(({ at, text }) => ({ at, title: 'Log', text, tone: 'quiet' as const })),
-  ];
-  if (startedAt !== undefined)
-    points.push({ at: startedAt, title: `Attempt ${attempt} started`, tone: 'busy' });
-  if (finishedAt !== undefined && ENDED.includes(state)) {
-    const text = state === 'succeeded' || !error ? {} : { text: `${error.name}: ${error.message}` };
-    points.push({
-      at: finishedAt,
-      title: state[0]!.toUpperCase() + state.slice(1),
-      ...text,
-      tone: toneOf(state),
-    });
-  } else if (runAt !== undefined && runAt > Date.now()) {
-    points.push({ at: runAt, title: state === 'retrying' ? 'Next attempt' : 'Due', tone: 'wait' });
+function pointsOf(task: TaskView, events: readonly TaskEvent[]): Point[] {
+  const { enqueuedAt, finishedAt, runAt, state, error, logs = [] } = task;
+  const points: Point[] = logs.map(({ at, text }) => ({ at, title: 'Log', text, tone: 'quiet' }));
+  const seen = new Set(events.map(({ type }) => type));
+  let startedAt: number | undefined;
+  for (const event of events) {
+    if (event.type === 'progress') continue;
+    if (event.type === 'started') startedAt = event.at;
+    points.push(pointOf(event, ENDS.includes(event.type) ? startedAt : undefined));
   }
+  // Events are kept for a while, and from the first look at them on.
+  if (!seen.has('enqueued')) points.push({ at: enqueuedAt, title: 'Enqueued', tone: 'quiet' });
+  if (finishedAt !== undefined && ENDED.includes(state) && !seen.has(state)) {
+    const text = error && `${error.name}: ${error.message}`;
+    points.push({ at: finishedAt, title: capital(state), text, tone: toneOf(state) });
+  }
+  if (runAt !== undefined && (state === 'scheduled' || state === 'retrying'))
+    points.push({ at: runAt, title: state === 'retrying' ? 'Next attempt' : 'Due', tone: 'wait' });
   return points.toSorted((a, b) => a.at - b.at);
+}
+
+function pointOf({ type, at, attempt, error }: TaskEvent, startedAt: number | undefined): Point {
+  const took = startedAt === undefined ? '' : ` after ${durationText(Math.max(0, at - startedAt))}`;
+  const title =
+    type === 'started'
+      ? `Attempt ${attempt} started`
+      : type === 'retrying'
+        ? `Attempt ${attempt} failed${took}`
+        : `${capital(type)}${took}`;
+  return { at, title, text: error && `${error.name}: ${error.message}`, tone: TONES[type] ?? 'quiet' };
+}
+
+function capital(text: string): string {
+  return text[0]!.toUpperCase() + text.slice(1);
 }

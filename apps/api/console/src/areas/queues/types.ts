@@ -40,10 +40,12 @@ export interface TaskSummary {
   readonly parent?: { readonly queue: string; readonly id: string };
 }
 
-export interface Failure {
+/** What happened to a task. */
+export interface TaskEvent {
+  readonly type: string;
   readonly at: number;
-  readonly attempt: number;
-  readonly message: string;
+  readonly attempt?: number;
+  readonly error?: { readonly name: string; readonly message: string };
 }
 
 export interface TaskView extends TaskSummary {
@@ -55,8 +57,6 @@ export interface TaskView extends TaskSummary {
   readonly resultText?: string;
   readonly resultBytes?: number;
   readonly logs?: readonly { readonly at: number; readonly text: string }[];
-  readonly startedAt?: number;
-  readonly failures?: readonly Failure[];
 }
 
 export interface Times {
