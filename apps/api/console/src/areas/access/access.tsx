@@ -76,7 +76,7 @@ function limitText(limit: Limit | null): string {
 
 function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element {
   const keys = usePages<Key>('admin/keys');
-  const [secret, setSecret] = useState<{ readonly id: string; readonly secret: string }>();
+  const [shown, setMade] = useState<{ readonly id: string; readonly key: string }>();
   const revoke = async (id: string): Promise<boolean> => {
     const isDone = await act(`${id} is revoked.`, () => call('DELETE', path`admin/keys/${id}`));
     keys.reload();
@@ -90,8 +90,8 @@ function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element {
     const wanted = scopes.split(/[\s,]+/).filter((scope) => scope !== '');
     const isDone = await act(`${id} is made.`, async () => {
       const body = { scopes: wanted, ...(name !== '' && { name }) };
-      const made = await call<{ secret?: string }>('PUT', path`admin/keys/${id}`, { body });
-      if (made.secret !== undefined) setSecret({ id, secret: made.secret });
+      const made = await call<{ key?: string }>('PUT', path`admin/keys/${id}`, { body });
+      if (made.key !== undefined) setMade({ id, key: made.key });
     });
     keys.reload();
     return isDone;
@@ -105,7 +105,7 @@ function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element {
               <Dialog title="Make an API key" submit="Make" close={close} onSubmit={make}>
                 <div class="fields">
                   <Field label="Id" hint="letters, digits and -">
-                    <input name="id" required pattern="[A-Za-z0-9-]{1,32}" />
+                    <input name="id" required pattern="[A-Za-z0-9\-]{1,32}" />
                   </Field>
                   <Field label="Name">
                     <input name="name" />
@@ -119,10 +119,10 @@ function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element {
           </DialogButton>
         </div>
       )}
-      {secret && (
+      {shown && (
         <p class="card" role="status">
           <span>
-            The key of {secret.id}. It is shown only now: <code class="wide">{secret.secret}</code>
+            The key of {shown.id}. It is shown only now: <code class="wide">{shown.key}</code>
           </span>
         </p>
       )}

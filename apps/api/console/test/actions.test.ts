@@ -1,0 +1,292 @@
+/** What operators do, done in a real browser and checked against the API. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
+import type { Browser, Page } from 'playwright-core';
+
+import { launch, open, signIn, visit } from './fixture/browser.js';
+import type { Opened } from './fixture/browser.js';
+import { Service } from './fixture/service.js';
+
+const service = new Service();
+let browser: Browser;
+let opened: Opened;
+let page: Page;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), service.start()]);
+  opened = await open(browser);
+  ({ page } = opened);
+  await signIn(page, service);
+}, 120_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service.kill();
+});
+
+const button = (name: string | RegExp) => page.getByRole('button', { name });
+const submit = (name: string | RegExp) => page.getByRole('dialog').getByRole('button', { name });
+
+async function enqueue(queue: string, name: string, payload: unknown, more: object = {}): Promise<string> {
+  return (await service.done('POST', `queues/${queue}/tasks`, { name, payload, ...more })).id as string;
+}
+
+/** A task that is dead, with a log, as a worker over HTTP leaves it. */
+async function die(queue: string, payload: unknown, error: string): Promise<string> {
+  const id = await enqueue(queue, 'mail.sold', payload);
+  const { items } = await service.done('POST', `queues/${queue}/claims`, { limit: 1, leaseMs: 60_000 });
+  const { lease } = items[0];
+  await service.done('POST', `queues/${queue}/tasks/${id}/log`, { lease, text: 'connecting to smtp' });
+  await service.done('POST', `queues/${queue}/tasks/${id}/fail`, { lease, error, isRetried: false });
+  return id;
+}
+
+async function stateOf(queue: string, id: string): Promise<string> {
+  const { status, json } = await service.call('GET', `queues/${queue}/tasks/${id}`);
+  return status === 404 ? 'gone' : json.state;
+}
+
+/** No action may leave an error behind. */
+afterEach(() => expect(opened.troubles).toEqual([]));
+
+describe('tasks', () => {
+  test('why a mail failed is found, and it is mended and run again', async () => {
+    await visit(page, service, 'queues/mails');
+    const id = await die('mails', { to: 'frank@example.con' }, 'SMTP 550: mailbox unavailable');
+    await visit(page, service, 'queues/mails?q=state:dead');
+    await page.getByText('SMTP 550').waitFor();
+    await page.getByRole('link', { name: id }).click();
+    await page.getByText('connecting to smtp').waitFor();
+    await page.getByText('frank@example.con').waitFor();
+    await button('Run again, edited').click();
+    const payload = page.getByLabel('Payload');
+    await payload.fill('{ "to": "frank@example.com" }');
+    await submit('Enqueue').click();
+    await page.getByText('frank@example.com').waitFor();
+    const { items } = await service.done('GET', 'queues/mails/tasks?state=ready');
+    const [{ id: second }] = items;
+    expect((await service.done('GET', `queues/mails/tasks/${second}`)).payload).toEqual({
+      to: 'frank@example.com',
+    });
+    expect(page.url()).toContain(second);
+  }, 30_000);
+
+  test('a failed task is retried, and its page follows what happens to it', async () => {
+    const id = await die('retries', {}, 'not today');
+    await visit(page, service, `queues/retries/tasks/${id}`);
+    await button('Retry').click();
+    await until(`${id} is ready`, async () => (await stateOf('retries', id)) === 'ready');
+    const { items } = await service.done('POST', 'queues/retries/claims', { limit: 1, leaseMs: 60_000 });
+    await page.getByText('Attempt 1 started').last().waitFor();
+    await service.done('POST', `queues/retries/tasks/${id}/complete`, {
+      lease: items[0].lease,
+      result: { sent: true },
+    });
+    await page.getByText('"sent": true').waitFor();
+    await page.getByText(/^Succeeded after/).waitFor();
+  }, 30_000);
+
+  test('a hundred tasks are rescheduled by a filter, and others are not', async () => {
+    const tasks = Array.from({ length: 130 }, (_, n) => ({
+      name: n < 100 ? 'report.daily' : 'report.weekly',
+      payload: { customer: { id: 42 } },
+      delayMs: 60_000,
+    }));
+    await service.done('POST', 'queues/hundred/task-batches', { tasks });
+    await visit(page, service, 'queues/hundred?q=state:scheduled');
+    await page
+      .getByRole('link', { name: /^[0-9a-f-]{36}$/ })
+      .first()
+      .waitFor();
+    const filter = page.getByRole('combobox', { name: 'Filter' });
+    await filter.fill('state:scheduled name:report.d');
+    await page.getByRole('option', { name: 'name:report.daily' }).waitFor();
+    await filter.fill('state:scheduled name:report.daily payload.');
+    await page.getByRole('option', { name: 'payload.customer.id:' }).waitFor();
+    await filter.fill('state:scheduled name:report.daily payload.customer.id:42');
+    await filter.press('Enter');
+    await page.getByText('All state:scheduled name:report.daily payload.customer.id:42').waitFor();
+    await button('Reschedule').click();
+    await page.getByLabel('Run in').fill('2');
+    await submit('Reschedule 100 tasks').click();
+    await page.getByText('Done: 100 rescheduled.').waitFor();
+    const { items } = await service.done('GET', 'queues/hundred/tasks?state=scheduled&limit=200');
+    const late = items.filter(({ runAt }: { runAt: number }) => runAt > Date.now() + 3_600_000);
+    expect(late).toHaveLength(100);
+    expect(new Set(late.map(({ name }: { name: string }) => name))).toEqual(new Set(['report.daily']));
+  }, 30_000);
+
+  test('selected tasks get another priority, and are deleted, by keys alone', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 4; n += 1) ids.push(await enqueue('keys', 'a', n));
+    await visit(page, service, 'queues/keys');
+    await page.getByRole('link', { name: ids[0]! }).focus();
+    await page.keyboard.press('x');
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    await page.getByText('2 tasks selected').waitFor();
+    await button('Change priority').focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('combobox').selectOption({ index: 0 });
+    await submit('Change priority: 2 tasks').press('Enter');
+    await page.getByText('2 tasks moved.').waitFor();
+    const { priorities } = await service.done('GET', 'queues/keys');
+    const priorityOf = async (id: string): Promise<string> =>
+      (await service.done('GET', `queues/keys/tasks/${id}`)).priority;
+    expect(await Promise.all(ids.slice(0, 2).map(priorityOf))).toEqual([priorities[0], priorities[0]]);
+    expect(await priorityOf(ids[2]!)).not.toBe(priorities[0]);
+    await page.getByRole('checkbox', { name: `Select ${ids[3]}` }).check();
+    await button('Delete').click();
+    await submit('Delete: 1 task').click();
+    await until('it is gone', async () => (await stateOf('keys', ids[3]!)) === 'gone');
+    expect(await stateOf('keys', ids[2]!)).toBe('ready');
+  }, 30_000);
+
+  test('a queue is paused, resumed and removed', async () => {
+    await enqueue('whole', 'a', 1);
+    await visit(page, service, 'queues/whole/settings');
+    await button('Pause').click();
+    await until('paused', async () => (await service.done('GET', 'queues/whole')).isPaused);
+    await button('Resume').click();
+    await until('resumed', async () => !(await service.done('GET', 'queues/whole')).isPaused);
+    await button('Remove the queue').click();
+    await page.getByLabel('Type whole').fill('whole');
+    await submit('Remove').click();
+    await until('gone', async () => (await service.call('GET', 'queues/whole')).status === 404);
+  }, 30_000);
+
+  test('a payload of 3 MB is cut', async () => {
+    // Bodies of the API are smaller: another program has enqueued it.
+    const { Queue } = await import('@mortise/queues');
+    const { connect } = await import('@mortise/test-kit');
+    const queue = new Queue(connect(), 'big', { prefix: service.prefix, maxPayloadBytes: 4_194_304 });
+    const { id } = await queue.enqueue('a', { text: 'x'.repeat(3_000_000) });
+    await visit(page, service, `queues/big/tasks/${id}`);
+    await page.getByText('The first 16 KiB of 2.9 MiB').waitFor();
+    expect((await page.locator('pre').first().textContent())!.length).toBeLessThan(20_000);
+  }, 30_000);
+});
+
+describe('the palette', () => {
+  test('goes to a queue, and to a task by its id', async () => {
+    const id = await enqueue('palette', 'a', 1);
+    await visit(page, service, 'overview');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Where to' }).fill('palet');
+    await page.getByRole('option', { name: /^palette/ }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: /palette/ }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Where to' }).fill(id);
+    await page.getByRole('option', { name: `${id} task of palette` }).click();
+    await page.getByRole('heading', { name: /palette/ }).waitFor();
+    expect(page.url()).toContain(`/tasks/${id}`);
+  }, 30_000);
+});
+
+test('a lock is watched as it changes hands, and taken away; the audit log has it', async () => {
+  const first = await service.done('POST', 'locks/hands/acquire', { leaseMs: 60_000 });
+  const second = service.done('POST', 'locks/hands/acquire', { leaseMs: 60_000, waitMs: 25_000 });
+  await visit(page, service, 'locks/hands');
+  await page.getByText(first.holder).first().waitFor();
+  await button('Force release').click();
+  await submit('Release').click();
+  const { holder, fencingToken } = await second;
+  await page.getByText(holder).first().waitFor();
+  expect(fencingToken).toBeGreaterThan(first.fencingToken);
+  await visit(page, service, 'access/audit');
+  await page.getByText('POST /v1/locks/hands/force-release').first().waitFor();
+}, 40_000);
+
+test('two tabs chat', async () => {
+  await service.done('POST', 'chats', { sender: 'ann', members: ['bob'], chatId: 'tabs', body: 'hello' });
+  const other = await page.context().newPage();
+  await visit(page, service, 'chats/tabs?as=ann');
+  await visit(other, service, 'chats/tabs?as=bob');
+  await page.getByLabel('Message').fill('Are you there?');
+  await button('Post').click();
+  await other.getByText('Are you there?').waitFor();
+  await other.getByLabel('Message').fill('<b>Yes</b>');
+  await other.getByRole('button', { name: 'Post' }).click();
+  await page.getByText('<b>Yes</b>').waitFor();
+  await other.close();
+}, 30_000);
+
+test('a tag is invalidated, a mail is sent, a limit changed, a key made and revoked', async () => {
+  await service.done('PUT', 'caches/shop/entries/lamp', { value: 1, tags: ['lamps'] });
+  await visit(page, service, 'caches/shop?key=lamp');
+  await button('Invalidate a tag').click();
+  await page.getByRole('textbox', { name: 'Tag' }).fill('lamps');
+  await submit('Invalidate').click();
+  await until('gone', async () => (await service.call('GET', 'caches/shop/entries/lamp')).status === 404);
+
+  await visit(page, service, 'mailboxes/zoe');
+  await button('Send a message').click();
+  await page.getByRole('textbox', { name: 'From' }).fill('ann');
+  await page.getByRole('textbox', { name: 'Message' }).fill('hi');
+  await submit('Send').click();
+  await page.getByRole('cell', { name: 'hi', exact: true }).waitFor();
+
+  await service.done('POST', 'semaphores/pool/acquire', { permits: 2, leaseMs: 60_000 });
+  await visit(page, service, 'semaphores/pool');
+  await button('Change the limit').click();
+  await page.getByRole('spinbutton', { name: 'Permits' }).fill('5');
+  await submit('Store').click();
+  await until('5', async () => (await service.done('GET', 'semaphores/pool')).limit === 5);
+
+  await visit(page, service, 'access');
+  await button('Make a key').click();
+  await page.getByRole('textbox', { name: 'Id' }).fill('robot');
+  await page.getByRole('textbox', { name: 'Scopes' }).fill('queues:read locks:read');
+  await submit('Make').click();
+  await page.getByText(/^The key of robot/).waitFor();
+  expect((await service.done('GET', 'admin/keys/robot')).scopes).toEqual(['queues:read', 'locks:read']);
+  await button('Revoke').click();
+  await submit('Revoke').click();
+  await until('revoked', async () => (await service.call('GET', 'admin/keys/robot')).status === 404);
+}, 60_000);
+
+test('kill -9 of the API: the page says so, and shows afterwards what happened meanwhile', async () => {
+  await visit(page, service, 'queues');
+  await page.getByText('Live').waitFor();
+  await service.kill();
+  await page.getByText('The API does not answer. What is shown may be old').waitFor();
+  await service.start();
+  await enqueue('meanwhile', 'a', 1);
+  await page.getByRole('link', { name: 'meanwhile' }).waitFor({ timeout: 20_000 });
+  expect(await page.getByText('What is shown may be old').count()).toBe(0);
+}, 60_000);
+
+test('a hidden tab reads nothing, and goes on where it was', async () => {
+  await enqueue('hidden', 'a', 1);
+  await visit(page, service, 'queues/hidden/events');
+  await page.getByText('Live').waitFor();
+  const hide = (isHidden: boolean): Promise<unknown> =>
+    page.evaluate(
+      `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+    );
+  const first = await enqueue('hidden', 'a', 2);
+  await page.getByText(first).waitFor();
+  await hide(true);
+  await page.getByText('Paused', { exact: true }).waitFor();
+  const second = await enqueue('hidden', 'a', 3);
+  await hide(false);
+  await page.getByText(second).waitFor();
+  expect(await page.getByText(first).count()).toBe(1);
+}, 30_000);
+
+test('a console that is read-only offers no change', async () => {
+  const readOnly = new Service({ CONSOLE: 'read-only', MORTISE_PREFIX: service.prefix });
+  await readOnly.start();
+  const other = await open(browser);
+  await signIn(other.page, readOnly, 'queues/keys');
+  await other.page.getByText('This console is read-only.').waitFor();
+  await other.page
+    .getByRole('link', { name: /^[0-9a-f-]{36}$/ })
+    .first()
+    .waitFor();
+  expect(await other.page.getByRole('button', { name: /Pause|Enqueue|Delete|Reschedule/ }).count()).toBe(0);
+  expect(other.troubles).toEqual([]);
+  await other.close();
+  await readOnly.kill();
+}, 30_000);

@@ -1,0 +1,125 @@
+/** Every area opens in a real browser, shows its data, and can be read by everybody. */
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+
+import { launch, open, signIn, visit } from './fixture/browser.js';
+import type { Opened } from './fixture/browser.js';
+import { HOSTILE, PLACES, seed } from './fixture/seed.js';
+import { KEY, Service } from './fixture/service.js';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** What a browser loads before it shows the first area, in bytes as they are sent. */
+const MOST_BYTES = 60_000;
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string }[];
+}
+
+const service = new Service();
+let browser: Browser;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), service.start()]);
+  await seed(service);
+}, 120_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service.kill();
+});
+
+async function violationsOf(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const { violations } = (await page.evaluate('axe.run(document)')) as { violations: Violation[] };
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]!.html}`);
+}
+
+describe.each(['light', 'dark'] as const)('in the %s scheme', (colorScheme) => {
+  let opened: Opened;
+  beforeAll(async () => {
+    opened = await open(browser, { colorScheme });
+    await signIn(opened.page, service);
+  }, 30_000);
+  afterAll(() => opened.close());
+
+  test.each(PLACES)(
+    '%s shows its data, without errors and without violations of axe',
+    async (place, shows) => {
+      const { page, troubles } = opened;
+      await visit(page, service, place);
+      await page.getByText(shows).first().waitFor();
+      expect(await violationsOf(page)).toEqual([]);
+      expect(troubles).toEqual([]);
+    },
+    30_000,
+  );
+});
+
+test('at 360 px nothing is wider than the screen', async () => {
+  const { page, close } = await open(browser, { viewport: { width: 360, height: 740 } });
+  await signIn(page, service);
+  for (const [place, shows] of PLACES) {
+    await visit(page, service, place);
+    await page.getByText(shows).first().waitFor();
+    const width = await page.evaluate('document.documentElement.scrollWidth');
+    expect([place, width]).toEqual([place, 360]);
+  }
+  await close();
+}, 60_000);
+
+test('names and payloads of other programs are text', async () => {
+  const { page, troubles, close } = await open(browser);
+  await signIn(page, service, `queues/${encodeURIComponent(HOSTILE)}`);
+  await page.getByRole('link', { name: /^[0-9a-f-]{36}$/ }).click();
+  await page.getByText('<script>alert(1)</script>').waitFor();
+  expect(await page.locator('main img, main script').count()).toBe(0);
+  expect(troubles).toEqual([]);
+  await close();
+}, 30_000);
+
+test('the first load has at most 60 kB', async () => {
+  const { page, close } = await open(browser);
+  let bytes = 0;
+  page.on('response', async (response) => {
+    if (!response.url().includes('/console/')) return;
+    const { responseBodySize } = await response.request().sizes();
+    bytes += responseBodySize;
+  });
+  await signIn(page, service);
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.waitForLoadState('load');
+  expect(bytes).toBeGreaterThan(5_000);
+  expect(bytes).toBeLessThan(MOST_BYTES);
+  await close();
+}, 30_000);
+
+describe('the sign-in', () => {
+  test('by a link leaves no key in the address and none in the history', async () => {
+    const { page, close } = await open(browser);
+    await signIn(page, service);
+    expect(page.url()).not.toContain('key');
+    await visit(page, service, 'queues');
+    await page.goBack();
+    expect(page.url()).not.toContain('key');
+    await close();
+  }, 30_000);
+
+  test('by a form says why a key is refused, and takes a valid one', async () => {
+    const { page, close } = await open(browser);
+    await page.goto(`${service.url}/console/`);
+    await page.getByLabel('API key').fill('mk_wrong_0123456789012345678901');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The request has no valid credential').waitFor();
+    await page.getByLabel('API key').fill(KEY);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Mortise' }).waitFor();
+    expect((await page.context().cookies()).filter(({ value }) => value !== '')).toEqual([]);
+    await close();
+  }, 30_000);
+});
