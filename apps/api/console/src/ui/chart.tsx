@@ -24,6 +24,8 @@ interface Props {
 const HEIGHT = 180;
 const SECOND_MS = 1_000;
 const AXIS_WIDTH = 64;
+const HEADROOM = 1.15;
+const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const SHOWN_ROWS = 20;
 
 export default function Chart(props: Props): JSX.Element {
@@ -111,8 +113,11 @@ function optionsOf(element: HTMLElement, { series, textOf }: Props): UPlot.Optio
     width: element.clientWidth,
     height: HEIGHT,
     cursor: { points: { show: false } },
-    scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max)] } },
-    axes: [axis, { ...axis, size: AXIS_WIDTH, values: (_plot, values) => values.map(textOf) }],
+    scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * HEADROOM)] } },
+    axes: [
+      { ...axis, values: (_plot, splits) => splits.map((at) => CLOCK.format(at * SECOND_MS)) },
+      { ...axis, size: AXIS_WIDTH, values: (_plot, values) => values.map(textOf) },
+    ],
     series: [
       { value: (_plot, at) => (at === null ? '–' : instantText(at * SECOND_MS)) },
       ...series.map(({ label, color }) => ({
