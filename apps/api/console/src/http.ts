@@ -63,7 +63,7 @@ export async function call<Answer = unknown>(
   });
   const text = await response.text();
   const json = text === '' ? undefined : parsed(text);
-  if (!response.ok) throw new ApiProblem(response.status, (json ?? {}) as Partial<ProblemDocument>);
+  if (!response.ok) throw new ApiProblem(response.status, json ?? {});
   return json as Answer;
 }
 

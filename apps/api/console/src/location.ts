@@ -73,7 +73,7 @@ export function usePlace(): Place {
   return place;
 }
 
-type LinkProps = AnchorHTMLAttributes<HTMLAnchorElement> & { href: string; class?: string };
+type LinkProps = AnchorHTMLAttributes & { href: string; class?: string };
 
 /** A link inside the page. Modified clicks are the browser's. */
 export function Link({ onClick, ...props }: LinkProps): JSX.Element {

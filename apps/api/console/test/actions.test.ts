@@ -84,6 +84,7 @@ describe('tasks', () => {
     });
     await page.getByText('"sent": true').waitFor();
     await page.getByText(/^Succeeded after/).waitFor();
+    expect(await stateOf('retries', id)).toBe('succeeded');
   }, 30_000);
 
   test('a hundred tasks are rescheduled by a filter, and others are not', async () => {
@@ -153,6 +154,8 @@ describe('tasks', () => {
     await page.getByLabel('Type whole').fill('whole');
     await submit('Remove').click();
     await until('gone', async () => (await service.call('GET', 'queues/whole')).status === 404);
+    await page.getByRole('heading', { name: 'Queues' }).waitFor();
+    expect(page.url()).toBe(`${service.url}/console/queues`);
   }, 30_000);
 
   test('a payload of 3 MB is cut', async () => {
@@ -209,6 +212,8 @@ test('two tabs chat', async () => {
   await other.getByLabel('Message').fill('<b>Yes</b>');
   await other.getByRole('button', { name: 'Post' }).click();
   await page.getByText('<b>Yes</b>').waitFor();
+  const { items } = await service.done('GET', 'chats/tabs/messages?limit=10');
+  expect(items.map(({ from }: { from: string }) => from)).toEqual(['ann', 'ann', 'bob']);
   await other.close();
 }, 30_000);
 

@@ -17,7 +17,7 @@ export function OpenByName({ parts, label, placeholder }: Props): JSX.Element {
   const [names, setNames] = useState(() => kept(parts));
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const name = String(new FormData(event.currentTarget).get('name')).trim();
+    const name = (new FormData(event.currentTarget).get('name') as string).trim();
     if (name === '') return;
     const next = [name, ...names.filter((each) => each !== name)].slice(0, MAX_KEPT);
     localStorage.setItem(keyOf(parts), JSON.stringify(next));

@@ -112,7 +112,7 @@ function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element {
                   </Field>
                 </div>
                 <Field label="Scopes" hint="with blanks between them">
-                  <textarea name="scopes" required value="queues:read" />
+                  <textarea name="scopes" required defaultValue="queues:read" />
                 </Field>
               </Dialog>
             )}
@@ -204,8 +204,11 @@ function Tenants(): JSX.Element {
 
 const FIRST_REFUSAL = 400;
 
+function toneOf(status: number): Tone {
+  return status < FIRST_REFUSAL ? 'good' : 'bad';
+}
+
 function AuditLog(): JSX.Element {
-  const toneOf = (status: number): Tone => (status < FIRST_REFUSAL ? 'good' : 'bad');
   return (
     <PagedTable<Entry>
       address="admin/audit"

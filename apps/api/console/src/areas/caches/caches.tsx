@@ -49,7 +49,7 @@ function OneCache({ cache, session }: CacheProps): JSX.Element {
   useTopic(
     `cache:${encodeURIComponent(cache)}`,
     useCallback((event: LiveEvent) => {
-      const about = String(event['key'] ?? event['tag'] ?? '');
+      const about = (event['key'] ?? event['tag'] ?? '') as string;
       const change = { key: String((last += 1)), at: Date.now(), type: event.type, about };
       setChanges((before) => [change, ...before].slice(0, MAX_CHANGES));
     }, []),

@@ -173,7 +173,7 @@ function RowActions(props: {
             }
           >
             <Field label="Refresh every" hint="seconds">
-              <input name="seconds" type="number" min="0.1" step="any" required value="5" />
+              <input name="seconds" type="number" min="0.1" step="any" required defaultValue="5" />
             </Field>
           </Dialog>
         )}

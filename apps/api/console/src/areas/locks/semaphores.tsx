@@ -93,7 +93,7 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
             {(close) => (
               <Dialog title={`Permits of ${name}`} submit="Store" close={close} onSubmit={change}>
                 <Field label="Permits" hint="holders keep theirs, also above a lower limit">
-                  <input name="permits" type="number" min="1" required value={semaphore.value?.limit ?? ''} />
+                  <input name="permits" type="number" min="1" required defaultValue={semaphore.value?.limit ?? ''} />
                 </Field>
               </Dialog>
             )}

@@ -190,7 +190,7 @@ function AckButton(props: {
       {(close) => (
         <Dialog title={`Ack messages of ${recipient}`} submit="Ack" isDanger close={close} onSubmit={ack}>
           <Field label="Up to" hint="the recipient never gets these messages again">
-            <input name="upToId" type="number" min="1" max={lastId} required value={lastId} />
+            <input name="upToId" type="number" min="1" max={lastId} required defaultValue={lastId} />
           </Field>
         </Dialog>
       )}

@@ -37,7 +37,7 @@ export function ActionFields(props: {
     return (
       <div class="fields">
         <Field label="Run in">
-          <input name="amount" type="number" min="0" step="any" required value="1" />
+          <input name="amount" type="number" min="0" step="any" required defaultValue="1" />
         </Field>
         <Field label="Unit">
           <select name="unit">

@@ -27,21 +27,21 @@ export function EnqueueButton({
         <Dialog title={label} submit="Enqueue" close={close} onSubmit={enqueue}>
           <div class="fields">
             <Field label="Queue">
-              <input name="queue" required value={draft.queue ?? ''} />
+              <input name="queue" required defaultValue={draft.queue ?? ''} />
             </Field>
             <Field label="Name" hint="decides which handler runs it">
-              <input name="name" required value={draft.name ?? ''} />
+              <input name="name" required defaultValue={draft.name ?? ''} />
             </Field>
           </div>
           <Field label="Payload" hint="JSON">
-            <textarea name="payload" required spellcheck={false} value={jsonText(draft.payload ?? {})} />
+            <textarea name="payload" required spellcheck={false} defaultValue={jsonText(draft.payload ?? {})} />
           </Field>
           <div class="fields">
             <Field label="Delay" hint="seconds">
               <input name="delay" type="number" min="0" step="any" placeholder="0" />
             </Field>
             <Field label="Priority" hint="empty: that of the queue">
-              <input name="priority" value={draft.priority ?? ''} />
+              <input name="priority" defaultValue={draft.priority ?? ''} />
             </Field>
           </div>
         </Dialog>

@@ -139,7 +139,7 @@ function PutButton({ queue, done }: { readonly queue: string; readonly done: () 
             <input name="name" required />
           </Field>
           <Field label="Payload" hint="JSON">
-            <textarea name="payload" spellcheck={false} value={jsonText({})} />
+            <textarea name="payload" spellcheck={false} defaultValue={jsonText({})} />
           </Field>
         </Dialog>
       )}

@@ -94,10 +94,12 @@ function remove(name: string, fields: Readonly<Record<string, string>>): Promise
   });
 }
 
+function numberOf(text: string | undefined): number | null {
+  return text === undefined || text === '' ? null : Number(text);
+}
+
 function ChangeButton({ view, reload }: Pick<Props, 'view' | 'reload'>): JSX.Element {
   const { name, concurrency, rate, maxTasks } = view;
-  const numberOf = (text: string | undefined): number | null =>
-    text === undefined || text === '' ? null : Number(text);
   const put = async (fields: Readonly<Record<string, string>>): Promise<boolean> => {
     const [limit, periodMs] = [numberOf(fields['limit']), numberOf(fields['periodMs'])];
     const body = {
@@ -116,16 +118,16 @@ function ChangeButton({ view, reload }: Pick<Props, 'view' | 'reload'>): JSX.Ele
           <p class="muted">An empty field lifts the limit. Limits count for each shard.</p>
           <div class="fields">
             <Field label="Active at once">
-              <input name="concurrency" type="number" min="1" value={concurrency ?? ''} />
+              <input name="concurrency" type="number" min="1" defaultValue={concurrency ?? ''} />
             </Field>
             <Field label="Tasks at most">
-              <input name="maxTasks" type="number" min="1" value={maxTasks ?? ''} />
+              <input name="maxTasks" type="number" min="1" defaultValue={maxTasks ?? ''} />
             </Field>
             <Field label="Starts">
-              <input name="limit" type="number" min="1" value={rate?.limit ?? ''} />
+              <input name="limit" type="number" min="1" defaultValue={rate?.limit ?? ''} />
             </Field>
             <Field label="In a period of" hint="ms">
-              <input name="periodMs" type="number" min="1" value={rate?.periodMs ?? ''} />
+              <input name="periodMs" type="number" min="1" defaultValue={rate?.periodMs ?? ''} />
             </Field>
           </div>
         </Dialog>

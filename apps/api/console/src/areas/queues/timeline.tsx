@@ -23,8 +23,8 @@ const TONES: Readonly<Record<string, Tone>> = {
   ready: 'wait',
 };
 /** Events that end an attempt. */
-const ENDS: readonly string[] = ['succeeded', 'retrying', 'dead'];
-const ENDED: readonly string[] = ['succeeded', 'dead', 'cancelled'];
+const ENDS: ReadonlySet<string> = new Set(['succeeded', 'retrying', 'dead']);
+const ENDED: ReadonlySet<string> = new Set(['succeeded', 'dead', 'cancelled']);
 
 interface Props {
   readonly task: TaskView;
@@ -55,11 +55,11 @@ function pointsOf(task: TaskView, events: readonly TaskEvent[]): Point[] {
   for (const event of events) {
     if (event.type === 'progress') continue;
     if (event.type === 'started') startedAt = event.at;
-    points.push(pointOf(event, ENDS.includes(event.type) ? startedAt : undefined));
+    points.push(pointOf(event, ENDS.has(event.type) ? startedAt : undefined));
   }
   // Events are kept for a while, and from the first look at them on.
   if (!seen.has('enqueued')) points.push({ at: enqueuedAt, title: 'Enqueued', tone: 'quiet' });
-  if (finishedAt !== undefined && ENDED.includes(state) && !seen.has(state)) {
+  if (finishedAt !== undefined && ENDED.has(state) && !seen.has(state)) {
     const text = error && `${error.name}: ${error.message}`;
     points.push({ at: finishedAt, title: capital(state), text, tone: toneOf(state) });
   }
