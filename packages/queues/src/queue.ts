@@ -18,7 +18,7 @@
  * Rejected: a hash for each task (663 bytes, here about 200), and a stream (no priorities, no cancellation in the middle).
  */
 import type { OwnedClient, RedisClient } from '@mortise/redis';
-import { ownedClient, requireClient, requireName } from '@mortise/redis';
+import { ownedClient, requireName } from '@mortise/redis';
 import type { Enqueued, EnqueuedEach } from './enqueue/enqueuer.js';
 import { Enqueuer } from './enqueue/enqueuer.js';
 import { ProducerTelemetry } from './enqueue/producer-telemetry.js';
@@ -50,17 +50,16 @@ import type { ScheduledTaskOptions } from './schedule/definition.js';
 import type { ScheduleRule } from './schedule/rule.js';
 import type { Schedule, Scheduled } from './schedule/schedules.js';
 import { Schedules } from './schedule/schedules.js';
-import { configure, setAllPaused, setPaused } from './operate/configure.js';
+import { configure, setPaused } from './operate/configure.js';
 import type { ConfigureOptions, QueueLimits } from './operate/queue-limits.js';
-import type { PrefixOptions } from './shard/queue-names.js';
-import { isQueueName, queueNames, resolvePrefix } from './shard/queue-names.js';
 import type { SettingsValues } from './shard/settings-text.js';
 import { Shards } from './shard/shards.js';
+import { StoredQueues } from './stored-queues.js';
 import { Schemas } from './task/schemas.js';
 import type { PayloadOf, ResultOf, TaskId } from './task-types.js';
 import type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './task/task.js';
 
-export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
+export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> extends StoredQueues {
   readonly name: string;
   readonly #client: OwnedClient;
   readonly #shards: Shards;
@@ -75,6 +74,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * @param name 1 to 1,024 bytes, any characters. The first task creates the queue.
    */
   constructor(given: RedisClient | string, name: string, options: QueueOptions<Tasks> = {}) {
+    super();
     this.#client = ownedClient(given);
     const { redis } = this.#client;
     this.name = requireName('name', name);
@@ -83,37 +83,12 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const telemetry = ProducerTelemetry.of(options.telemetry, name);
     this.#shards = new Shards(redis, name, prefix, { priorities, shards });
     const enqueuer = new Enqueuer(redis, name, this.#shards, maxPayloadBytes, schemas);
-    const operator = new Operator(name, this.#shards, keepCancelled);
-    this.#operator = operator;
+    const operator = (this.#operator = new Operator(name, this.#shards, keepCancelled));
     this.#producer = new Producer(enqueuer, telemetry);
-    this.#flows = new Flows(redis, name, prefix, this.#shards, enqueuer, {
-      maxPayloadBytes,
-      keepCancelled,
-      operator,
-      telemetry,
-    });
+    const forFlows = { maxPayloadBytes, keepCancelled, operator, telemetry };
+    this.#flows = new Flows(redis, name, prefix, this.#shards, enqueuer, forFlows);
     this.#schedules = new Schedules(redis, name, this.#shards, enqueuer);
     this.#results = new Results(name, this.#shards);
-  }
-
-  /** Whether `names` lists the queue. One round trip. */
-  static async exists(redis: RedisClient, name: string, options: PrefixOptions = {}): Promise<boolean> {
-    return isQueueName(requireClient(redis), resolvePrefix('exists', options), requireName('name', name));
-  }
-
-  /** The names of all queues of a prefix (default `mortise`) that have had tasks or limits, sorted. 1,000 names a round trip. */
-  static async names(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
-    return queueNames(requireClient(redis), resolvePrefix('names', options));
-  }
-
-  /** Pauses every queue that `names` lists, not later ones, and resolves to these names. Not atomic: 16 queues at a time. */
-  static async pauseAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
-    return setAllPaused(requireClient(redis), resolvePrefix('pauseAll', options), true);
-  }
-
-  /** Resumes every queue that `names` lists, and resolves to these names. Not atomic: 16 queues at a time. */
-  static async resumeAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
-    return setAllPaused(requireClient(redis), resolvePrefix('resumeAll', options), false);
   }
 
   /**
@@ -200,19 +175,18 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Moves a task that waits to another time: after `delayMs`, or at `runAt`. A ready task waits again; a scheduled or retrying one
-   * gets the new time, and its attempts stay counted. Resolves to false for a task that runs, has ended, waits for its children, was
-   * handed back by a worker or is unknown. A task that expires before the time is dead then. A resent command with `runAt` changes
-   * nothing. Costs what `cancel` does. Rejects with ERR_INVALID_ARG, and with ERR_RUN_AT_PAST for a `runAt` more than a minute ago.
+   * Moves a ready, scheduled or retrying task to another time; its attempts stay counted. Resolves to false for other tasks, and for
+   * ready ones that a worker has handed back. A task that expires before is dead then. A resent command with `runAt` changes nothing.
+   * Costs what `cancel` does. Rejects with ERR_INVALID_ARG, and with ERR_RUN_AT_PAST for a `runAt` more than a minute ago.
    */
   async reschedule(id: string, options: RescheduleOptions): Promise<boolean> {
     return this.#operator.reschedule(id, resolveReschedule(options));
   }
 
   /**
-   * Moves a task that has not started to another priority, behind the ready tasks that have it. A task with this priority stays where
-   * it is. Resolves to false for a task that runs, has ended or is unknown. A resent command changes nothing. Writes the task again,
-   * O(bytes); else costs what `cancel` does. Rejects with ERR_INVALID_ARG for a priority that the queue doesn't have.
+   * Moves a waiting task to another priority, behind the ready tasks that have it. Resolves to false for a task that runs, has ended or
+   * is unknown. A resent command changes nothing. Writes the task again, O(bytes); else costs what `cancel` does. Rejects with
+   * ERR_INVALID_ARG for a priority that the queue doesn't have.
    */
   async setPriority(id: string, priority: string): Promise<boolean> {
     return this.#operator.setPriority(id, priority);
@@ -382,7 +356,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * The last events, the oldest first: at most `limit`, of those that the queue still has. Switches events on. Two round trips for each
-   * shard, read-only but for the first; O(limit). Rejects with ERR_INVALID_ARG.
+   * shard, O(limit). Rejects with ERR_INVALID_ARG.
    */
   lastEvents(options: LastEventsOptions = {}): Promise<QueueEvent[]> {
     return lastEvents(this.#shards, options);

@@ -23,7 +23,7 @@ export class BrowserNotFoundError extends Error {
 /** A Chromium that runs on this machine. */
 export interface Browser {
   readonly executablePath: string;
-  /** What it needs to find its libraries and fonts, where it was unpacked. To be added to the environment of its process. */
+  /** Where it finds its libraries and fonts, if it was unpacked. To be added to the environment of its process. */
   readonly env: Readonly<Record<string, string>>;
   /** Such as `150.0.7871.100`. */
   readonly version: string;

@@ -33,6 +33,7 @@ const TITLES = new Map([
   ['autocomplete', 'Autocomplete'],
   ['cache', 'Cache'],
   ['redis', 'Redis'],
+  ['console', 'Console'],
   ['service', 'The service'],
   ['operations', 'Operations'],
   ['recipes', 'Recipes'],

@@ -11,7 +11,7 @@ import { SchemeButton } from './scheme.tsx';
 import type { Session } from './session.ts';
 import { findSession, signOut, useSession } from './session.ts';
 import { SignIn } from './sign-in.tsx';
-import { Empty, Skeleton, Trouble } from './ui/parts.tsx';
+import { Empty, Skeleton, Trouble } from './ui/elements.tsx';
 import { Toasts } from './ui/toasts.tsx';
 
 const LIVE_TEXT = {
@@ -90,7 +90,7 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
         </header>
         {live === 'cut' && (
           <p class="banner" role="alert">
-            The API does not answer. What is shown may be old; the page continues by itself.
+            The API does not answer. The page may be old, and continues by itself.
           </p>
         )}
         {session.console === 'read-only' && <p class="banner quiet">This console is read-only.</p>}

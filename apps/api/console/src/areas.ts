@@ -21,7 +21,7 @@ export interface Area {
   readonly load: () => Promise<{ readonly default: ComponentType<AreaProps> }>;
 }
 
-export const AREAS: readonly Area[] = [
+const AREAS: readonly Area[] = [
   {
     id: 'overview',
     title: 'Overview',

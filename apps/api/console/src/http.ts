@@ -5,7 +5,7 @@ import { API } from './environment.ts';
 export class ApiProblem extends Error {
   override readonly name = 'ApiProblem';
   readonly status: number;
-  /** What programs branch on: the last part of the type. */
+  /** The last segment of the type, on which programs branch. */
   readonly slug: string;
   readonly requestId: string | undefined;
 
@@ -38,7 +38,7 @@ export function path(parts: TemplateStringsArray, ...values: readonly (string | 
   return String.raw({ raw: parts.raw }, ...values.map((value) => encodeURIComponent(value)));
 }
 
-/** The same with a query. What is undefined or empty is left out. */
+/** The same with a query, without values that are undefined or empty. */
 export function withQuery(
   address: string,
   query: Readonly<Record<string, string | number | boolean | undefined>>,
@@ -61,20 +61,27 @@ export async function call<Answer = unknown>(
     headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
+  if (!response.ok) throw await refusalOf(response);
   const text = await response.text();
-  const json = text === '' ? undefined : parsed(text);
-  if (!response.ok) throw new ApiProblem(response.status, json ?? {});
-  return json as Answer;
+  return (text === '' ? undefined : JSON.parse(text)) as Answer;
 }
 
 export function get<Answer>(address: string, signal?: AbortSignal): Promise<Answer> {
   return call<Answer>('GET', address, { signal });
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** The problem of an answer. The watcher learns of each one. */
+export async function refusalOf(response: Response): Promise<ApiProblem> {
+  // A proxy may answer with a page.
+  const document = (await response.json().catch(() => ({}))) as Partial<ProblemDocument>;
+  const problem = new ApiProblem(response.status, document);
+  watcher?.(problem);
+  return problem;
+}
+
+let watcher: ((problem: ApiProblem) => void) | undefined;
+
+/** Calls `listener` for each refusal of the API. */
+export function watchRefusals(listener: (problem: ApiProblem) => void): void {
+  watcher = listener;
 }

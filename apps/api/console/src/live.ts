@@ -5,7 +5,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { API } from './environment.ts';
-import { withQuery } from './http.ts';
+import { refusalOf, withQuery } from './http.ts';
 
 /** An event of a topic. `type` says which; its other members are those of the topic. */
 export interface LiveEvent {
@@ -75,7 +75,7 @@ async function keepOpen(topics: string, signal: AbortSignal): Promise<void> {
         setState('open');
       });
     } catch {
-      // Told by the state. A refused token would be refused forever.
+      // The state says it. A refused token would be refused forever.
       if (retryMs > FIRST_RETRY_MS) lastId = undefined;
     }
     if (signal.aborted) return;
@@ -93,7 +93,7 @@ async function readStream(topics: string, signal: AbortSignal, opened: () => voi
     headers: { accept: 'text/event-stream' },
     signal,
   });
-  if (!response.ok || !response.body) throw new Error(`the API answered ${response.status}`);
+  if (!response.ok || !response.body) throw await refusalOf(response);
   opened();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';

@@ -5,7 +5,7 @@ import { findSession } from './session.ts';
 import './style/tokens.css';
 import './style/base.css';
 import './style/shell.css';
-import './style/parts.css';
+import './style/elements.css';
 
 render(<App />, document.querySelector('#app')!);
 void findSession();

@@ -1,4 +1,4 @@
-/** What is read from the API for a part of the page. */
+/** Values that a component reads from the API. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 import { get } from './http.ts';

@@ -1,7 +1,7 @@
-/** Who is signed in, and what the page may do. */
+/** The session of the browser, and its rights. */
 import { useEffect, useState } from 'preact/hooks';
 
-import { ApiProblem, call } from './http.ts';
+import { ApiProblem, call, watchRefusals } from './http.ts';
 import { stopLive } from './live.ts';
 
 export interface Session {
@@ -60,12 +60,12 @@ export async function signOut(): Promise<void> {
   set('none');
 }
 
-/** A refusal that says that the session has ended shows the sign-in. */
-export function noteRefusal(error: unknown): void {
-  if (!(error instanceof ApiProblem) || error.status !== UNAUTHENTICATED) return;
+/** A session that ends while the page is open leads to the sign-in. */
+watchRefusals(({ status }) => {
+  if (status !== UNAUTHENTICATED || typeof current === 'string') return;
   stopLive();
   set('none');
-}
+});
 
 export function mayDo(session: Session, scope: string): boolean {
   return session.scopes.includes(scope);

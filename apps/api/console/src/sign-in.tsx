@@ -2,7 +2,7 @@ import type { JSX, TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { signIn } from './session.ts';
-import { Trouble } from './ui/parts.tsx';
+import { Trouble } from './ui/elements.tsx';
 
 export function SignIn(): JSX.Element {
   const [error, setError] = useState<Error>();

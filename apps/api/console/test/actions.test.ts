@@ -1,4 +1,4 @@
-/** What operators do, done in a real browser and checked against the API. */
+/** Actions of operators, done in a real browser and checked against the API. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 import type { Browser, Page } from 'playwright-core';
@@ -255,11 +255,11 @@ test('kill -9 of the API: the page says so, and shows afterwards what happened m
   await visit(page, service, 'queues');
   await page.getByText('Live').waitFor();
   await service.kill();
-  await page.getByText('The API does not answer. What is shown may be old').waitFor();
+  await page.getByText('The API does not answer. The page may be old').waitFor();
   await service.start();
   await enqueue('meanwhile', 'a', 1);
   await page.getByRole('link', { name: 'meanwhile' }).waitFor({ timeout: 20_000 });
-  expect(await page.getByText('What is shown may be old').count()).toBe(0);
+  expect(await page.getByText('The page may be old').count()).toBe(0);
 }, 60_000);
 
 test('a hidden tab reads nothing, and goes on where it was', async () => {

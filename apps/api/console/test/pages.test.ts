@@ -11,7 +11,7 @@ import { HOSTILE, PLACES, seed } from './fixture/seed.js';
 import { KEY, Service } from './fixture/service.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** What a browser loads before it shows the first area, in bytes as they are sent. */
+/** The limit of all that a browser loads before it shows the first area, in bytes as they are sent. */
 const BUDGET = JSON.parse(
   readFileSync(new URL('../../../../tooling/consumers/budget.json', import.meta.url), 'utf8'),
 ) as { page: Record<string, { limit: number }> };
@@ -108,6 +108,16 @@ describe('the sign-in', () => {
     await visit(page, service, 'queues');
     await page.goBack();
     expect(page.url()).not.toContain('key');
+    await close();
+  }, 30_000);
+
+  test('comes back when the session ends while the page is open', async () => {
+    const { page, close } = await open(browser);
+    await signIn(page, service);
+    await page.evaluate("fetch('/v1/session', { method: 'DELETE' })");
+    await page.getByRole('link', { name: 'Locks' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Mortise' }).waitFor();
+    expect(await page.locator('.shell').count()).toBe(0);
     await close();
   }, 30_000);
 

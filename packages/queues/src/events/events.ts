@@ -100,7 +100,7 @@ export async function lastEvents(shards: Shards, options: LastEventsOptions): Pr
   const pages = await Promise.all(
     sources.map(async (source) => {
       const page = await source.reader.read(Math.max(0, source.position), limit);
-      // What is not there any more is no gap: nobody has asked for all.
+      // A trimmed event is no gap: nobody has asked for all.
       return { source, page: { ...page, missed: 0 } };
     }),
   );

@@ -6,7 +6,7 @@ import 'uplot/dist/uPlot.min.css';
 
 import { instantText } from './text.ts';
 
-export interface Series {
+interface Series {
   readonly label: string;
   /** A variable of tokens.css. */
   readonly color: string;
@@ -24,6 +24,7 @@ interface Props {
 const HEIGHT = 180;
 const SECOND_MS = 1_000;
 const AXIS_WIDTH = 64;
+const LABEL_WIDTH = 90;
 const HEADROOM = 1.15;
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const SHOWN_ROWS = 20;
@@ -115,7 +116,11 @@ function optionsOf(element: HTMLElement, { series, textOf }: Props): UPlot.Optio
     cursor: { points: { show: false } },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * HEADROOM)] } },
     axes: [
-      { ...axis, values: (_plot, splits) => splits.map((at) => CLOCK.format(at * SECOND_MS)) },
+      {
+        ...axis,
+        space: LABEL_WIDTH,
+        values: (_plot, splits) => splits.map((at) => CLOCK.format(at * SECOND_MS)),
+      },
       { ...axis, size: AXIS_WIDTH, values: (_plot, values) => values.map(textOf) },
     ],
     series: [

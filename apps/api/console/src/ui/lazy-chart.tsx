@@ -3,7 +3,7 @@ import type { ComponentProps, ComponentType, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import type Chart from './chart.tsx';
-import { Skeleton } from './parts.tsx';
+import { Skeleton } from './elements.tsx';
 
 type Props = ComponentProps<typeof Chart>;
 

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 
 import { usePages } from './pages.ts';
 import type { Pages } from './pages.ts';
-import { Empty, Skeleton, Trouble } from './parts.tsx';
+import { Empty, Skeleton, Trouble } from './elements.tsx';
 import type { Column } from './table.tsx';
 import { Table } from './table.tsx';
 

@@ -8,7 +8,7 @@ export interface Column<Row> {
   readonly kind?: 'number' | 'fit';
 }
 
-export interface Selection {
+interface Selection {
   readonly ids: ReadonlySet<string>;
   readonly change: (ids: ReadonlySet<string>) => void;
 }

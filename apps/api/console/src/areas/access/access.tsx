@@ -9,8 +9,8 @@ import { mayChange } from '../../session.ts';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { PagedTable, TableOf } from '../../ui/paged-table.tsx';
-import type { Tone } from '../../ui/parts.tsx';
-import { Head, State, Tabs, Time } from '../../ui/parts.tsx';
+import type { Tone } from '../../ui/elements.tsx';
+import { Head, State, Tabs, Time } from '../../ui/elements.tsx';
 import { bytesText, countText, instantText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 

@@ -13,7 +13,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
-import { Card, Empty, Head, Json, Skeleton, State, Trouble } from '../../ui/parts.tsx';
+import { Card, Empty, Head, Json, Skeleton, State, Trouble } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { instantText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';

@@ -9,7 +9,7 @@ import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
-import { Card, Empty, Figure, Head, Json, Read, State } from '../../ui/parts.tsx';
+import { Card, Empty, Figure, Head, Json, Read, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';

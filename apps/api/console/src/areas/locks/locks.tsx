@@ -14,7 +14,7 @@ import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { PagedTable } from '../../ui/paged-table.tsx';
-import { Card, Empty, Figure, Head, Read, Remaining, State } from '../../ui/parts.tsx';
+import { Card, Empty, Figure, Head, Read, Remaining, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText, instantText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';

@@ -11,7 +11,7 @@ import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { PagedTable } from '../../ui/paged-table.tsx';
-import { Empty, Figure, Head, Read, Share } from '../../ui/parts.tsx';
+import { Empty, Figure, Head, Read, Share } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
@@ -93,7 +93,13 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
             {(close) => (
               <Dialog title={`Permits of ${name}`} submit="Store" close={close} onSubmit={change}>
                 <Field label="Permits" hint="holders keep theirs, also above a lower limit">
-                  <input name="permits" type="number" min="1" required defaultValue={semaphore.value?.limit ?? ''} />
+                  <input
+                    name="permits"
+                    type="number"
+                    min="1"
+                    required
+                    defaultValue={semaphore.value?.limit ?? ''}
+                  />
                 </Field>
               </Dialog>
             )}

@@ -5,7 +5,7 @@ import type { AreaProps } from '../../areas.ts';
 import { path, withQuery } from '../../http.ts';
 import { hrefOf, setQuery, usePlace } from '../../location.ts';
 import { useResource } from '../../resource.ts';
-import { Empty, Figure, Head, Read, Share, Tabs } from '../../ui/parts.tsx';
+import { Empty, Figure, Head, Read, Share, Tabs } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText } from '../../ui/text.ts';
 

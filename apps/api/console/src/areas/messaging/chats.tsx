@@ -13,7 +13,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { usePages } from '../../ui/pages.ts';
-import { Card, Empty, Figure, Head, Read, Time } from '../../ui/parts.tsx';
+import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
 import { TableOf } from '../../ui/paged-table.tsx';
 import { countText, jsonText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';

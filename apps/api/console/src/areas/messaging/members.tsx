@@ -9,7 +9,7 @@ import { hrefOf, Link } from '../../location.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
-import { Empty, Head, Read, State, Time } from '../../ui/parts.tsx';
+import { Empty, Head, Read, State, Time } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText } from '../../ui/text.ts';
 

@@ -8,8 +8,8 @@ import type { LiveEvent } from '../../live.ts';
 import { hrefOf, Link } from '../../location.ts';
 import { useResource } from '../../resource.ts';
 import { LazyChart } from '../../ui/lazy-chart.tsx';
-import { Card, Figure, Head, Read } from '../../ui/parts.tsx';
-import { bytesText, countText, durationText } from '../../ui/text.ts';
+import { Card, Figure, Head, Read } from '../../ui/elements.tsx';
+import { bytesText, countText, durationText, plural } from '../../ui/text.ts';
 import type { TaskState } from '../queues/states.ts';
 import type { NodeFigures } from '../redis/redis.tsx';
 import { QueueLink, QueueTable } from './queue-table.tsx';
@@ -111,7 +111,10 @@ function Shown({ snapshot, sums, nodes }: ShownProps): JSX.Element {
           <Figure
             label="Commands a second"
             value={countText(sumOf(nodes, ({ opsPerSecond }) => opsPerSecond))}
-            note={`${countText(sumOf(nodes, ({ clients }) => clients))} clients`}
+            note={plural(
+              sumOf(nodes, ({ clients }) => clients),
+              'client',
+            )}
           />
         )}
       </div>

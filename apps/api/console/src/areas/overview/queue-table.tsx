@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 
 import { hrefOf, Link } from '../../location.ts';
-import { Empty, State } from '../../ui/parts.tsx';
+import { Empty, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { STATES } from '../queues/states.ts';

@@ -7,7 +7,7 @@ import { useTopic } from '../../live.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import type { Page } from '../../ui/pages.ts';
-import { Share } from '../../ui/parts.tsx';
+import { Share } from '../../ui/elements.tsx';
 import { countText, plural } from '../../ui/text.ts';
 import { act, tell } from '../../ui/toasts.tsx';
 import { ACTION_DONE, ACTION_TITLES, ActionFields, actionBody, isDanger } from './actions.tsx';

@@ -34,7 +34,12 @@ export function EnqueueButton({
             </Field>
           </div>
           <Field label="Payload" hint="JSON">
-            <textarea name="payload" required spellcheck={false} defaultValue={jsonText(draft.payload ?? {})} />
+            <textarea
+              name="payload"
+              required
+              spellcheck={false}
+              defaultValue={jsonText(draft.payload ?? {})}
+            />
           </Field>
           <div class="fields">
             <Field label="Delay" hint="seconds">

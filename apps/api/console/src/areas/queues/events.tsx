@@ -5,8 +5,8 @@ import { useCallback, useState } from 'preact/hooks';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
 import { hrefOf, Link } from '../../location.ts';
-import type { Tone } from '../../ui/parts.tsx';
-import { Empty, State } from '../../ui/parts.tsx';
+import type { Tone } from '../../ui/elements.tsx';
+import { Empty, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { instantText } from '../../ui/text.ts';
 

@@ -51,7 +51,7 @@ function quote(value: string): string {
   return /[\s"]/.test(value) ? `"${value}"` : value;
 }
 
-/** What may stand at the end of the text. */
+/** Values that may stand at the end of the text. */
 export interface Known {
   readonly names: readonly string[];
   /** Members of payloads that were seen. */

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import { path } from '../../http.ts';
 import { hrefOf, Link } from '../../location.ts';
 import { useResource } from '../../resource.ts';
-import { Card, State, Trouble } from '../../ui/parts.tsx';
+import { Card, State, Trouble } from '../../ui/elements.tsx';
 import { plural } from '../../ui/text.ts';
 import { toneOf } from './states.ts';
 

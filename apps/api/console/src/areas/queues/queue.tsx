@@ -8,7 +8,7 @@ import { hrefOf, Link } from '../../location.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
-import { Figure, Head, Read, State, Tabs } from '../../ui/parts.tsx';
+import { Figure, Head, Read, State, Tabs } from '../../ui/elements.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { EnqueueButton } from './enqueue.tsx';

@@ -6,7 +6,7 @@ import type { AreaProps } from '../../areas.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
 import { useResource } from '../../resource.ts';
-import { Head, Read } from '../../ui/parts.tsx';
+import { Head, Read } from '../../ui/elements.tsx';
 import { QueueTable } from '../overview/queue-table.tsx';
 import type { QueueOverview } from '../overview/queue-table.tsx';
 import { mayChange } from '../../session.ts';

@@ -6,7 +6,7 @@ import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
-import { Empty, Read, Time } from '../../ui/parts.tsx';
+import { Empty, Read, Time } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText, instantText, jsonText } from '../../ui/text.ts';
 import { act, tell } from '../../ui/toasts.tsx';

@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { call, path, withQuery } from '../../http.ts';
 import { go, hrefOf } from '../../location.ts';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
-import { Card, Facts } from '../../ui/parts.tsx';
+import { Card, Facts } from '../../ui/elements.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act, tell } from '../../ui/toasts.tsx';
 import type { QueueView } from './types.ts';

@@ -1,5 +1,5 @@
 /** The states of tasks, in the order of their lives, and their colours. */
-import type { Tone } from '../../ui/parts.tsx';
+import type { Tone } from '../../ui/elements.tsx';
 
 export const STATES = [
   'ready',

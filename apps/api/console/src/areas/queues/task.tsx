@@ -10,7 +10,7 @@ import { useResource, useThrottled } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
-import { Card, Facts, Head, Json, Read, State, Time } from '../../ui/parts.tsx';
+import { Card, Facts, Head, Json, Read, State, Time } from '../../ui/elements.tsx';
 import { bytesText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { ACTION_DONE, ACTION_TITLES, ActionFields, actionBody, isDanger } from './actions.tsx';
@@ -90,7 +90,7 @@ function Shown({ queue, task, events }: ShownProps): JSX.Element {
     <>
       {error && (
         <Card title={`${error.name}: ${error.message}`}>
-          <pre>{error.stack}</pre>
+          {error.stack !== `${error.name}: ${error.message}` && <pre>{error.stack}</pre>}
         </Card>
       )}
       <div class="columns">

@@ -9,7 +9,7 @@ import { useResource, useThrottled } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { usePages } from '../../ui/pages.ts';
-import { Empty, Skeleton, State, Time, Trouble } from '../../ui/parts.tsx';
+import { Empty, Skeleton, State, Time, Trouble } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText } from '../../ui/text.ts';
 import { BulkActions } from './bulk.tsx';
@@ -111,7 +111,7 @@ export function Tasks({ view, session }: Props): JSX.Element {
   );
 }
 
-export function listAddress(queue: string, { state, name, field, equals }: Filter): string {
+function listAddress(queue: string, { state, name, field, equals }: Filter): string {
   return withQuery(path`queues/${queue}/tasks`, { state, name, field, equals, limit: PAGE });
 }
 

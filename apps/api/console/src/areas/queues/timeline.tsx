@@ -1,8 +1,8 @@
 /** What happened to a task, in the order of time: by the events that the queue still has, and the lines of its log. */
 import type { JSX } from 'preact';
 
-import type { Tone } from '../../ui/parts.tsx';
-import { Time } from '../../ui/parts.tsx';
+import type { Tone } from '../../ui/elements.tsx';
+import { Time } from '../../ui/elements.tsx';
 import { durationText, instantText } from '../../ui/text.ts';
 import { toneOf } from './states.ts';
 import type { TaskEvent, TaskView } from './types.ts';

@@ -1,4 +1,4 @@
-/** What the API answers about queues and tasks, as far as the page shows it. */
+/** Answers of the API about queues and tasks, as far as the page shows them. */
 import type { TaskState } from './states.ts';
 
 export interface QueueView {
@@ -14,7 +14,7 @@ export interface QueueView {
   readonly headAgeMs: number | null;
 }
 
-export interface TaskError {
+interface TaskError {
   readonly name: string;
   readonly message: string;
   readonly code?: string;
@@ -40,7 +40,7 @@ export interface TaskSummary {
   readonly parent?: { readonly queue: string; readonly id: string };
 }
 
-/** What happened to a task. */
+/** An event of a task. */
 export interface TaskEvent {
   readonly type: string;
   readonly at: number;

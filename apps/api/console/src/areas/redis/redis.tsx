@@ -6,8 +6,8 @@ import type { AreaProps } from '../../areas.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
 import { useResource } from '../../resource.ts';
-import type { Tone } from '../../ui/parts.tsx';
-import { Card, Empty, Head, Read, Share, State } from '../../ui/parts.tsx';
+import type { Tone } from '../../ui/elements.tsx';
+import { Card, Empty, Head, Read, Share, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { bytesText, countText, durationText, instantText } from '../../ui/text.ts';
 

@@ -1,0 +1,28 @@
+/** All queues of a prefix: the static members of `Queue`. */
+import type { RedisClient } from '@mortise/redis';
+import { requireClient, requireName } from '@mortise/redis';
+import { setAllPaused } from './operate/configure.js';
+import type { PrefixOptions } from './shard/queue-names.js';
+import { isQueueName, queueNames, resolvePrefix } from './shard/queue-names.js';
+
+export class StoredQueues {
+  /** Whether `names` lists the queue. One round trip. */
+  static async exists(redis: RedisClient, name: string, options: PrefixOptions = {}): Promise<boolean> {
+    return isQueueName(requireClient(redis), resolvePrefix('exists', options), requireName('name', name));
+  }
+
+  /** The names of all queues of a prefix (default `mortise`) that have had tasks or limits, sorted. 1,000 names a round trip. */
+  static async names(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
+    return queueNames(requireClient(redis), resolvePrefix('names', options));
+  }
+
+  /** Pauses every queue that `names` lists, not later ones, and resolves to these names. Not atomic: 16 queues at a time. */
+  static async pauseAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
+    return setAllPaused(requireClient(redis), resolvePrefix('pauseAll', options), true);
+  }
+
+  /** Resumes every queue that `names` lists, and resolves to these names. Not atomic: 16 queues at a time. */
+  static async resumeAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
+    return setAllPaused(requireClient(redis), resolvePrefix('resumeAll', options), false);
+  }
+}
