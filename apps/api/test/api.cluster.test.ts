@@ -176,7 +176,8 @@ test('on a Cluster the API sells, locks and hands out tasks', async () => {
 }, 120_000);
 
 test('on a Cluster each topic has its events', async () => {
-  const topics = ['queue:topics', 'member:topics', 'mailbox:topics', 'cache:topics', 'market'];
+  const named = ['queue', 'member', 'mailbox', 'cache', 'lock'].map((kind) => `${kind}:topics`);
+  const topics = [...named, 'market', 'overview', 'redis'];
   const put = (path: string, body: object): Promise<Answer> =>
     api.send({ method: 'PUT', path: `/v1/${path}`, body });
   const post = (path: string, body: object): Promise<Answer> =>
@@ -196,8 +197,8 @@ test('on a Cluster each topic has its events', async () => {
   await post('market/listings', { sellerId: 'topics', itemId: 'topics', price: 1 });
   const seen = (all: readonly { topic?: string }[]): string[] =>
     [...new Set(all.flatMap(({ topic }) => topic ?? []))].toSorted();
-  await until('all topics', async () => seen(reader.events.map(({ data }) => data)).length === 5);
-  await until('all topics of the socket', async () => seen(socket.events).length === 5);
+  await until('all topics', async () => seen(reader.events.map(({ data }) => data)).length === topics.length);
+  await until('all topics of the socket', async () => seen(socket.events).length === topics.length);
   expect(seen(socket.events)).toEqual(topics.toSorted());
   reader.close();
   socket.socket.close();

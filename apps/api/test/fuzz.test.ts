@@ -244,6 +244,13 @@ const TOPICS = [
   'mailbox:a',
   'cache:a',
   'cache:\u0000',
+  'overview',
+  'overview:a',
+  'redis',
+  'redis:',
+  'lock',
+  'lock:a',
+  'lock:%ff',
 ];
 
 test('hostile frames of a WebSocket get errors below 500', async () => {

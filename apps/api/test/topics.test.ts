@@ -33,6 +33,10 @@ interface Row {
   readonly act: (key: string, name: string, n: number) => Promise<object>;
   /** The events that continue after a token, of those that happened: all of them, unless the topic stores less. */
   readonly stored?: (happened: readonly object[]) => readonly object[];
+  /** It has values, and stores none: a topic begins with the value of now, with a token or without. */
+  readonly isSampled?: true;
+  /** There is one, of the tenant `default` alone. */
+  readonly isOfDeployment?: true;
   /** Makes the tokens that were given outdated. */
   readonly lose?: (name: string) => Promise<unknown>;
 }
@@ -95,6 +99,7 @@ const TOPICS: Readonly<Record<string, Row>> = {
   },
   market: {
     topic: () => 'market',
+    isOfDeployment: true,
     scope: 'market:read',
     act: async (key, _, n) => {
       const itemId = `i${n}`;
@@ -104,8 +109,38 @@ const TOPICS: Readonly<Record<string, Row>> = {
     },
     lose: () => redis.del(`${api.prefix}:market:{main}:events`),
   },
+  overview: {
+    topic: () => 'overview',
+    scope: 'queues:read',
+    isSampled: true,
+    act: async (key, name, n) => {
+      await ask(key, `POST queues/${name}-${n}/tasks`, { name: 't', payload: 1 });
+      const { total } = (await ask(key, 'GET overview')).json;
+      return { type: 'overview', total };
+    },
+  },
+  redis: {
+    topic: () => 'redis',
+    scope: 'ops:read',
+    isSampled: true,
+    isOfDeployment: true,
+    // Its memory has grown.
+    act: async (_, name, n) => {
+      await redis.set(`${api.prefix}:${name}:${n}`, 'x'.repeat(9_999), 'EX', 60);
+      return { type: 'redis' };
+    },
+  },
+  lock: {
+    topic: (name) => `lock:${name}`,
+    scope: 'locks:read',
+    isSampled: true,
+    act: async (key, name) => {
+      await ask(key, `POST locks/${name}/force-release`);
+      const { holder } = (await ask(key, `POST locks/${name}/acquire`, { leaseMs: 60_000 })).json;
+      return { type: 'lock', holder };
+    },
+  },
 };
-
 /** As `toMatchObject`. */
 const isLike = (event: Json, expected: Json): boolean =>
   typeof expected === 'object'
@@ -173,29 +208,37 @@ const followSocket: Transport = async (key, topic, after) => {
   };
 };
 
+const STORED = Object.entries(TOPICS).filter(([, { isSampled }]) => !isSampled);
+const SAMPLED = Object.entries(TOPICS).filter(([, { isSampled }]) => isSampled);
+const TRANSPORTS: [string, Transport][] = [
+  ['server-sent events', followSse],
+  ['a WebSocket', followSocket],
+];
+
 const arrived = async (client: Client, count: number): Promise<Json[]> =>
   until(`${count} events`, async () => (client.events.length >= count ? client.events : undefined));
+
+/** The client has such an event, whatever else it has. */
+const seen = (client: Client, expected: object): Promise<unknown> =>
+  until(JSON.stringify(expected), async () => client.events.some((event) => isLike(event, expected)));
+
+/** A new one, for both tenants. */
+async function open(kind: string): Promise<{ name: string; topic: string }> {
+  const name = `${kind}-${next()}`;
+  for (const key of [ADMIN, acme]) await TOPICS[kind]!.prepare?.(key, name);
+  return { name, topic: TOPICS[kind]!.topic(name) };
+}
 
 test('each kind has its row', () => {
   expect(Object.keys(TOPICS)).toEqual(TOPIC_KINDS);
 });
 
-describe.each(Object.entries(TOPICS))('a topic of %s', (kind, row) => {
-  const { scope, prepare, act, stored = (happened) => happened, lose } = row;
+describe.each(STORED)('a topic of %s', (kind, row) => {
+  const { scope, act, stored = (happened) => happened, lose } = row;
 
-  describe.each<[string, Transport]>([
-    ['server-sent events', followSse],
-    ['a WebSocket', followSocket],
-  ])('over %s', (_, follow) => {
-    /** A new one, for both tenants. */
-    const open = async (): Promise<{ name: string; topic: string }> => {
-      const name = `${kind}-${next()}`;
-      for (const key of [ADMIN, acme]) await prepare?.(key, name);
-      return { name, topic: row.topic(name) };
-    };
-
+  describe.each(TRANSPORTS)('over %s', (_, follow) => {
     test('has what happens, and continues after any event', async () => {
-      const { name, topic } = await open();
+      const { name, topic } = await open(kind);
       const key = await keyOf(name, { scopes: [scope] });
       const client = await follow(key, topic);
       const { token: first } = client;
@@ -213,16 +256,16 @@ describe.each(Object.entries(TOPICS))('a topic of %s', (kind, row) => {
         [token, []],
       ] as const) {
         const again = await follow(key, topic, after);
-        const seen = stored([...before, ...missed]);
-        expect(await arrived(again, seen.length)).toMatchObject(seen);
+        const its = stored([...before, ...missed]);
+        expect(await arrived(again, its.length)).toMatchObject(its);
         missed.push(await act(ADMIN, name, next()));
-        expect(await arrived(again, seen.length + 1)).toMatchObject([...seen, missed.at(-1)]);
+        expect(await arrived(again, its.length + 1)).toMatchObject([...its, missed.at(-1)]);
         again.close();
       }
     });
 
     test('goes on with a reset where the position of a token is gone', async () => {
-      const { name, topic } = await open();
+      const { name, topic } = await open(kind);
       const before = await follow(ADMIN, topic);
       await act(ADMIN, name, next());
       await arrived(before, 1);
@@ -232,25 +275,53 @@ describe.each(Object.entries(TOPICS))('a topic of %s', (kind, row) => {
       const types = (): string[] => client.events.map(({ type }) => type);
       await until('a reset', async () => types().includes('reset'));
       const last = await act(ADMIN, name, next());
-      await until('the next event', async () => client.events.some((event) => isLike(event, last)));
+      await seen(client, last);
       expect(types()).not.toContain('gap');
       client.close();
     });
+  });
+});
 
+describe.each(SAMPLED)('a topic of %s', (kind, { scope, act }) => {
+  test.each(TRANSPORTS)(
+    'over %s has the value of now and each change, also after a token',
+    async (_, follow) => {
+      const { name, topic } = await open(kind);
+      const key = await keyOf(`${name}-s`, { scopes: [scope] });
+      const client = await follow(key, topic);
+      expect(await arrived(client, 1)).toMatchObject([{ topic, type: kind }]);
+      await seen(client, { topic, ...(await act(ADMIN, name, next())) });
+      const { token } = client;
+      client.close();
+      const missed = await act(ADMIN, name, next());
+      for (const after of [token, undefined]) {
+        const again = await follow(key, topic, after);
+        await seen(again, missed);
+        expect(again.events.map(({ type }) => type)).not.toContain('reset');
+        again.close();
+      }
+    },
+  );
+});
+
+describe.each(Object.entries(TOPICS))('a topic of %s', (kind, row) => {
+  const { scope, prepare, act } = row;
+
+  describe.each(TRANSPORTS)('over %s', (_, follow) => {
     test('needs a credential, and its scope', async () => {
-      const { name, topic } = await open();
+      const { name, topic } = await open(kind);
       await expect(follow('mk_none_0123456789012345678901', topic)).rejects.toThrow('401 unauthenticated');
       const others = await keyOf(name, { scopes: SCOPES.filter((each) => each !== scope) });
       await expect(follow(others, topic)).rejects.toThrow('403 scope-missing');
     });
 
     test('ends when the credential loses the scope, and when it is revoked', async () => {
-      const { name, topic } = await open();
+      const { name, topic } = await open(kind);
       const ids = [`${name}-less`, `${name}-gone`];
       const clients = await Promise.all(
         ids.map(async (id) => follow(await keyOf(id, { scopes: [scope] }), topic)),
       );
-      await ask(ADMIN, `PUT admin/keys/${ids[0]}`, { scopes: ['ops:read'] });
+      await ask(ADMIN, `PUT admin/keys/${ids[0]}`, { scopes: SCOPES.filter((each) => each !== scope) });
       await ask(ADMIN, `DELETE admin/keys/${ids[1]}`);
       const startedAt = performance.now();
       await until('both to end', async () => clients.every(({ isOver }) => isOver));
@@ -258,19 +329,22 @@ describe.each(Object.entries(TOPICS))('a topic of %s', (kind, row) => {
     });
 
     test('is of the tenant of the credential alone', async () => {
-      const { name, topic } = await open();
+      const { name, topic } = await open(kind);
       const mine = await follow(ADMIN, topic);
       const its = await follow(acme, topic, mine.token).catch((error: Error) => error.message);
-      expect(typeof its === 'string' ? its : 'open').toBe(kind === 'market' ? '404 unknown-topic' : 'open');
+      expect(typeof its === 'string' ? its : 'open').toBe(row.isOfDeployment ? '404 unknown-topic' : 'open');
       await act(acme, name, next());
       const mineNow = await act(ADMIN, name, next());
       const itsLast = await act(acme, name, next());
-      expect(await arrived(mine, 1)).toMatchObject([mineNow]);
+      await seen(mine, mineNow);
+      const isOthers = (event: Json): boolean => !row.isSampled && !isLike(event, mineNow);
+      expect(mine.events.filter(isOthers)).toEqual([]);
       mine.close();
       if (typeof its === 'string') return;
-      await until('its last event', async () => its.events.some((event) => isLike(event, itsLast)));
+      await seen(its, itsLast);
       const isForeign = (event: Json): boolean => isLike(event, mineNow) && !isLike(event, itsLast);
-      if (kind !== 'mailbox' && its.events.some(isForeign)) throw new Error('an event of another tenant');
+      if (!['mailbox', 'overview'].includes(kind) && its.events.some(isForeign))
+        throw new Error('an event of another tenant');
       its.close();
     });
   });

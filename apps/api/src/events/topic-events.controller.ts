@@ -22,14 +22,16 @@ export class TopicEventsController {
   @Get()
   @HttpCode(HttpStatus.OK)
   @ApiOperation({
-    summary: 'Follow queues, members, mailboxes, caches and the market in one stream',
+    summary: 'Follow queues, members, mailboxes, caches, locks and more in one stream',
     description:
       'Server-sent events of all topics: `queue:<name>` needs the scope `queues:read`, `member:<name>` and `mailbox:<name>` ' +
-      '`messaging:read`, `cache:<name>` `cache:read`, `market` `market:read`. `data` is JSON with the `topic`; `id` continues all topics ' +
+      '`messaging:read`, `cache:<name>` `cache:read`, `lock:<name>` `locks:read`, `market` `market:read`, `overview` `queues:read`, ' +
+      '`redis` `ops:read`. `data` is JSON with the `topic`; `id` continues all topics ' +
       'after the event, by `Last-Event-ID` or `after`. The first event is `open`. Events of queues are enqueued, started, succeeded, ' +
-      'retrying, dead, cancelled, waiting, ready, removed, progress, paused and resumed; those of members as of ' +
-      '`/v1/members/{member}/events`; of a mailbox arrived, without the messages; of a cache stored, deleted and invalidated, by requests ' +
-      'of this API; of the market listed, sold, withdrawn and expired. `gap`: events of a queue were trimmed before they were read. ' +
+      'retrying, dead, cancelled, waiting, ready, rescheduled, reprioritized, removed, progress, paused and resumed; those of members ' +
+      'as of `/v1/members/{member}/events`; of a mailbox arrived, without the messages; of a cache stored, deleted and invalidated, by ' +
+      'requests of this API; of the market listed, sold, withdrawn and expired. Topics of locks, of Redis and of the overview have the ' +
+      'value of now and each change. `gap`: events of a queue were trimmed before they were read. ' +
       '`reset`: the topic goes on from now, since the event that was read last is not there any more, or may have been followed by others. ' +
       '`dropped`, with a `reason`, is the last event of a stream that the server ends.',
   })

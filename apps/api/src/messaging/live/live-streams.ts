@@ -32,6 +32,8 @@ const STREAM_SCOPES: ReadonlySet<Scope> = new Set<Scope>([
   'queues:read',
   'cache:read',
   'market:read',
+  'ops:read',
+  'locks:read',
 ]);
 
 @Injectable()
