@@ -81,7 +81,7 @@ export class OverviewReader {
   }
 }
 
-/** Without the ages, which grow by themselves; while a task waits, the page hears of it. */
+/** With the ages: while a task waits, each read is a change. */
 function isSame(a: OverviewOfQueues, b: OverviewOfQueues): boolean {
   const shown = ({ total, queues }: OverviewOfQueues): string =>
     JSON.stringify([total, queues.map(({ name, counts, headAgeMs }) => [name, counts, headAgeMs])]);
