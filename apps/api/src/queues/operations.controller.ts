@@ -1,6 +1,6 @@
-import { Body, Controller, Get, HttpCode, HttpStatus, Post, Res } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { v7 as uuid } from 'uuid';
 import type { z } from 'zod';
 
@@ -14,19 +14,24 @@ import { operationBody, operationSchema } from './operation-schemas.js';
 import type { Operation } from './operation-schemas.js';
 import { refuseMisuse } from './misuse.js';
 import { Operations } from './operations.js';
+import { Redaction } from './redaction.js';
 
 @ApiTags('tasks')
 @Controller('v1')
 export class OperationsController {
-  constructor(private readonly operations: Operations) {}
+  constructor(
+    private readonly operations: Operations,
+    private readonly redaction: Redaction,
+  ) {}
 
   @Post('queues/:queue/bulk-operations')
   @HttpCode(HttpStatus.ACCEPTED)
   @ApiOperation({
     summary: 'Act on all tasks that match',
     description:
-      'Retries, promotes, cancels, removes, reschedules or reprioritizes the tasks of a state, of a name and by a member of their payload, in the background: ' +
-      '`Location` has the address that tells how far it is. Tasks that reach the state meanwhile may or may not be met.',
+      'Retries, promotes, cancels, removes, reschedules or reprioritizes the tasks of a state, of a name and by a member of ' +
+      'their payload, in the background: `Location` has the address that tells how far it is. Tasks that reach the state ' +
+      'meanwhile may or may not be met.',
   })
   @TakesIdempotencyKey('Becomes the id of the operation: the same request again starts nothing.')
   @ApiResponse({
@@ -40,6 +45,7 @@ export class OperationsController {
     ...BODY_PROBLEMS,
     'invalid-idempotency-key',
     'request-reused',
+    'run-at-past',
     'unknown-queue',
     'too-many-operations',
   )
@@ -47,8 +53,10 @@ export class OperationsController {
     @Name('queue') queue: string,
     @Body({ schema: operationBody }) body: z.infer<typeof operationBody>,
     @IdempotencyKey() key: string | undefined,
+    @Req() { principal }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Operation> {
+    this.redaction.requireVisible(body.field, principal, 'invalid-body');
     const operation = await this.operations.start(key ?? uuid(), { queue, ...body }).catch(refuseMisuse);
     reply.header('location', `/v1/operations/${operation.id}`);
     return operation;

@@ -29,6 +29,8 @@ const SILENT_MS = 10_000;
 const MOST_RUNNING = 4;
 /** Tasks that are changed at the same time. */
 const AT_ONCE = 20;
+/** An instant that is no longer ago is now, as for an enqueued task. */
+const PAST_MS = 60_000;
 
 type Act = (queue: Queue, id: string, operation: Operation) => Promise<boolean>;
 
@@ -37,7 +39,12 @@ const ACTIONS: Readonly<Record<Action, Act>> = {
   promote: (queue, id) => queue.promote(id),
   cancel: (queue, id) => queue.cancel(id, { reason: 'a bulk operation' }),
   remove: (queue, id) => queue.remove(id),
-  reschedule: (queue, id, operation) => queue.reschedule(id, { runAt: dueAt(operation) }),
+  reschedule: async (queue, id, operation) => {
+    const runAt = dueAt(operation);
+    if (runAt > Date.now()) return queue.reschedule(id, { runAt });
+    // Now. A ready task is due already: moved, it would be listed again and again.
+    return operation.state !== 'ready' && queue.promote(id);
+  },
   'set-priority': (queue, id, { priority }) => queue.setPriority(id, priority!),
 };
 
@@ -55,6 +62,17 @@ function isDone(
   return operation.action === 'set-priority' && task.priority === operation.priority;
 }
 
+/** Throws the problems `run-at-past` and `invalid-body`, for what would fail at each task. */
+async function requirePossible(queue: Queue, { action, runAt, priority }: Wish): Promise<void> {
+  if (runAt !== undefined && runAt < Date.now() - PAST_MS) throw new Problem('run-at-past');
+  if (action !== 'set-priority') return;
+  const { priorities } = await queue.settings();
+  if (priorities.includes(priority!)) return;
+  const errors = [{ pointer: '/priority', message: `must be one of ${priorities.join(', ')}` }];
+  throw new Problem('invalid-body', undefined, { errors });
+}
+
+type Wish = Omit<Operation, 'id' | 'status' | 'changed' | 'skipped' | 'startedAt' | 'updatedAt'>;
 type Progress = { -readonly [Name in keyof Operation]: Operation[Name] };
 
 @Injectable()
@@ -79,13 +97,10 @@ export class Operations implements BeforeApplicationShutdown {
   }
 
   /**
-   * Starts an operation, or returns the one of this id. Throws the problems `unknown-queue`, `too-many-operations`, and `request-reused` when
-   * the id belongs to another operation.
+   * Starts an operation, or returns the one of this id. Throws the problems `unknown-queue`, `too-many-operations`, `run-at-past`,
+   * `invalid-body` for a priority that the queue doesn't have, and `request-reused` when the id belongs to another operation.
    */
-  async start(
-    id: string,
-    wish: Omit<Operation, 'id' | 'status' | 'changed' | 'skipped' | 'startedAt' | 'updatedAt'>,
-  ): Promise<Operation> {
+  async start(id: string, wish: Wish): Promise<Operation> {
     return this.queues.use(wish.queue, async (queue) => {
       const now = Date.now();
       const counts = { status: 'running', changed: 0, skipped: 0, startedAt: now, updatedAt: now } as const;
@@ -93,6 +108,7 @@ export class Operations implements BeforeApplicationShutdown {
       const key = this.#keyOf(id);
       const earlier = await this.find(id);
       if (earlier) return sameWish(earlier, wish);
+      await requirePossible(queue, wish);
       const leave = this.#enter();
       const text = JSON.stringify(operation);
       try {

@@ -13,6 +13,7 @@ import { OpenQueues } from './open-queues.js';
 import { OperationsController } from './operations.controller.js';
 import { Operations } from './operations.js';
 import { QueuesController } from './queues.controller.js';
+import { Redaction } from './redaction.js';
 import { ResultsController } from './results.controller.js';
 import { SchedulesController } from './schedules.controller.js';
 import { TasksController } from './tasks.controller.js';
@@ -40,7 +41,7 @@ import { TasksController } from './tasks.controller.js';
     OperationsController,
     MailTasksController,
   ],
-  providers: [OpenQueues, Operations],
+  providers: [OpenQueues, Operations, Redaction],
   exports: [OpenQueues],
 })
 export class RemoteQueuesModule {}

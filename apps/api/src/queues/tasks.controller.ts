@@ -1,13 +1,11 @@
 import { noteTask } from '@mortise/app-common/log';
-import { Body, Controller, Delete, Get, HttpStatus, Inject, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Post, Query, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
-import type { Config } from '../config.js';
-import { CONFIG } from '../tokens.js';
 import { Answers, AnswersNothing, Creates } from '../http/answers.js';
 import { LARGE_BODY } from '../http/body-config.js';
 import { Name } from '../http/id.decorator.js';
@@ -21,6 +19,7 @@ import { refuseMisuse, refuseReuse } from './misuse.js';
 import { filterTasks } from './task-filter.js';
 import { childrenSchema } from './flow-schemas.js';
 import { OpenQueues } from './open-queues.js';
+import { Redaction } from './redaction.js';
 import { requestHeadersOf } from './request-headers.js';
 import {
   batchBody,
@@ -38,7 +37,7 @@ import {
   timesSchema,
 } from './schemas.js';
 import type { Cut } from './shown-payload.js';
-import { cut, plainName, redacted } from './shown-payload.js';
+import { cut } from './shown-payload.js';
 import { timesOf } from './task-times.js';
 import { TaskId } from './task-id.decorator.js';
 
@@ -48,16 +47,11 @@ type NewTask = z.infer<typeof taskBody>;
 @ApiTags('tasks')
 @Controller('v1/queues/:queue')
 export class TasksController {
-  /** Members of payloads that the sessions of browsers don't see. */
-  readonly #hidden: ReadonlySet<string>;
-
   constructor(
     private readonly queues: OpenQueues,
     private readonly quotas: Quotas,
-    @Inject(CONFIG) { REDACT }: Config,
-  ) {
-    this.#hidden = new Set(REDACT.map(plainName));
-  }
+    private readonly redaction: Redaction,
+  ) {}
 
   @Post('tasks')
   @RouteConfig(LARGE_BODY)
@@ -138,8 +132,10 @@ export class TasksController {
   async listTasks(
     @Name('queue') queueName: string,
     @Query({ schema: tasksQuery }) query: z.infer<typeof tasksQuery>,
+    @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof tasksPage>> {
     const { state, name, cursor, limit, field } = query;
+    this.redaction.requireVisible(field, principal, 'invalid-query');
     if (field !== undefined) {
       return this.queues.use(queueName, async (queue) => {
         const { tasks, cursor: nextCursor, isCapped } = await filterTasks(queue, state, query, query);
@@ -176,8 +172,7 @@ export class TasksController {
     @Query({ schema: taskQuery }) { maxBytes }: z.infer<typeof taskQuery>,
     @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof taskSchema>> {
-    const shown = (value: unknown): Cut =>
-      cut(principal?.isSession ? redacted(value, this.#hidden) : value, maxBytes);
+    const shown = (value: unknown): Cut => cut(this.redaction.shown(value, principal), maxBytes);
     return this.queues.use(queueName, async (queue) => {
       const task = await queue.get(id);
       if (!task) throw unknownTask(queueName, id);
@@ -246,10 +241,17 @@ export class TasksController {
   async listChildren(
     @Name('queue') queueName: string,
     @TaskId() id: string,
+    @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof childrenSchema>> {
     return this.queues.use(queueName, async (queue) => {
       const children = await queue.children(id);
-      if (children) return { count: children.count, items: [...children.ended] };
+      if (children) {
+        const items = children.ended.map(({ result, ...child }) => ({
+          ...child,
+          ...(result !== undefined && { result: this.redaction.shown(result, principal) }),
+        }));
+        return { count: children.count, items };
+      }
       if (!(await queue.get(id))) throw unknownTask(queueName, id);
       return { count: 0, items: [] };
     });
