@@ -43,7 +43,7 @@ const hostNames = z
     ),
   );
 
-/** Of members of payloads; an empty list hides none. */
+/** Of members of payloads. */
 const names = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))

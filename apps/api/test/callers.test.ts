@@ -21,7 +21,7 @@ import { EventReader, SocketClient } from './fixture/streams.js';
 
 const redis = connect();
 const ADMIN = 'mk_admin_canary-0123456789-admin';
-const api = await startApi({ AUTH: 'keys', ADMIN_KEY: ADMIN, CACHE_TABLES: 'stock' });
+const api = await startApi({ AUTH: 'keys', ADMIN_KEY: ADMIN, CACHE_TABLES: 'stock', CONSOLE: 'on' });
 const other = await startApi({ AUTH: 'keys', MORTISE_PREFIX: api.prefix });
 
 const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });

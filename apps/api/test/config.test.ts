@@ -46,10 +46,12 @@ describe('readConfig', () => {
       BOOK_MAX_NAMES: 1_000_000,
       METRICS_HOST: '127.0.0.1',
       DOCS: 'on',
+      CONSOLE: 'off',
       HSTS_MAX_AGE_S: 0,
       MAX_CONNECTIONS: 10_000,
       AUTH: 'keys',
       QUOTA_COUNT_MS: 10_000,
+      REDACT: ['password', 'secret', 'token', 'authorization', 'apiKey', 'creditCard'],
       SESSION_TTL_MS: 43_200_000,
     };
     expect(readConfig({})).toEqual(defaults);
@@ -112,6 +114,9 @@ describe('readConfig', () => {
     [{ REDIS_CLUSTER_NODES: 'a:1,b' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'a:0' }, 'REDIS_CLUSTER_NODES'],
     [{ REDIS_CLUSTER_NODES: 'redis://a:1' }, 'REDIS_CLUSTER_NODES'],
+    [{ CONSOLE: 'yes' }, 'CONSOLE'],
+    [{ REDACT: 'password,,token' }, 'REDACT'],
+    [{ REDACT: 'x'.repeat(129) }, 'REDACT'],
     [{ AUTH: 'on' }, 'AUTH'],
     [{ AUTH: 'off', HOST: '0.0.0.0' }, 'AUTH'],
     [{ AUTH: 'off', HOST: '127.0.0.1.example.com' }, 'AUTH'],
@@ -144,6 +149,6 @@ describe('readConfig', () => {
       name === undefined ? Object.keys(groups[group!]!) : name,
     ).flat();
     expect(documented).toEqual(read);
-    expect(read.length).toBe(52);
+    expect(read.length).toBe(54);
   });
 });

@@ -300,7 +300,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(150);
+    expect(routes.length).toBe(156);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -412,10 +412,10 @@ describe('the OpenAPI document', () => {
     ).toBe(
       'ackFile ackMessages acquireLock acquireLocks acquirePermits acquireSide addDevice boostName cancelFlow cancelTask claimTasks ' +
         'cleanQueue completeTask createChat drainQueue editMessage enqueueFlow enqueueTask enqueueTasks failTask forceReleaseSide ' +
-        'giveTaskBack heartbeat invalidateTag joinChat list loadCacheEntry logLine moveCursor muteChat postMessage postWebhook purchase putCacheEntry putKey putName ' +
+        'giveTaskBack heartbeat invalidateTag joinChat list loadCacheEntry logLine moveCursor muteChat postMessage postWebhook prioritizeTask purchase putCacheEntry putKey putName ' +
         'putNames putPlayer putQueue putSchedule putTenant releaseLock releaseLocks releasePermits releaseSide renewLock renewLocks ' +
         'renewPermits renewSide ' +
-        'resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole startOperation takePermits tellPresence tellProgress ' +
+        'rescheduleTask resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole startOperation takePermits tellPresence tellProgress ' +
         'tellTyping touchContacts',
     );
     for (const [route, { requestBody }] of bodies) {

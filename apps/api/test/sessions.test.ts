@@ -111,7 +111,13 @@ describe('a token', () => {
       const { status, json } = await ask(bearer(await tokenOf(signer)), 'GET /v1/session');
       expect([status, json]).toEqual([
         200,
-        { keyId: null, tenant: 'default', subject: 'bill', scopes: ['messaging:read', 'messaging:write'] },
+        {
+          keyId: null,
+          tenant: 'default',
+          subject: 'bill',
+          scopes: ['messaging:read', 'messaging:write'],
+          console: 'off',
+        },
       ]);
     }
     await asAdmin('PUT /v1/admin/tenants/acme', {});
@@ -232,6 +238,7 @@ describe('a session', () => {
       tenant: 'default',
       subject: null,
       scopes: ['queues:read', 'queues:admin'],
+      console: 'off',
     });
     const [cookie = ''] = headers['set-cookie'] ?? [];
     expect(cookie).toMatch(/^mortise_session=[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/);

@@ -90,11 +90,14 @@ describe('a route of the deployment', () => {
 
 /** A route of reading with its path; `ID` stands for the id of an entity that the tenant `default` has. */
 const READS: Readonly<Record<string, string>> = {
+  'GET /v1/overview': '/overview',
   'GET /v1/queues': '/queues',
   'GET /v1/queues/:queue': '/queues/ID',
   'GET /v1/queues/:queue/task-names': '/queues/ID/task-names',
+  'GET /v1/queues/:queue/times': '/queues/ID/times',
   'GET /v1/queues/:queue/tasks': '/queues/ID/tasks?state=ready',
   'GET /v1/queues/:queue/tasks/:id': '/queues/ID/tasks/one',
+  'GET /v1/queues/:queue/tasks/:id/events': '/queues/ID/tasks/one/events',
   'GET /v1/queues/:queue/tasks/:id/children': '/queues/ID/tasks/one/children',
   'GET /v1/queues/:queue/tasks/:id/result': '/queues/ID/tasks/one/result',
   'GET /v1/queues/:queue/schedules': '/queues/ID/schedules',
@@ -168,7 +171,7 @@ describe('another tenant', () => {
       const seen = async (by: Caller): Promise<unknown[]> => {
         const { status, text, json } = await by.ask(`GET ${path}`);
         if (json?.nextCursor === undefined)
-          return [route, status, text.replaceAll(/"instance":"[^"]*"/g, '')];
+          return [route, status, text.replaceAll(/"instance":"[^"]*"|"at":\d+/g, '')];
         // Pages of keys may be empty before the last one.
         const items = [...json.items];
         for (let cursor = json.nextCursor as string | null; cursor !== null;) {

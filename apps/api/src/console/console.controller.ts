@@ -2,6 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 
 import { Answers } from '../http/answers.js';
+import { Problems } from '../http/problems.decorator.js';
 import type { OverviewOfQueues } from './overview.js';
 import { OverviewReader } from './overview.js';
 import type { RedisReport } from './redis-figures.js';
@@ -22,6 +23,7 @@ export class ConsoleController {
     description: 'The topic `overview` of `GET /v1/events` tells each change.',
   })
   @Answers(overviewSchema, 'The queues.')
+  @Problems()
   overview(): Promise<OverviewOfQueues> {
     return this.overviews.read();
   }
@@ -33,6 +35,7 @@ export class ConsoleController {
       'Sends some 25 commands to each master. The topic `redis` of `GET /v1/events` tells the figures.',
   })
   @Answers(redisSchema, 'Its figures, slow commands, and what to change.')
+  @Problems()
   examineRedis(): Promise<RedisReport> {
     return this.redis.report();
   }

@@ -1,11 +1,9 @@
 /** Responses of the routes that the console reads; the OpenAPI document is made from them. */
-import { TASK_STATES } from '@mortise/queues';
 import { z } from 'zod';
 
-import { instant, queueName } from '../queues/schemas.js';
+import { counts, instant, queueName } from '../queues/schemas.js';
 
 const count = z.int().min(0);
-const counts = z.record(z.enum(TASK_STATES), count).meta({ description: 'how many tasks are in each state' });
 
 export const overviewSchema = z
   .object({

@@ -17,6 +17,8 @@ const OTHERS: ReadonlySet<string> = new Set([
   'POST /v1/queues/:queue/tasks/:id/retry',
   'POST /v1/queues/:queue/tasks/:id/promote',
   'POST /v1/queues/:queue/tasks/:id/cancel',
+  'POST /v1/queues/:queue/tasks/:id/reschedule',
+  'POST /v1/queues/:queue/tasks/:id/priority',
   'POST /v1/queues/:queue/tasks/:id/heartbeat',
   'POST /v1/queues/:queue/tasks/:id/complete',
   'POST /v1/queues/:queue/tasks/:id/fail',

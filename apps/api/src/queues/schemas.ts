@@ -99,15 +99,15 @@ export const settingsSchema = z
   .object({ name: queueName, ...settings })
   .meta({ id: 'QueueSettings', description: 'The settings that all workers of a queue follow.' });
 
+export const counts = z
+  .object(Object.fromEntries(TASK_STATES.map((state) => [state, count])) as Record<TaskStates, typeof count>)
+  .meta({ description: 'how many tasks are in each state' });
+
 export const queueSchema = z
   .object({
     name: queueName,
     ...settings,
-    counts: z
-      .object(
-        Object.fromEntries(TASK_STATES.map((state) => [state, count])) as Record<TaskStates, typeof count>,
-      )
-      .meta({ description: 'how many tasks are in each state' }),
+    counts,
     load: z.number().min(0).nullable().meta({
       description: 'active and ready tasks divided by the concurrency limit; null without a limit',
     }),
