@@ -1,0 +1,99 @@
+/** What the API tells of Redis, and that the topics of values read it while somebody follows only. */
+import { describe, expect, test } from '@jest/globals';
+import { runServer, transcript, until } from '@mortise/test-kit';
+
+import type { Api } from './fixture/api.js';
+import { startApi } from './fixture/api.js';
+import { EventReader } from './fixture/streams.js';
+
+const { server, connect } = await runServer({ isCluster: true });
+const admin = connect();
+const api = await startApi({ REDIS_URL: server.url });
+
+async function startAs(user: string, ...rights: string[]): Promise<Api> {
+  await admin.call('acl', ['setuser', user, 'on', '>pw', '+@all', '&*', '~*', ...rights]);
+  return startApi({ REDIS_URL: server.url, REDIS_USERNAME: user, REDIS_PASSWORD: 'pw' });
+}
+
+describe('GET /v1/redis', () => {
+  test('has the figures of the server, its slow commands, and what to change', async () => {
+    await admin.config('SET', 'slowlog-log-slower-than', '0');
+    await admin.set('canary-key', 'canary-value');
+    await admin.config('SET', 'slowlog-log-slower-than', '1000000');
+    const { status, json, text } = await api.send({ path: '/v1/redis' });
+    const { host, port } = new URL(server.url);
+    const address = `${host.split(':')[0]}:${port}`;
+    expect([status, json.nodes]).toEqual([
+      200,
+      [
+        {
+          address,
+          version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+          usedBytes: expect.any(Number),
+          maxBytes: 0,
+          policy: 'noeviction',
+          opsPerSecond: expect.any(Number),
+          clients: expect.any(Number),
+        },
+      ],
+    ]);
+    expect(json.nodes[0].usedBytes).toBeGreaterThan(100_000);
+    const set = json.slow.find(({ command }: { command: string }) => command === 'SET');
+    expect(set).toEqual({
+      address,
+      at: expect.any(Number),
+      micros: expect.any(Number),
+      command: 'SET',
+      arguments: 2,
+    });
+    expect(Math.abs(Date.now() - set.at)).toBeLessThan(60_000);
+    expect(text).not.toContain('canary');
+    expect(json.findings.length).toBeGreaterThan(3);
+    expect(json.findings.map(({ level }: { level: string }) => level)).toEqual(
+      expect.arrayContaining(['ok']),
+    );
+  });
+
+  test.each([
+    ['info', ['-info'], { version: null, usedBytes: null, opsPerSecond: null }, true],
+    ['slowlog', ['-slowlog'], { policy: 'noeviction' }, false],
+  ])('says null for what a server without %s refuses to tell', async (user, rights, node, hasSlow) => {
+    const { status, json } = await (await startAs(user, ...rights)).send({ path: '/v1/redis' });
+    expect([status, json.nodes]).toEqual([200, [expect.objectContaining(node)]]);
+    expect(Array.isArray(json.slow)).toBe(hasSlow);
+  });
+});
+
+describe('a topic of values', () => {
+  const pass = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+  const infoCalls = async (): Promise<number> =>
+    Number(/^cmdstat_info:calls=(\d+)/m.exec(await admin.info('commandstats'))![1]);
+  /** How often the API reads in a time: calls of INFO, or calls that name a key with this in it. */
+  const readsIn = async (ms: number, key: string | undefined): Promise<number> => {
+    if (key === undefined) {
+      const before = await infoCalls();
+      await pass(ms);
+      // The second call counts itself.
+      return (await infoCalls()) - before - 1;
+    }
+    const lines = await transcript(admin, { prefix: api.prefix }, () => pass(ms));
+    return lines.filter((line) => !line.startsWith(' ') && line.includes(key)).length;
+  };
+
+  test.each<[string, number, string | undefined]>([
+    ['redis', 2_000, undefined],
+    ['overview', 2_000, 'queues:{q}'],
+    ['lock:a', 500, 'locks:{a}'],
+  ])('reads while somebody follows %s, once for all', async (topic, everyMs, key) => {
+    await api.send({ method: 'PUT', path: '/v1/queues/q', body: {} });
+    expect(await readsIn(everyMs, key)).toBe(0);
+    const readers: EventReader[] = [];
+    for (let n = 0; n < 3; n += 1)
+      readers.push(await EventReader.open(api.url, `/v1/events?topics=${topic}`));
+    await Promise.all(readers.map((reader) => reader.count(2)));
+    const reads = await readsIn(2 * everyMs, key);
+    expect([reads >= 1, reads <= 3]).toEqual([true, true]);
+    for (const reader of readers) reader.close();
+    await until('no reads', async () => (await readsIn(everyMs, key)) === 0);
+  });
+});
