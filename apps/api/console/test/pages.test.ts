@@ -54,7 +54,7 @@ describe.each(['light', 'dark'] as const)('in the %s scheme', (colorScheme) => {
     async (place, shows) => {
       const { page, troubles } = opened;
       await visit(page, service, place);
-      await page.getByText(shows).first().waitFor();
+      await page.locator('main').getByText(shows).first().waitFor();
       expect(await violationsOf(page)).toEqual([]);
       expect(troubles).toEqual([]);
     },
@@ -67,7 +67,7 @@ test('at 360 px nothing is wider than the screen', async () => {
   await signIn(page, service);
   for (const [place, shows] of PLACES) {
     await visit(page, service, place);
-    await page.getByText(shows).first().waitFor();
+    await page.locator('main').getByText(shows).first().waitFor();
     const width = await page.evaluate('document.documentElement.scrollWidth');
     expect([place, width]).toEqual([place, 360]);
   }

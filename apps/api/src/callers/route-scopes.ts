@@ -71,6 +71,8 @@ const WHOLE: Readonly<Record<string, Access>> = {
   admin: 'tenants:admin',
   aggregates: 'ops:read',
   overview: 'queues:read',
+  // They scan Redis.
+  names: 'ops:read',
   redis: 'ops:read',
   // Each topic has a scope, and each frame.
   events: 'credential',

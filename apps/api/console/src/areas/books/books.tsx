@@ -11,6 +11,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Figure, Head, Trouble } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
@@ -31,7 +32,21 @@ export default function Books({ parts: [kind, name], session }: AreaProps): JSX.
     <>
       <Head title="Autocomplete" />
       <OpenByName parts={['books']} label="Address book of a guild" placeholder="fake-game" />
+      <StoredNames
+        kind="address-books"
+        title="Address book"
+        parts={['books']}
+        empty="There is no address book."
+        session={session}
+      />
       <OpenByName parts={['books', 'contacts']} label="Recent contacts of a user" placeholder="frank" />
+      <StoredNames
+        kind="contacts"
+        title="User with recent contacts"
+        parts={['books', 'contacts']}
+        empty="Nobody has recent contacts."
+        session={session}
+      />
     </>
   );
 }

@@ -13,6 +13,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Head, Json, Skeleton, State, Trouble } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { instantText } from '../../ui/text.ts';
@@ -35,6 +36,13 @@ export default function Caches({ parts: [cache], session }: AreaProps): JSX.Elem
     <>
       <Head title="Caches" />
       <OpenByName parts={['caches']} label="Name of a cache" placeholder="products" />
+      <StoredNames
+        kind="caches"
+        title="Cache that has changed within a day"
+        parts={['caches']}
+        empty="No cache has changed within a day."
+        session={session}
+      />
     </>
   );
 }

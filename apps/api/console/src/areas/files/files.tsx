@@ -10,6 +10,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { StoredNames } from '../../ui/stored-names.tsx';
 import type { Tone } from '../../ui/elements.tsx';
 import { Card, Empty, Head, Read, Share, State, Time } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -40,6 +41,13 @@ export default function Files({ parts: [channel], session }: AreaProps): JSX.Ele
     <>
       <Head title="Files" />
       <OpenByName parts={['files']} label="Name of a channel" placeholder="access-logs" />
+      <StoredNames
+        kind="file-channels"
+        title="Channel"
+        parts={['files']}
+        empty="There is no channel."
+        session={session}
+      />
     </>
   );
 }

@@ -12,6 +12,7 @@ import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { StoredNames } from '../../ui/stored-names.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
 import { TableOf } from '../../ui/paged-table.tsx';
@@ -41,7 +42,7 @@ export default function Chats({ parts: [chatId], session }: AreaProps): JSX.Elem
     <>
       <Head title="Chats" />
       <OpenByName parts={['chats']} label="Id of a chat" placeholder="guild-42" />
-      <OpenByName parts={['members']} label="Chats of a member" placeholder="frank" />
+      <StoredNames kind="chats" title="Chat" parts={['chats']} empty="There is no chat." session={session} />
     </>
   );
 }

@@ -11,6 +11,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { bytesText, countText, jsonText } from '../../ui/text.ts';
@@ -50,6 +51,13 @@ export default function Mailboxes({ parts: [recipient], session }: AreaProps): J
     <>
       <Head title="Mailboxes" />
       <OpenByName parts={['mailboxes']} label="Recipient" placeholder="frank" />
+      <StoredNames
+        kind="mailboxes"
+        title="Recipient"
+        parts={['mailboxes']}
+        empty="There is no mailbox."
+        session={session}
+      />
     </>
   );
 }

@@ -9,6 +9,7 @@ import { hrefOf, Link } from '../../location.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { StoredNames } from '../../ui/stored-names.tsx';
 import { Empty, Head, Read, State, Time } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText } from '../../ui/text.ts';
@@ -22,12 +23,19 @@ interface Joined {
   readonly lastAt: number;
 }
 
-export default function Members({ parts: [member] }: AreaProps): JSX.Element {
+export default function Members({ parts: [member], session }: AreaProps): JSX.Element {
   if (member !== undefined) return <OneMember key={member} member={member} />;
   return (
     <>
       <Head title="Members" />
       <OpenByName parts={['members']} label="Name of a member" placeholder="frank" />
+      <StoredNames
+        kind="members"
+        title="Member"
+        parts={['members']}
+        empty="Nobody is in a chat."
+        session={session}
+      />
     </>
   );
 }

@@ -1,0 +1,39 @@
+/** The names that are stored of a kind, for sessions that may list them. */
+import type { JSX } from 'preact';
+
+import { hrefOf, Link } from '../location.ts';
+import type { Session } from '../session.ts';
+import { mayDo } from '../session.ts';
+import { PagedTable } from './paged-table.tsx';
+
+interface Props {
+  /** As the API has it. */
+  readonly kind: string;
+  readonly title: string;
+  /** The first parts of the address of each. */
+  readonly parts: readonly string[];
+  readonly empty: string;
+  readonly session: Session;
+}
+
+export function StoredNames({ kind, title, parts, empty, session }: Props): JSX.Element | null {
+  if (!mayDo(session, 'ops:read')) return null;
+  return (
+    <PagedTable<{ readonly name: string }>
+      address={`names/${kind}`}
+      label={title}
+      idOf={({ name }) => name}
+      empty={empty}
+      columns={[
+        {
+          title,
+          cell: ({ name }) => (
+            <Link class="wide" href={hrefOf([...parts, name])}>
+              {name}
+            </Link>
+          ),
+        },
+      ]}
+    />
+  );
+}
