@@ -91,6 +91,7 @@ describe('a route of the deployment', () => {
 /** A route of reading with its path; `ID` stands for the id of an entity that the tenant `default` has. */
 const READS: Readonly<Record<string, string>> = {
   'GET /v1/overview': '/overview',
+  'GET /v1/names/:kind': '/names/chats?limit=200',
   'GET /v1/queues': '/queues',
   'GET /v1/queues/:queue': '/queues/ID',
   'GET /v1/queues/:queue/task-names': '/queues/ID/task-names',

@@ -12,7 +12,10 @@ const kindSchema = z.enum(Object.keys(PLACES) as [Kind, ...Kind[]]).meta({ examp
 const namesQuery = z.strictObject({ cursor: longCursor, limit });
 const namesPage = z
   .object({ items: z.array(z.object({ name: z.string() })), nextCursor })
-  .meta({ id: 'NamesPage', description: 'May have fewer names than the limit, or none, though there are more.' });
+  .meta({
+    id: 'NamesPage',
+    description: 'May have fewer names than the limit, or none, though there are more.',
+  });
 
 @ApiTags('overview')
 @Controller('v1/names')
@@ -22,7 +25,8 @@ export class NamesController {
   @Get(':kind')
   @ApiOperation({
     summary: 'List what is stored of a kind',
-    description: 'For operators: the names that a bounded scan of the keys finds, in no order. Go on until `nextCursor` is null.',
+    description:
+      'For operators: the names that a bounded scan of the keys finds, in no order. Go on until `nextCursor` is null.',
   })
   @Answers(namesPage, 'A page of names.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor')

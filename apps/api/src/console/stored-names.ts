@@ -58,8 +58,7 @@ export class StoredNames {
     const names = keys.flatMap((key) => {
       const encoded = key.slice(stem.length, key.indexOf('}:', stem.length));
       const name = decodeName(encoded);
-      const isOurs =
-        name !== '' && Buffer.byteLength(name) <= MAX_NAME_BYTES && encodeName(name) === encoded;
+      const isOurs = name !== '' && Buffer.byteLength(name) <= MAX_NAME_BYTES && encodeName(name) === encoded;
       return isOurs ? [name] : [];
     });
     return { items: [...new Set(names)].map((name) => ({ name })), nextCursor };
