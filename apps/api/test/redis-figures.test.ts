@@ -1,4 +1,4 @@
-/** What the API tells of Redis, and that the topics of values read it while somebody follows only. */
+/** The figures of Redis; and the topics of values read only while somebody follows. */
 import { describe, expect, test } from '@jest/globals';
 import { runServer, transcript, until } from '@mortise/test-kit';
 

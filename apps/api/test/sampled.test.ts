@@ -10,7 +10,7 @@ afterEach(() => void jest.useRealTimers());
 
 interface Reader {
   reads: number;
-  /** What the next read resolves to; an error rejects it. */
+  /** The next read resolves to it; an error rejects it. */
   value: number | Error | Promise<number>;
   readonly sampled: Sampled<number>;
 }
@@ -51,7 +51,7 @@ function follow({ sampled }: Reader): Follower {
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
 describe('a sampled value', () => {
-  test('is read at once and then in steps, and each change is told', async () => {
+  test('is read at once and then in steps, and each change comes', async () => {
     const its = reader(1);
     const follower = follow(its);
     await pass(0);

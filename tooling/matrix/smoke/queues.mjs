@@ -44,11 +44,22 @@ async function stored(queue, redis, prefix) {
   assert.equal(await queue.clean('cancelled'), 1);
   assert.equal(await queue.remove('three'), true);
   await queue.enqueue('send', {}, { id: 'late', delayMs: 3_600_000 });
+  const runAt = Date.now() + 7_200_000;
+  assert.equal(await queue.reschedule('late', { runAt }), true);
+  assert.equal(await queue.setPriority('late', 'low'), true);
+  const { priority, runAt: movedTo } = await queue.get('late');
+  assert.deepEqual([priority, movedTo], ['low', runAt]);
   assert.equal(await queue.promote('late'), true);
   assert.equal(await queue.drain(), 3);
 
   await queue.configure({ concurrency: 20, keepEvents: 100 });
   assert.equal((await queue.settings()).concurrency, 20);
+  await queue.enqueue('send', {}, { id: 'seen' });
+  assert.deepEqual(
+    (await queue.lastEvents({ limit: 1 })).map(({ type, id: its }) => [type, its]),
+    [['enqueued', 'seen']],
+  );
+  assert.equal(await queue.remove('seen'), true);
   await queue.pause();
   await queue.resume();
   assert.equal(await Queue.exists(redis, 'mail', { prefix }), true);

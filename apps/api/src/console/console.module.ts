@@ -6,7 +6,7 @@ import { NamesController } from './names.controller.js';
 import { RedisFigures } from './redis-figures.js';
 import { StoredNames } from './stored-names.js';
 
-/** What the console needs beside the areas of the API. */
+/** The routes of the console beside those of the areas. */
 @Module({
   controllers: [ConsoleController, NamesController],
   providers: [OverviewReader, RedisFigures, StoredNames],

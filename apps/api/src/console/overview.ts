@@ -1,4 +1,4 @@
-/** What a page shows of all queues, read once for all who watch it. */
+/** All queues in numbers, read once for all pages that watch them. */
 import { Overviews, Queue } from '@mortise/queues';
 import type { Counts } from '@mortise/queues';
 import type { RedisClient } from '@mortise/redis';

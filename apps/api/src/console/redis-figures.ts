@@ -1,4 +1,4 @@
-/** What a page shows of Redis: its memory and load, its slow commands, and what the doctor says. */
+/** Redis on a page: its memory and load, its slow commands, and the findings of the doctor. */
 import { examine } from '@mortise/app-common/doctor';
 import type { Finding } from '@mortise/app-common/doctor';
 import type { RedisClient } from '@mortise/redis';

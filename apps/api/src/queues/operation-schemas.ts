@@ -18,7 +18,7 @@ const STATES = {
 
 const action = z.enum(['retry', 'promote', 'cancel', 'remove', 'reschedule', 'set-priority']);
 const state = z.enum(TASK_STATES);
-/** What the actions reschedule and set-priority need. */
+/** For the actions reschedule and set-priority. */
 const moving = { delayMs: delayMs.optional(), runAt: instant.optional(), priority: priority.optional() };
 
 export type Action = z.infer<typeof action>;

@@ -1,4 +1,4 @@
-/** What the session of a browser sees of payloads and results: no member whose name is in REDACT, neither by reading nor by searching. */
+/** Sessions of browsers see no member of payloads and results whose name is in REDACT, neither by reading nor by searching. */
 import { Inject, Injectable } from '@nestjs/common';
 
 import type { Principal } from '../callers/principal.js';

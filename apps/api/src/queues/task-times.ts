@@ -16,7 +16,7 @@ export interface Times {
 
 const ENDS: ReadonlySet<string> = new Set(['succeeded', 'dead', 'retrying']);
 
-/** Events are the oldest first. What began before the oldest of them does not count. */
+/** Events are the oldest first. A run that began before the oldest of them does not count. */
 export function timesOf(events: readonly QueueEvent[]): Times {
   const [enqueued, started] = [new Map<string, number>(), new Map<string, number>()];
   const [waits, runs] = [[] as number[], [] as number[]];
