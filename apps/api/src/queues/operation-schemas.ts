@@ -81,3 +81,16 @@ export const operationSchema = z
   .meta({ id: 'Operation', description: 'An operation on many tasks. It is kept for a day.' });
 
 export type Operation = z.infer<typeof operationSchema>;
+
+export const rescheduleBody = z
+  .strictObject({ delayMs: delayMs.optional(), runAt: instant.optional() })
+  .refine(...oneDelay)
+  .refine(({ delayMs: ms, runAt: at }) => ms !== undefined || at !== undefined, {
+    path: ['delayMs'],
+    error: 'needs to be there, or else runAt',
+  })
+  .meta({ id: 'RescheduleBody', examples: [{ delayMs: 3_600_000 }] });
+
+export const priorityBody = z
+  .strictObject({ priority })
+  .meta({ id: 'PriorityBody', examples: [{ priority: 'high' }] });

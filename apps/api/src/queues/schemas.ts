@@ -3,7 +3,6 @@ import { MAX_NAME_BYTES } from '@mortise/redis';
 import { TASK_STATES } from '@mortise/queues';
 import { z } from 'zod';
 
-import { digits } from '../http/digits.js';
 import { flag } from '../http/flag.js';
 import { nameSchema } from '../http/id-schema.js';
 import { limit, longCursor, nextCursor } from '../http/page.js';
@@ -349,57 +348,6 @@ export const tasksPage = z
     id: 'TaskPage',
     description: 'May have fewer tasks than the limit, or none, though there are more.',
   });
-
-export const rescheduleBody = z
-  .strictObject({ delayMs: delayMs.optional(), runAt: instant.optional() })
-  .refine(...oneDelay)
-  .refine(({ delayMs: ms, runAt: at }) => ms !== undefined || at !== undefined, {
-    path: ['delayMs'],
-    error: 'needs to be there, or else runAt',
-  })
-  .meta({ id: 'RescheduleBody', examples: [{ delayMs: 3_600_000 }] });
-
-export const priorityBody = z
-  .strictObject({ priority })
-  .meta({ id: 'PriorityBody', examples: [{ priority: 'high' }] });
-
-const MAX_SHOWN_BYTES = 1_048_576;
-
-export const taskQuery = z.strictObject({
-  maxBytes: digits(1, MAX_SHOWN_BYTES)
-    .optional()
-    .meta({ description: 'a payload or result whose JSON is longer is cut; default: it is whole' }),
-});
-
-export const taskEventsSchema = z
-  .object({
-    items: z.array(
-      z.object({
-        type: z.string().meta({ examples: ['started'] }),
-        at: instant,
-        attempt: count.optional(),
-        error: z.object({ name: z.string(), message: z.string(), code: z.string().optional() }).optional(),
-        progress: z.unknown().optional(),
-      }),
-    ),
-  })
-  .meta({
-    id: 'TaskEvents',
-    description: 'Those of the task among the last 2,000 of its queue, the oldest first.',
-  });
-
-const percentiles = z
-  .object({ p50: z.number(), p95: z.number(), p99: z.number() })
-  .nullable()
-  .meta({ description: 'ms; null: of no task' });
-
-export const timesSchema = z
-  .object({
-    count: count.meta({ description: 'the runs that were looked at' }),
-    wait: percentiles,
-    run: percentiles,
-  })
-  .meta({ id: 'Times', description: 'By the last 2,000 events of the queue.' });
 
 export const cancelBody = z
   .strictObject({

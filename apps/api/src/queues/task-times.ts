@@ -1,7 +1,7 @@
 /** How long tasks waited and ran, by the last events of their queue. */
 import type { QueueEvent } from '@mortise/queues';
 
-export interface Percentiles {
+interface Percentiles {
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;

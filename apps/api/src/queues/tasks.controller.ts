@@ -26,18 +26,15 @@ import {
   batchSchema,
   cancelBody,
   enqueuedSchema,
-  priorityBody,
-  rescheduleBody,
   taskBody,
-  taskEventsSchema,
-  taskQuery,
   taskSchema,
   tasksPage,
   tasksQuery,
-  timesSchema,
 } from './schemas.js';
+import { priorityBody, rescheduleBody } from './operation-schemas.js';
 import type { Cut } from './shown-payload.js';
 import { cut } from './shown-payload.js';
+import { taskEventsSchema, taskQuery, timesSchema } from './shown-schemas.js';
 import { timesOf } from './task-times.js';
 import { TaskId } from './task-id.decorator.js';
 

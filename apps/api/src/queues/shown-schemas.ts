@@ -1,0 +1,45 @@
+/** Queries and answers of the routes that show tasks, their events and their times. */
+import { z } from 'zod';
+
+import { digits } from '../http/digits.js';
+import { instant } from './schemas.js';
+
+const count = z.int().min(0);
+
+const MAX_SHOWN_BYTES = 1_048_576;
+
+export const taskQuery = z.strictObject({
+  maxBytes: digits(1, MAX_SHOWN_BYTES)
+    .optional()
+    .meta({ description: 'a payload or result whose JSON is longer is cut; default: it is whole' }),
+});
+
+export const taskEventsSchema = z
+  .object({
+    items: z.array(
+      z.object({
+        type: z.string().meta({ examples: ['started'] }),
+        at: instant,
+        attempt: count.optional(),
+        error: z.object({ name: z.string(), message: z.string(), code: z.string().optional() }).optional(),
+        progress: z.unknown().optional(),
+      }),
+    ),
+  })
+  .meta({
+    id: 'TaskEvents',
+    description: 'Those of the task among the last 2,000 of its queue, the oldest first.',
+  });
+
+const percentiles = z
+  .object({ p50: z.number(), p95: z.number(), p99: z.number() })
+  .nullable()
+  .meta({ description: 'ms; null: of no task' });
+
+export const timesSchema = z
+  .object({
+    count: count.meta({ description: 'the runs that were looked at' }),
+    wait: percentiles,
+    run: percentiles,
+  })
+  .meta({ id: 'Times', description: 'By the last 2,000 events of the queue.' });
