@@ -62,6 +62,42 @@ describe.each(['light', 'dark'] as const)('in the %s scheme', (colorScheme) => {
   );
 });
 
+/** The contrast of the axis at the left of a chart, of which axe sees nothing: that of its strongest pixel with the background. */
+const CONTRAST = `(() => {
+  const canvas = document.querySelector('.plot canvas');
+  const card = getComputedStyle(canvas.closest('.card')).backgroundColor.match(/[\\d.]+/g).map(Number);
+  const width = Math.round(50 * devicePixelRatio);
+  const { data } = canvas.getContext('2d').getImageData(0, 0, width, canvas.height);
+  const light = (rgb) => {
+    const [r, g, b] = rgb.map((c) => ((c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const back = light(card);
+  let most = 1;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] < 250) continue;
+    const its = light([data[at], data[at + 1], data[at + 2]]);
+    most = Math.max(most, (Math.max(its, back) + 0.05) / (Math.min(its, back) + 0.05));
+  }
+  return most;
+})()`;
+
+test.each(['light', 'dark'] as const)(
+  'the axes of a chart can be read in the %s scheme',
+  async (colorScheme) => {
+    const { page, close } = await open(browser, { colorScheme });
+    await signIn(page, service, 'overview');
+    for (let n = 0; n < 2; n += 1) {
+      await service.done('POST', 'queues/chart/tasks', { name: 'a', payload: n });
+      await page.waitForTimeout(2_200);
+    }
+    await page.locator('.plot canvas').waitFor();
+    expect(await page.evaluate(CONTRAST)).toBeGreaterThan(4.5);
+    await close();
+  },
+  30_000,
+);
+
 test('at 360 px nothing is wider than the screen', async () => {
   const { page, close } = await open(browser, { viewport: { width: 360, height: 740 } });
   await signIn(page, service);
