@@ -264,6 +264,16 @@ describe('the events and times of tasks', () => {
       run: { p50: 100, p95: 190, p99: 198 },
     });
   });
+
+  test('have one wait for each task, and a run for each attempt', () => {
+    const types = ['enqueued', 'started', 'retrying', 'started', 'dead'];
+    const events = types.map((type, n) => ({ type, id: 't', at: n * n }));
+    expect(timesOf(events as never)).toEqual({
+      count: 2,
+      wait: { p50: 1, p95: 1, p99: 1 },
+      run: { p50: 3, p95: 7, p99: 7 },
+    });
+  });
 });
 
 describe('a task that waits', () => {

@@ -10,12 +10,10 @@ import { PLACES, StoredNames } from './stored-names.js';
 
 const kindSchema = z.enum(Object.keys(PLACES) as [Kind, ...Kind[]]).meta({ examples: ['chats'] });
 const namesQuery = z.strictObject({ cursor: longCursor, limit });
-const namesPage = z
-  .object({ items: z.array(z.object({ name: z.string() })), nextCursor })
-  .meta({
-    id: 'NamesPage',
-    description: 'May have fewer names than the limit, or none, though there are more.',
-  });
+const namesPage = z.object({ items: z.array(z.object({ name: z.string() })), nextCursor }).meta({
+  id: 'NamesPage',
+  description: 'May have fewer names than the limit, or none, though there are more.',
+});
 
 @ApiTags('overview')
 @Controller('v1/names')

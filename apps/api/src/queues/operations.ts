@@ -39,11 +39,10 @@ const ACTIONS: Readonly<Record<Action, Act>> = {
   promote: (queue, id) => queue.promote(id),
   cancel: (queue, id) => queue.cancel(id, { reason: 'a bulk operation' }),
   remove: (queue, id) => queue.remove(id),
-  reschedule: async (queue, id, operation) => {
+  reschedule: (queue, id, operation) => {
     const runAt = dueAt(operation);
-    if (runAt > Date.now()) return queue.reschedule(id, { runAt });
-    // Now. A ready task is due already: moved, it would be listed again and again.
-    return operation.state !== 'ready' && queue.promote(id);
+    // An instant that has passed is now, however long the operation takes. A task that is due stays where it is.
+    return runAt > Date.now() ? queue.reschedule(id, { runAt }) : queue.promote(id);
   },
   'set-priority': (queue, id, { priority }) => queue.setPriority(id, priority!),
 };
