@@ -1,7 +1,7 @@
 /** A value that many watch: one reader for all of them, and none without them. */
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 
-import { Sampled } from '../src/console/sampled.js';
+import { Sampled } from '../src/redis/sampled.js';
 
 const EVERY_MS = 1_000;
 

@@ -7,7 +7,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Config } from '../config.js';
 import { currentTenant, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, REDIS } from '../tokens.js';
-import { Sampled } from './sampled.js';
+import { Sampled } from '../redis/sampled.js';
 
 /** Queues that are shown, in the order of their names; further ones are counted. */
 const MAX_QUEUES = 100;

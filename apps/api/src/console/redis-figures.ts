@@ -8,7 +8,7 @@ import type { Redis } from 'ioredis';
 
 import type { Config } from '../config.js';
 import { CONFIG, REDIS } from '../tokens.js';
-import { Sampled } from './sampled.js';
+import { Sampled } from '../redis/sampled.js';
 
 const EVERY_MS = 2_000;
 const SLOW_COMMANDS = 20;
