@@ -34,7 +34,7 @@ export const redisSchema = z
           version: z.string().nullable(),
           usedBytes: count.nullable(),
           maxBytes: count.nullable().meta({ description: '0: no limit' }),
-          policy: z.string().nullable().meta({ description: 'what Redis does when memory is full' }),
+          policy: z.string().nullable().meta({ description: 'the policy of Redis for a full memory' }),
           opsPerSecond: count.nullable(),
           clients: count.nullable(),
         }),

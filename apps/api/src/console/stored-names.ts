@@ -7,7 +7,7 @@ import type { RedisClient } from '@mortise/redis';
 import { Inject, Injectable } from '@nestjs/common';
 
 import type { Config } from '../config.js';
-import { scanKeys } from '../redis/key-scan.js';
+import { scanKeys } from '../lists/key-scan.js';
 import { literally } from '../redis/literally.js';
 import { currentTenant, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, REDIS } from '../tokens.js';

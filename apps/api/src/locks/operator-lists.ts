@@ -8,7 +8,7 @@ import type { Config } from '../config.js';
 import { PerTenant } from '../tenants/per-tenant.js';
 import { CONFIG, REDIS } from '../tokens.js';
 import { literally } from '../redis/literally.js';
-import { scanKeys } from '../redis/key-scan.js';
+import { scanKeys } from '../lists/key-scan.js';
 import { RemoteLocks } from './remote-locks.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
 import type { locksPage, semaphoresPage } from './schemas.js';
