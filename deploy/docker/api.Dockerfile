@@ -10,7 +10,7 @@ WORKDIR /app
 FROM tools AS prune
 COPY . ./
 # Every build runs @mortise/lua and @mortise/package-build by path.
-RUN turbo prune @mortise/api @mortise/console @mortise/lua @mortise/package-build --docker
+RUN turbo prune @mortise/api @mortise/console-page @mortise/lua @mortise/package-build --docker
 
 FROM tools AS build
 # Manifests first: the layer of the installation lasts until one of them changes.
@@ -18,7 +18,7 @@ COPY --from=prune /app/out/json/ ./
 RUN pnpm install --frozen-lockfile --ignore-scripts
 COPY --from=prune /app/out/full/ ./
 # Else turbo hides pnpm_config_ignore_pnpmfile from pnpm.
-RUN pnpm exec turbo run build --filter=@mortise/api --filter=@mortise/console --env-mode=loose
+RUN pnpm exec turbo run build --filter=@mortise/api --filter=@mortise/console-page --env-mode=loose
 RUN pnpm --filter @mortise/api deploy --prod production
 
 FROM node:24-bookworm-slim

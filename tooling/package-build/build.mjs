@@ -16,6 +16,9 @@ const [ESM, CJS] = [join(process.cwd(), 'dist/esm'), join(process.cwd(), 'dist/c
 /** These entries use the classes of other entries. */
 const USERS = new Set(['./nestjs', './log-aggregation']);
 
+/** Gives a CommonJS module its `import.meta.url`. */
+const OWN_URL = fileURLToPath(new URL('import-meta-url.mjs', import.meta.url));
+
 /** @type {import('esbuild').BuildOptions} */
 const COMMON = {
   bundle: true,
@@ -86,25 +89,22 @@ function esModule(module, { folder = ESM, usesOthers = false } = {}) {
  * @param {string} module
  * @param {{ usesOthers?: boolean, isThread?: boolean }} options
  */
-function commonJs(module, { usesOthers = false, isThread = false } = {}) {
-  const entry = join(COMPILED, `${module}.js`);
+async function commonJs(module, { usesOthers = false, isThread = false } = {}) {
   const outfile = join(CJS, `${module}.js`);
-  return bundle({
+  /** @type {import('esbuild').BuildOptions & { outfile: string }} */
+  const options = {
     ...COMMON,
-    entryPoints: [entry],
+    entryPoints: [join(COMPILED, `${module}.js`)],
     format: 'cjs',
     outfile,
     plugins: pluginsOf(outfile, CJS, usesOthers),
     // A thread imports a module of the user, of any form. Other dynamic imports become `require`, which jest can load.
     supported: { 'dynamic-import': isThread },
     define: { 'import.meta.url': 'importMetaUrl' },
-    inject: startsThread(module) ? [fileURLToPath(new URL('import-meta-url.mjs', import.meta.url))] : [],
-  });
-}
-
-/** @param {string} module */
-function startsThread(module) {
-  return threads.some((thread) => dirname(thread) === dirname(module) && thread !== module);
+  };
+  await bundle(options);
+  // Most modules don't ask where they are.
+  if (readFileSync(outfile, 'utf8').includes('importMetaUrl')) await bundle({ ...options, inject: [OWN_URL] });
 }
 
 /**

@@ -17,7 +17,7 @@ step('build', [
   'run',
   'build',
   '--filter=./apps/*',
-  '--filter=@mortise/console',
+  '--filter=@mortise/console-page',
   '--filter=@mortise/redis-server',
 ]);
 await run(data, release);

@@ -1,0 +1,207 @@
+/**
+ * The console of a team's own program: the page, and the part of the HTTP API that its areas of queues call, in one function. A request is
+ * checked in this order: the host, the page that sends it, so that another page does not learn whether its user is an operator,
+ * `authorize`, then the right that the method needs. Nothing is public, not even the page.
+ */
+import type { IncomingMessage } from 'node:http';
+
+import type { RedisClient } from '@mortise/redis';
+import { ErrorReporter, requireClient } from '@mortise/redis';
+
+import type { ConsoleRequest, ConsoleResponse } from './http/exchange.js';
+import { Exchange } from './http/exchange.js';
+import { requireHost, requireOwnPage } from './http/own-page.js';
+import { problemOf } from './http/problem-of.js';
+import { Problem } from './http/problem.js';
+import type { Answer } from './http/router.js';
+import { done, Router } from './http/router.js';
+import { OverviewReader } from './live/overview.js';
+import { Streams } from './live/streams.js';
+import { Topics } from './live/topics.js';
+import type { ConsoleOptions, ConsoleRight, ResolvedOptions } from './options.js';
+import { resolveOptions } from './options.js';
+import { PageFiles } from './page/page-files.js';
+import { OpenQueues } from './queues/open-queues.js';
+import { operationRoutes } from './queues/operation-routes.js';
+import { Operations } from './queues/operations.js';
+import { queueRoutes } from './queues/queue-routes.js';
+import { scheduleRoutes } from './queues/schedule-routes.js';
+import { TaskRoutes } from './queues/task-routes.js';
+import { TaskViews } from './queues/task-views.js';
+import { sessionOf } from './session.js';
+
+/** Below the mount. Other paths are those of the page. */
+const API = '/v1/';
+
+/** Answers requests of node:http, Express, NestJS and Fastify. */
+export interface ConsoleHandler extends AsyncDisposable {
+  /** @param next Called for an address that is not below the mount. Without it the answer is 404. */
+  (request: ConsoleRequest, response: ConsoleResponse, next?: (error?: unknown) => void): Promise<void>;
+  /** Ends open streams, and interrupts bulk operations. New ones are refused. Call it before the end of the process. */
+  close: () => Promise<void>;
+}
+
+/**
+ * Makes the handler of a console. It sends nothing to Redis until a request comes. Reads the page from the files of the package.
+ * Throws ERR_INVALID_ARG, also without `authorize`.
+ *
+ * @param redis An ioredis client, used as it is and never closed.
+ */
+export function consoleHandler<Request extends ConsoleRequest = IncomingMessage>(
+  redis: RedisClient,
+  options: ConsoleOptions<Request>,
+): ConsoleHandler {
+  const handler = new Handler(requireClient(redis), resolveOptions(options));
+  const close = (): Promise<void> => handler.close();
+  return Object.assign(
+    (request: ConsoleRequest, response: ConsoleResponse, next?: (error?: unknown) => void) =>
+      handler.handle(new Exchange(request, response), next),
+    { close, [Symbol.asyncDispose]: close },
+  );
+}
+
+class Handler {
+  static readonly className: string = 'Handler';
+  readonly #options: ResolvedOptions;
+  readonly #errors: ErrorReporter;
+  readonly #page: PageFiles;
+  readonly #router: Router;
+  readonly #topics: Topics;
+  readonly #streams: Streams;
+  readonly #operations: Operations;
+
+  constructor(redis: RedisClient, options: ResolvedOptions) {
+    const { mount, prefix, queues: names, redact, onError } = options;
+    this.#options = options;
+    this.#errors = new ErrorReporter('mortise console', onError);
+    const report = (error: unknown): void => this.#errors.report(error);
+    this.#page = new PageFiles(mount);
+    const queues = new OpenQueues(redis, prefix, names);
+    const views = new TaskViews(redact);
+    const overview = new OverviewReader(redis, prefix, queues);
+    this.#topics = new Topics(queues, overview, views);
+    this.#streams = new Streams(report);
+    this.#operations = new Operations(redis, prefix, queues, report);
+    this.#router = new Router({
+      'GET overview': async () => done(await overview.read()),
+      ...queueRoutes(queues),
+      ...new TaskRoutes(queues, views).routes,
+      ...scheduleRoutes(queues),
+      ...operationRoutes(this.#operations, views),
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#streams.stop();
+    await this.#operations.stop();
+  }
+
+  /** Never rejects. */
+  async handle(exchange: Exchange, next: ((error?: unknown) => void) | undefined): Promise<void> {
+    const { mount } = this.#options;
+    const [path = '', query = ''] = exchange.address.split(/\?(.*)/s);
+    const isMounted = path === mount || path.startsWith(`${mount}/`);
+    if (!isMounted && next) return next();
+    try {
+      if (!isMounted) throw new Problem('unknown-route');
+      requireHost(exchange.request.headers, this.#options.hosts);
+      const below = path.slice(mount.length);
+      if (below.startsWith(API)) await this.#answer(exchange, below.slice(API.length), query);
+      else await this.#show(exchange, below);
+    } catch (error) {
+      this.#refuse(exchange, error);
+    }
+    return undefined;
+  }
+
+  async #show(exchange: Exchange, below: string): Promise<void> {
+    if (exchange.method !== 'GET') throw new Problem('method-not-allowed', 'it takes GET');
+    await this.#requireRight(exchange);
+    // Its files are found from the address of the page, with the slash.
+    if (below === '') exchange.send(308, { location: `${this.#options.mount}/` });
+    else this.#page.send(exchange, below.slice(1));
+  }
+
+  async #answer(exchange: Exchange, path: string, query: string): Promise<void> {
+    const { method } = exchange;
+    requireOwnPage(method === 'GET', exchange.request.headers);
+    const right = await this.#requireRight(exchange);
+    if (path === 'session') {
+      const session = sessionOf(method, right);
+      exchange.sendJson(session.status, session.body);
+    } else if (path === 'events' && method === 'GET') await this.#stream(exchange, query);
+    else if (method === 'GET') {
+      const { status, body } = await this.#call(exchange, path, query);
+      exchange.sendJson(status, body);
+    } else await this.#change(exchange, path, query, right);
+  }
+
+  async #stream(exchange: Exchange, query: string): Promise<void> {
+    const { 'last-event-id': lastEventId } = exchange.request.headers;
+    await this.#streams.serve(
+      exchange,
+      (signal) => this.#topics.open(new URLSearchParams(query), lastEventId as string | undefined, signal),
+      async () => (await this.#rightOf(exchange)) !== undefined,
+    );
+  }
+
+  /** Answers when the action has been told, whatever came of it. */
+  async #change(exchange: Exchange, path: string, query: string, right: ConsoleRight): Promise<void> {
+    let answer: Answer | Problem;
+    try {
+      if (right !== 'change') throw new Problem('console-read-only');
+      answer = await this.#call(exchange, path, query);
+    } catch (error) {
+      answer = this.#problemOf(exchange, error);
+    }
+    await this.#tell(exchange, path, answer.status);
+    if (answer instanceof Problem) exchange.sendProblem(answer);
+    else exchange.sendJson(answer.status, answer.body);
+  }
+
+  async #call(exchange: Exchange, path: string, query: string): Promise<Answer> {
+    const { handle, params } = this.#router.find(exchange.method, path);
+    const body = exchange.method === 'GET' ? undefined : await exchange.body();
+    return handle({ params, query: new URLSearchParams(query), body });
+  }
+
+  async #tell({ given: request, method }: Exchange, path: string, status: number): Promise<void> {
+    const { onAction } = this.#options;
+    const action = { at: Date.now(), method, path, status };
+    if (!onAction) {
+      console.error(`mortise console: ${JSON.stringify(action)}`);
+      return;
+    }
+    try {
+      await onAction({ ...action, request });
+    } catch (error) {
+      this.#errors.report(error);
+    }
+  }
+
+  /** Throws the problem `not-authorized`. */
+  async #requireRight(exchange: Exchange): Promise<ConsoleRight> {
+    const right = await this.#rightOf(exchange);
+    if (right === undefined) throw new Problem('not-authorized');
+    return right;
+  }
+
+  /** Anything but the two words is no right: `true` would be one by mistake. */
+  async #rightOf({ given }: Exchange): Promise<ConsoleRight | undefined> {
+    const right = await this.#options.authorize(given);
+    return right === 'read' || right === 'change' ? right : undefined;
+  }
+
+  #refuse(exchange: Exchange, error: unknown): void {
+    const problem = this.#problemOf(exchange, error);
+    if (!exchange.response.headersSent) exchange.sendProblem(problem);
+    else exchange.response.destroy();
+  }
+
+  #problemOf({ method }: Exchange, error: unknown): Problem {
+    const problem = problemOf(error, method !== 'GET');
+    if (problem.slug === 'internal-error') this.#errors.report(error);
+    return problem;
+  }
+}
+

@@ -1,0 +1,156 @@
+/** The topics of a stream, and the token that continues all of them. */
+import type { QueueEvent } from '@mortise/queues';
+
+import { Problem } from '../http/problem.js';
+import { queryOf } from '../queues/given.js';
+import type { OpenQueues } from '../queues/open-queues.js';
+import type { TaskViews } from '../queues/task-views.js';
+import { Merged } from './merged.js';
+import type { OverviewReader } from './overview.js';
+
+/** The most topics of a stream. */
+const MAX_TOPICS = 10;
+const MAX_TOKEN_LENGTH = 16_384;
+/** In place of a token, where Redis stores no events. */
+const NO_POSITION = '-';
+
+/** Of the topics of a stream, by their texts. */
+type Tokens = Record<string, string>;
+
+export interface SentEvent {
+  readonly type: string;
+  /** Continues after the event. */
+  readonly token: string;
+}
+
+interface TopicEvent {
+  readonly topic: string;
+  readonly event: { readonly type: string };
+  readonly token: string;
+}
+
+export class Topics {
+  readonly #queues: OpenQueues;
+  readonly #overview: OverviewReader;
+  readonly #views: TaskViews;
+
+  constructor(queues: OpenQueues, overview: OverviewReader, views: TaskViews) {
+    this.#queues = queues;
+    this.#overview = overview;
+    this.#views = views;
+  }
+
+  /**
+   * Resolves when it has subscribed to the topics of the query: they yield all that happens from then on, or after the token. Throws the
+   * problems `invalid-query`, `invalid-token` and `unknown-queue`.
+   */
+  async open(
+    query: URLSearchParams,
+    lastEventId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<SentEvent>> {
+    const { topics: text = '', after } = queryOf(query, ['topics', 'after']);
+    const topics = text.split(',');
+    if (topics.length > MAX_TOPICS || new Set(topics).size < topics.length)
+      throw new Problem('invalid-query', `topics must be 1 to ${MAX_TOPICS} different ones`);
+    const given = lastEventId || after;
+    const tokens = given === undefined ? {} : decodeTokens(given, topics);
+    const sources = await Promise.all(topics.map((topic) => this.#source(topic, tokens, signal)));
+    return sent(topics, sources, tokens);
+  }
+
+  async #source(topic: string, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
+    if (topic === 'overview') {
+      tokens[topic] = NO_POSITION;
+      return overviewEvents(topic, this.#overview.follow(signal));
+    }
+    const name = queueOf(topic);
+    return this.#queues.use(name, async (queue) => {
+      const after = (tokens[topic] ??= await queue.eventsCursor());
+      const events = (from: string): AsyncIterable<TopicEvent> =>
+        this.#named(topic, queue.events({ after: from, signal }));
+      const first = orInvalidToken(() => events(after));
+      return (async function* read(): AsyncGenerator<TopicEvent, void> {
+        try {
+          yield* first;
+        } catch (error) {
+          if (!(error instanceof RangeError)) throw error;
+          // The cursor is of a queue of the same name that had other shards.
+          const now = await queue.eventsCursor();
+          yield { topic, event: { type: 'reset' }, token: now };
+          yield* events(now);
+        }
+      })();
+    });
+  }
+
+  #named(topic: string, events: AsyncIterable<QueueEvent>): AsyncIterable<TopicEvent> {
+    const views = this.#views;
+    return (async function* read(): AsyncGenerator<TopicEvent, void> {
+      for await (const found of events) {
+        const { cursor: token, ...event } = views.event(found);
+        yield { topic, event, token };
+      }
+    })();
+  }
+}
+
+/** Throws the problem `invalid-query`. */
+function queueOf(topic: string): string {
+  const [, coded] = /^queue:(.+)$/su.exec(topic) ?? [];
+  try {
+    if (coded !== undefined) return decodeURIComponent(coded);
+  } catch {
+    // It is none, as said below.
+  }
+  throw new Problem('invalid-query', 'topics must be overview and queue:<name>, with a percent-encoded name');
+}
+
+async function* overviewEvents(
+  topic: string,
+  values: AsyncIterable<object>,
+): AsyncGenerator<TopicEvent, void> {
+  for await (const value of values) yield { topic, event: { type: topic, ...value }, token: NO_POSITION };
+}
+
+async function* sent(
+  topics: readonly string[],
+  sources: readonly AsyncIterable<TopicEvent>[],
+  tokens: Tokens,
+): AsyncGenerator<SentEvent, void> {
+  const open = { type: 'open', topics, token: encodeTokens(tokens) };
+  yield open;
+  const merged = new Merged<TopicEvent>();
+  for (const source of sources) merged.add(source);
+  for await (const { topic, event, token } of merged) {
+    tokens[topic] = token;
+    yield { ...event, ...{ topic }, token: encodeTokens(tokens) };
+  }
+}
+
+function encodeTokens(tokens: Tokens): string {
+  return Buffer.from(JSON.stringify(tokens)).toString('base64url');
+}
+
+/** Throws the problem `invalid-token`. */
+function decodeTokens(text: string, topics: readonly string[]): Tokens {
+  try {
+    if (text.length > MAX_TOKEN_LENGTH) throw new RangeError('too long');
+    const tokens = Object.entries(JSON.parse(Buffer.from(text, 'base64url').toString()) as object);
+    const its = tokens.filter(([topic]) => topics.includes(topic));
+    if (its.length === 0 || its.some(([, token]) => typeof token !== 'string'))
+      throw new RangeError('of other topics');
+    return Object.fromEntries(its) as Tokens;
+  } catch (error) {
+    throw new Problem('invalid-token', 'is not the id of an event of this stream', {}, { cause: error });
+  }
+}
+
+function orInvalidToken<T>(open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new Problem('invalid-token', '', {}, { cause: error });
+  }
+}

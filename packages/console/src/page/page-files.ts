@@ -1,0 +1,82 @@
+/**
+ * The files of the page, which the build of this package copies into dist/page. They stay in memory: some 200 kB, each compressed
+ * when it is first sent. The page is built for the address /console/, so that address is replaced in its texts.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+import type { Exchange, Headers } from '../http/exchange.js';
+import { Problem } from '../http/problem.js';
+
+/** From src/page/, and from dist/esm/ and dist/cjs/. */
+const FOLDER = fileURLToPath(new URL('../../dist/page/', import.meta.url));
+const INDEX = 'index.html';
+const BUILT_FOR = '/console/';
+const BUILT_API = 'content="/v1/"';
+const YEAR_S = 31_536_000;
+
+/** The page loads its own files, and calls the API below it. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+interface File {
+  readonly type: string;
+  readonly plain: Buffer;
+  gzip?: Buffer;
+}
+
+export class PageFiles {
+  readonly #files = new Map<string, File>();
+
+  /** Throws when the package was not built. @param mount Such as `/console`. */
+  constructor(mount: string) {
+    for (const name of readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })) {
+      const type = TYPES[name.split('.').at(-1)!];
+      if (type === undefined) continue;
+      const text = readFileSync(join(FOLDER, name), 'utf8')
+        .replaceAll(BUILT_FOR, `${mount}/`)
+        .replace(BUILT_API, `content="${mount}/v1/"`);
+      this.#files.set(name.replaceAll('\\', '/'), { type, plain: Buffer.from(text) });
+    }
+  }
+
+  /** Any path that names no file is a place of the page. Throws the problem `unknown-route` for a missing asset. */
+  send(exchange: Exchange, path: string): void {
+    const file = this.#files.get(path);
+    // The name of an asset changes with its content.
+    const isAsset = path.startsWith('assets/');
+    if (!file && isAsset) throw new Problem('unknown-route');
+    const found = file ?? this.#files.get(INDEX)!;
+    const headers = {
+      'content-type': found.type,
+      'content-security-policy': POLICY,
+      'cache-control': isAsset ? `private, max-age=${YEAR_S}, immutable` : 'no-cache',
+      vary: 'Accept-Encoding',
+    };
+    sendFile(exchange, found, headers);
+  }
+}
+
+function sendFile(exchange: Exchange, file: File, headers: Headers): void {
+  const isZipped = /\bgzip\b/.test(String(exchange.request.headers['accept-encoding'] ?? ''));
+  if (!isZipped) return exchange.send(200, headers, file.plain);
+  file.gzip ??= gzipSync(file.plain);
+  return exchange.send(200, { ...headers, 'content-encoding': 'gzip' }, file.gzip);
+}

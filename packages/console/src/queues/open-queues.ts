@@ -1,0 +1,92 @@
+/** The queues that requests name. Their settings are kept between requests, for the last thousand: names come from the address. */
+import { Queue, SettingsMismatchError } from '@mortise/queues';
+import type { QueueOptions } from '@mortise/queues';
+import type { RedisClient } from '@mortise/redis';
+
+import { Problem } from '../http/problem.js';
+
+const MAX_KEPT = 1_000;
+
+export class OpenQueues {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #allowed: ReadonlySet<string> | undefined;
+  readonly #kept = new Map<string, Queue>();
+
+  /** @param allowed Undefined: all of the prefix. */
+  constructor(redis: RedisClient, prefix: string, allowed: readonly string[] | undefined) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#allowed = allowed && new Set(allowed);
+  }
+
+  /** In the order of their characters. One round trip for each thousand of the prefix. */
+  async names(): Promise<string[]> {
+    const names = await Queue.names(this.#redis, { prefix: this.#prefix });
+    return names.filter((name) => this.#allowed?.has(name) ?? true);
+  }
+
+  /** Does something with a queue that is there. Throws the problem `unknown-queue`. One round trip the first time. */
+  use<T>(name: string, act: (queue: Queue) => Promise<T>): Promise<T> {
+    return this.#attempt(name, act, () => {
+      throw unknownQueue(name);
+    });
+  }
+
+  /** Does something that may be the first that happens to a queue. Throws the problem `unknown-queue` for one that is not allowed. */
+  found<T>(name: string, act: (queue: Queue) => Promise<T>): Promise<T> {
+    return this.#attempt(name, act, act);
+  }
+
+  /** A queue with priorities and shards of the caller's choice: one that has others refuses them. */
+  insist(name: string, options: QueueOptions): Queue {
+    this.#requireAllowed(name);
+    this.#kept.delete(name);
+    return new Queue(this.#redis, name, { ...options, prefix: this.#prefix });
+  }
+
+  /** Removes a queue that is there, and forgets its settings. */
+  async obliterate(name: string, force: boolean): Promise<void> {
+    await this.use(name, (queue) => queue.obliterate({ force }));
+    this.#kept.delete(name);
+  }
+
+  async #attempt<T>(
+    name: string,
+    act: (queue: Queue) => Promise<T>,
+    otherwise: (queue: Queue) => Promise<T>,
+  ): Promise<T> {
+    this.#requireAllowed(name);
+    const attempt = async (): Promise<T> => {
+      const [queue, isThere] = await this.#open(name);
+      return isThere ? act(queue) : otherwise(queue);
+    };
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof SettingsMismatchError) || error.code !== 'ERR_SHARDS_MISMATCH') throw error;
+      // Another process created the queue with shards after the look at it.
+      this.#kept.delete(name);
+      return attempt();
+    }
+  }
+
+  /** One that isn't there yet may come to have other settings than it seems to, so it is not kept. */
+  async #open(name: string): Promise<[Queue, boolean]> {
+    const kept = this.#kept.get(name);
+    this.#kept.delete(name);
+    const isThere = kept !== undefined || (await Queue.exists(this.#redis, name, { prefix: this.#prefix }));
+    const queue = kept ?? new Queue(this.#redis, name, { prefix: this.#prefix });
+    if (isThere) this.#kept.set(name, queue);
+    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
+    return [queue, isThere];
+  }
+
+  #requireAllowed(name: string): void {
+    if (this.#allowed && !this.#allowed.has(name)) throw unknownQueue(name);
+  }
+}
+
+function unknownQueue(name: string): Problem {
+  return new Problem('unknown-queue', `there is no queue "${name}"`, { queue: name });
+}

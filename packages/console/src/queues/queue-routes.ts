@@ -1,0 +1,64 @@
+/** The routes of queues. */
+import type { QueueOptions } from '@mortise/queues';
+import { requireBoolean } from '@mortise/redis';
+
+import type { Routes } from '../http/router.js';
+import { done, DONE } from '../http/router.js';
+import { membersOf, present, queryOf } from './given.js';
+import type { OpenQueues } from './open-queues.js';
+import { limitsOf, queueView, settingsOf } from './queue-views.js';
+import { timesOf } from './task-times.js';
+
+const SETTINGS = [
+  'priorities',
+  'shards',
+  'isPaused',
+  'concurrency',
+  'rate',
+  'groups',
+  'maxTasks',
+  'keepEvents',
+];
+
+export function queueRoutes(queues: OpenQueues): Routes {
+  return {
+    'GET queues': async () => {
+      const names = await queues.names();
+      return done({ items: names.map((name) => ({ name })) });
+    },
+    'GET queues/:queue': async ({ params }) => done(await queues.use(params['queue']!, queueView)),
+    'PUT queues/:queue': async ({ params, body }) => {
+      const given = membersOf(body, SETTINGS);
+      const { priorities, shards, isPaused } = given;
+      if (isPaused !== undefined) requireBoolean('isPaused', isPaused);
+      const queue = queues.insist(params['queue']!, present({ priorities, shards }) as QueueOptions);
+      await queue.configure(limitsOf(given));
+      if (isPaused !== undefined) await (isPaused ? queue.pause() : queue.resume());
+      return done(await settingsOf(queue));
+    },
+    'DELETE queues/:queue': async ({ params, query }) => {
+      const { isForced } = queryOf(query, ['isForced']);
+      await queues.obliterate(params['queue']!, isForced === 'true');
+      return DONE;
+    },
+    'GET queues/:queue/task-names': async ({ params }) => {
+      const names = await queues.use(params['queue']!, (queue) => queue.names());
+      return done({ items: names.map((name) => ({ name })) });
+    },
+    'GET queues/:queue/times': async ({ params }) =>
+      done(await queues.use(params['queue']!, async (queue) => timesOf(await queue.lastEvents()))),
+    'POST queues/:queue/pause': async ({ params }) => {
+      await queues.use(params['queue']!, (queue) => queue.pause());
+      return DONE;
+    },
+    'POST queues/:queue/resume': async ({ params }) => {
+      await queues.use(params['queue']!, (queue) => queue.resume());
+      return DONE;
+    },
+    'POST queues/:queue/drain': async ({ params, body }) => {
+      const { isAll = false } = membersOf(body, ['isAll']);
+      const scheduled = requireBoolean('isAll', isAll);
+      return done({ tasks: await queues.use(params['queue']!, (queue) => queue.drain({ scheduled })) });
+    },
+  };
+}

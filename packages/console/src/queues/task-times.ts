@@ -1,0 +1,45 @@
+/** How long tasks waited and ran, by the last events of their queue. */
+import type { QueueEvent } from '@mortise/queues';
+
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+export interface Times {
+  /** Runs that were looked at. */
+  readonly count: number;
+  readonly wait: Percentiles | null;
+  readonly run: Percentiles | null;
+}
+
+const ENDS: ReadonlySet<string> = new Set(['succeeded', 'dead', 'retrying']);
+
+/** Events are the oldest first. What began before the oldest of them does not count. */
+export function timesOf(events: readonly QueueEvent[]): Times {
+  const [enqueued, started] = [new Map<string, number>(), new Map<string, number>()];
+  const [waits, runs] = [[] as number[], [] as number[]];
+  for (const { type, id, at } of events) {
+    if (id === undefined) continue;
+    if (type === 'enqueued' || type === 'ready') enqueued.set(id, at);
+    else if (type === 'started') {
+      const since = enqueued.get(id);
+      if (since !== undefined) waits.push(at - since);
+      enqueued.delete(id);
+      started.set(id, at);
+    } else if (ENDS.has(type)) {
+      const since = started.get(id);
+      if (since !== undefined) runs.push(at - since);
+      started.delete(id);
+    }
+  }
+  return { count: runs.length, wait: percentilesOf(waits), run: percentilesOf(runs) };
+}
+
+function percentilesOf(values: number[]): Percentiles | null {
+  if (values.length === 0) return null;
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1]!;
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+}

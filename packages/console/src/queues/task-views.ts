@@ -1,0 +1,54 @@
+/** A task as the page shows it: cut, and without secrets. */
+import type { Child, QueueEvent, Task } from '@mortise/queues';
+
+import { present } from './given.js';
+import { cut, plainName, redacted } from './shown-payload.js';
+
+type AnyTask = Task<Record<string, unknown>>;
+
+export class TaskViews {
+  readonly #hidden: ReadonlySet<string>;
+
+  /** @param redact Names of members whose values are hidden. */
+  constructor(redact: readonly string[]) {
+    this.#hidden = new Set(redact.map(plainName));
+  }
+
+  /** Whether a path of members leads into one that is hidden: a search by its value would reveal it. */
+  hides(field: string): boolean {
+    return field.split('.').some((member) => this.#hidden.has(plainName(member)));
+  }
+
+  /** @param maxBytes A longer payload or result is cut. */
+  task(queue: string, task: AnyTask, maxBytes: number | undefined): object {
+    const { payload, result, progress, ...others } = task;
+    const [sent, returned] = [cut(this.#shown(payload), maxBytes), cut(this.#shown(result), maxBytes)];
+    return present({
+      ...others,
+      queue,
+      progress: this.#shown(progress),
+      payload: sent.value,
+      payloadText: sent.text,
+      payloadBytes: sent.bytes,
+      result: returned.value,
+      resultText: returned.text,
+      resultBytes: returned.bytes,
+    });
+  }
+
+  summary(queue: string, { progress, ...task }: Omit<AnyTask, 'payload' | 'result'>): object {
+    return present({ ...task, queue, progress: this.#shown(progress) });
+  }
+
+  child({ result, ...child }: Child): object {
+    return present({ ...child, result: this.#shown(result) });
+  }
+
+  event({ progress, ...event }: QueueEvent): QueueEvent {
+    return progress === undefined ? event : { ...event, progress: this.#shown(progress) };
+  }
+
+  #shown(value: unknown): unknown {
+    return redacted(value, this.#hidden);
+  }
+}
