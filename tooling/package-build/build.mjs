@@ -104,7 +104,8 @@ async function commonJs(module, { usesOthers = false, isThread = false } = {}) {
   };
   await bundle(options);
   // Most modules don't ask where they are.
-  if (readFileSync(outfile, 'utf8').includes('importMetaUrl')) await bundle({ ...options, inject: [OWN_URL] });
+  if (readFileSync(outfile, 'utf8').includes('importMetaUrl'))
+    await bundle({ ...options, inject: [OWN_URL] });
 }
 
 /**

@@ -204,4 +204,3 @@ class Handler {
     return problem;
   }
 }
-

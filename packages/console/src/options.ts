@@ -33,9 +33,7 @@ export interface ConsoleOptions<Request extends ConsoleRequest = IncomingMessage
    * Decides what the sender of a request may do: undefined refuses it. Called for each request, and every 15 s for an open stream of
    * events. An error refuses the request. Gets the request as the framework has it.
    */
-  readonly authorize: (
-    request: Request,
-  ) => ConsoleRight | undefined | null | false | Promise<ConsoleRight | undefined | null | false>;
+  readonly authorize: (request: Request) => ConsoleRight | undefined | Promise<ConsoleRight | undefined>;
   /** The path of the page, as browsers see it. Default `/console`. */
   readonly mount?: string | undefined;
   /** Names of the queues that are shown. Default: all queues of the prefix. */
@@ -64,16 +62,7 @@ export const DEFAULTS = {
   redact: ['password', 'secret', 'token', 'authorization', 'apiKey', 'creditCard'],
 } as const;
 
-const OPTIONS = new Set([
-  'authorize',
-  'mount',
-  'queues',
-  'prefix',
-  'redact',
-  'hosts',
-  'onAction',
-  'onError',
-]);
+const OPTIONS = new Set(['authorize', 'mount', 'queues', 'prefix', 'redact', 'hosts', 'onAction', 'onError']);
 
 export interface ResolvedOptions {
   readonly authorize: (request: ConsoleRequest) => unknown;
@@ -90,11 +79,12 @@ export interface ResolvedOptions {
 export function resolveOptions<Request extends ConsoleRequest>(
   options: ConsoleOptions<Request>,
 ): ResolvedOptions {
-  const { authorize, mount = DEFAULTS.mount, queues, prefix = DEFAULTS.prefix } = requireOptions(
-    'consoleHandler',
-    options,
-    OPTIONS,
-  );
+  const {
+    authorize,
+    mount = DEFAULTS.mount,
+    queues,
+    prefix = DEFAULTS.prefix,
+  } = requireOptions('consoleHandler', options, OPTIONS);
   const { redact = DEFAULTS.redact, hosts, onAction, onError } = options;
   if (onAction !== undefined) requireFunction('onAction', onAction);
   if (onError !== undefined) requireFunction('onError', onError);

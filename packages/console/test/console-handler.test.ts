@@ -1,5 +1,5 @@
 /** Where a console is mounted, who may use it, and what is told of their actions. */
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { consoleHandler } from '@mortise/console';
 import type { ConsoleOptions } from '@mortise/console';
 import { Queue } from '@mortise/queues';
@@ -14,7 +14,10 @@ import type { FastifyRequest } from 'fastify';
 
 import { ask, closeLater, listen, redis, SAME_ORIGIN, serve } from './fixture/serve.js';
 
-const CHANGE = { authorize: () => 'change', onAction: () => undefined } as const;
+const CHANGE = { authorize: () => 'change' as const, onAction: () => undefined };
+
+/** The client of these tests opens a connection that it does not use. */
+const CLOSING = { forceCloseConnections: true };
 
 @Controller()
 class Home {
@@ -43,17 +46,21 @@ const HOSTS: Readonly<Record<string, (prefix: string) => Promise<string>>> = {
     const app = express();
     app.use(express.json());
     app.use(
-      consoleHandler(redis, { ...CHANGE, prefix, authorize: (request: express.Request) => request.ip && 'change' }),
+      consoleHandler(redis, {
+        ...CHANGE,
+        prefix,
+        authorize: (request: express.Request) => (request.ip ? 'change' : undefined),
+      }),
     );
     app.get('/', (_request, response) => void response.send('home'));
     return listen(app);
   },
   Fastify: async (prefix) => {
-    const app = fastify();
+    const app = fastify(CLOSING);
     const handler = consoleHandler(redis, {
       ...CHANGE,
       prefix,
-      authorize: (request: FastifyRequest) => request.ip && 'change',
+      authorize: (request: FastifyRequest) => (request.ip ? 'change' : undefined),
     });
     app.all('/console', handler);
     app.all('/console/*', handler);
@@ -62,7 +69,9 @@ const HOSTS: Readonly<Record<string, (prefix: string) => Promise<string>>> = {
     return app.listen();
   },
   NestJS: async (prefix) => {
-    const app = await NestFactory.create<NestFastifyApplication>(App, new FastifyAdapter(), { logger: false });
+    const app = await NestFactory.create<NestFastifyApplication>(App, new FastifyAdapter(CLOSING), {
+      logger: false,
+    });
     app.use(consoleHandler(redis, { ...CHANGE, prefix }));
     closeLater(() => app.close());
     await app.listen(0, '127.0.0.1');
@@ -132,15 +141,28 @@ describe('who may use it', () => {
     );
   });
 
-  test.each([undefined, null, false, true, 'admin', {}])('%p is no right: not even to the page', async (right) => {
-    const { url, actions } = await serve({ authorize: () => right as undefined });
-    for (const path of ['console', 'console/', 'console/icon.svg', 'console/v1/session', 'console/v1/queues']) {
-      const { status, json } = await ask(`${url}/${path}`, 'GET');
-      expect([path, status, json.title]).toEqual([path, 403, 'The console is closed to the sender of the request']);
-    }
-    expect((await ask(`${url}/console/v1/queues/mail/pause`, 'POST')).status).toBe(403);
-    expect(actions).toEqual([]);
-  });
+  test.each([undefined, null, false, true, 'admin', {}])(
+    '%p is no right: not even to the page',
+    async (right) => {
+      const { url, actions } = await serve({ authorize: () => right as undefined });
+      for (const path of [
+        'console',
+        'console/',
+        'console/icon.svg',
+        'console/v1/session',
+        'console/v1/queues',
+      ]) {
+        const { status, json } = await ask(`${url}/${path}`, 'GET');
+        expect([path, status, json.title]).toEqual([
+          path,
+          403,
+          'The console is closed to the sender of the request',
+        ]);
+      }
+      expect((await ask(`${url}/console/v1/queues/mail/pause`, 'POST')).status).toBe(403);
+      expect(actions).toEqual([]);
+    },
+  );
 
   test('an authorize that fails refuses, and its error is reported, not shown', async () => {
     const failure = new Error('the database of users is away');
@@ -151,7 +173,7 @@ describe('who may use it', () => {
   });
 
   test('who may read sees everything, and every change is refused and told', async () => {
-    const served = await serve({ authorize: async () => 'read' });
+    const served = await serve({ authorize: async ({ url }) => (url ? 'read' : undefined) });
     await served.queue('mail').enqueue('t', 1, { id: 'a' });
     expect((await served.call('GET', 'session')).json).toMatchObject({
       scopes: ['queues:read'],
@@ -225,15 +247,18 @@ describe('pages of others', () => {
     expect(other.actions).toEqual([]);
   });
 
-  test.each([{ 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { origin: 'https://a.example' }])(
-    '%j reads nothing',
-    async (headers) => {
-      expect((await served.call('GET', 'queues', undefined, headers)).status).toBe(403);
-    },
-  );
+  test.each([
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { origin: 'https://a.example' },
+  ])('%j reads nothing', async (headers) => {
+    expect((await served.call('GET', 'queues', undefined, headers)).status).toBe(403);
+  });
 
   test('a link of another page leads to the console', async () => {
-    const { status } = await ask(`${served.url}/console/`, 'GET', undefined, { 'sec-fetch-site': 'cross-site' });
+    const { status } = await ask(`${served.url}/console/`, 'GET', undefined, {
+      'sec-fetch-site': 'cross-site',
+    });
     expect(status).toBe(200);
   });
 
@@ -253,7 +278,9 @@ describe('pages of others', () => {
 
   test('only known names of the host are answered', async () => {
     const local = await serve({ hosts: ['console.example'] });
-    expect((await local.call('GET', 'queues')).json).toMatchObject({ title: 'The API is not served under this host name' });
+    expect((await local.call('GET', 'queues')).json).toMatchObject({
+      title: 'The API is not served under this host name',
+    });
     const known = await serve({ hosts: ['127.0.0.1'] });
     expect((await known.call('GET', 'queues')).status).toBe(200);
   });
@@ -286,7 +313,11 @@ describe('actions', () => {
     const served = await serve({ onAction: undefined });
     await served.call('POST', 'queues/none/pause');
     expect(lines.mock.calls).toEqual([
-      [expect.stringMatching(/^mortise console: \{"at":\d+,"method":"POST","path":"queues\/none\/pause","status":404\}$/)],
+      [
+        expect.stringMatching(
+          /^mortise console: \{"at":\d+,"method":"POST","path":"queues\/none\/pause","status":404\}$/,
+        ),
+      ],
     ]);
     lines.mockRestore();
   });
@@ -311,5 +342,3 @@ test('nothing is sent to Redis before a request comes', async () => {
   expect(calls).not.toHaveBeenCalled();
   calls.mockRestore();
 });
-
-afterAll(() => jest.restoreAllMocks());

@@ -78,7 +78,11 @@ export class Exchange {
 
   /** The JSON of the body; undefined without one. Throws problems. */
   async body(): Promise<unknown> {
-    const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = this.request.headers;
+    const {
+      'content-type': type,
+      'content-length': length,
+      'transfer-encoding': coding,
+    } = this.request.headers;
     if (coding === undefined && (length === undefined || length === '0')) return undefined;
     // A form of another page could send any other type.
     if (!/^application\/json(?:\s*;|$)/i.test(type ?? '')) throw new Problem('unsupported-media-type');

@@ -47,8 +47,11 @@ export class Router {
     const rows = this.#rows.filter((row) => isMatch(row.parts, parts));
     if (rows.length === 0) throw new Problem('unknown-route');
     const row = rows.find((each) => each.method === method);
-    if (!row) throw new Problem('method-not-allowed', `it takes ${rows.map((each) => each.method).join(', ')}`);
-    const named = row.parts.flatMap((part, index) => (part.startsWith(':') ? [[part.slice(1), parts[index]!]] : []));
+    if (!row)
+      throw new Problem('method-not-allowed', `it takes ${rows.map((each) => each.method).join(', ')}`);
+    const named = row.parts.flatMap((part, index) =>
+      part.startsWith(':') ? [[part.slice(1), parts[index]!]] : [],
+    );
     return { handle: row.handle, params: Object.fromEntries(named) as Record<string, string> };
   }
 }

@@ -10,10 +10,11 @@ const DEFAULT_PAGE = 50;
 
 /** The members of the body. Throws ERR_INVALID_ARG for another one. */
 export function membersOf(body: unknown, known: readonly string[]): Record<string, unknown> {
-  return requireKnown('the body', requireObject('the body', (body ?? {}) as object), new Set(known)) as Record<
-    string,
-    unknown
-  >;
+  return requireKnown(
+    'the body',
+    requireObject('the body', (body ?? {}) as object),
+    new Set(known),
+  ) as Record<string, unknown>;
 }
 
 /** Without members that are not given. */

@@ -90,7 +90,9 @@ function requireTogether({
 
 function textOf(given: Readonly<Record<string, unknown>>, member: string): string | undefined {
   const value = given[member];
-  return value === undefined ? undefined : requireText(member, value as string, { min: 0, max: MAX_TEXT_BYTES });
+  return value === undefined
+    ? undefined
+    : requireText(member, value as string, { min: 0, max: MAX_TEXT_BYTES });
 }
 
 function instantOf(

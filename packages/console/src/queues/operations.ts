@@ -54,7 +54,10 @@ function dueAt({ startedAt, runAt, delayMs = 0 }: Operation): number {
 }
 
 /** A moved task may be listed again, at its new place. */
-function isDone(task: Pick<Task<Record<string, unknown>>, 'runAt' | 'priority'>, operation: Operation): boolean {
+function isDone(
+  task: Pick<Task<Record<string, unknown>>, 'runAt' | 'priority'>,
+  operation: Operation,
+): boolean {
   if (operation.action === 'reschedule') return task.runAt === dueAt(operation);
   return operation.action === 'set-priority' && task.priority === operation.priority;
 }

@@ -63,7 +63,13 @@ function loadOf(
 }
 
 /** The limits in a body; those that it leaves out are not there. */
-export function limitsOf({ concurrency, rate, groups, maxTasks, keepEvents }: Record<string, unknown>): QueueLimits {
+export function limitsOf({
+  concurrency,
+  rate,
+  groups,
+  maxTasks,
+  keepEvents,
+}: Record<string, unknown>): QueueLimits {
   const { isOrdered, ...ofGroups } = (groups ?? {}) as Record<string, unknown>;
   const ordered = isOrdered === undefined ? {} : { ordered: isOrdered };
   return present({

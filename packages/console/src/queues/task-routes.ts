@@ -70,7 +70,11 @@ export class TaskRoutes {
         return done({ items, nextCursor: page.cursor });
       }
       const filter = { name: taskName, field, equals };
-      const { tasks, cursor: nextCursor, isCapped } = await filterTasks(queue, state, filter, { limit, cursor });
+      const {
+        tasks,
+        cursor: nextCursor,
+        isCapped,
+      } = await filterTasks(queue, state, filter, { limit, cursor });
       const items = tasks.map(({ payload: _, result: __, logs: ___, ...task }) =>
         this.#views.summary(name!, task),
       );

@@ -1,0 +1,127 @@
+/** The stream of events. */
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
+
+import type { Served } from '../fixture/serve.js';
+import { redis, SAME_ORIGIN, serve } from '../fixture/serve.js';
+
+let served: Served;
+beforeAll(async () => {
+  served = await serve();
+  await served.queue('mail').enqueue('t', 1);
+});
+
+interface Event {
+  readonly id: string;
+  readonly type: string;
+  readonly topic?: string;
+  readonly queues?: unknown;
+}
+
+class Follower {
+  readonly events: Event[] = [];
+  readonly #ended = new AbortController();
+
+  /** Resolves when the stream is open. */
+  async open(of: Served, topics: string, headers: Record<string, string> = {}): Promise<this> {
+    const response = await fetch(`${of.url}/console/v1/events?topics=${topics}`, {
+      headers: { ...SAME_ORIGIN, ...headers },
+      signal: this.#ended.signal,
+    });
+    void this.#read(response.body!).catch(() => undefined);
+    await this.next('open');
+    return this;
+  }
+
+  next(type: string): Promise<Event> {
+    return until(type, () => this.events.find((event) => event.type === type));
+  }
+
+  leave(): void {
+    this.#ended.abort();
+  }
+
+  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
+    let rest = '';
+    for await (const text of body.pipeThrough(new TextDecoderStream())) {
+      const blocks = (rest + text).split('\n\n');
+      rest = blocks.pop()!;
+      for (const block of blocks) {
+        const [, id, data] = /^id: (\S+)\nevent: \S+\ndata: (.*)$/.exec(block) ?? [];
+        if (data !== undefined) this.events.push({ ...(JSON.parse(data) as Event), id: id! });
+      }
+    }
+  }
+}
+
+describe('a stream', () => {
+  test('continues after an event', async () => {
+    const first = await new Follower().open(served, 'queue:mail');
+    await served.queue('mail').pause();
+    const { id } = await first.next('paused');
+    first.leave();
+    await served.queue('mail').resume();
+    const second = await new Follower().open(served, 'queue:mail', { 'last-event-id': id });
+    await second.next('resumed');
+    expect(second.events.map(({ type }) => type)).toEqual(['open', 'resumed']);
+    second.leave();
+  });
+
+  test('tells the overview, and its change', async () => {
+    const follower = await new Follower().open(served, 'overview,queue:mail');
+    const { queues } = await follower.next('overview');
+    expect(queues).toContainEqual(expect.objectContaining({ name: 'mail' }));
+    await served.queue('fresh').enqueue('t', 1);
+    await until('the new queue', () =>
+      follower.events.some((event) => JSON.stringify(event).includes('"fresh"')),
+    );
+    follower.leave();
+  });
+
+  test.each([
+    ['', 400],
+    ['locks', 400],
+    ['queue:', 400],
+    ['queue:%', 400],
+    ['overview,overview', 400],
+    [Array.from({ length: 11 }, (_, n) => `queue:${n}`).join(','), 400],
+    ['queue:none', 404],
+    ['queue:mail&after=nonsense', 400],
+  ])('of %j is refused', async (topics, status) => {
+    expect((await served.call('GET', `events?topics=${topics}`)).status).toBe(status);
+  });
+
+  test('ends when its client has gone: then nothing is read any more', async () => {
+    const own = await serve();
+    await own.queue('mail').enqueue('t', 1);
+    const follower = await new Follower().open(own, 'overview');
+    await follower.next('overview');
+    follower.leave();
+    await own.queue('mail').enqueue('t', 2);
+    const calls = jest.spyOn(redis, 'sendCommand');
+    // Longer than the time between two reads.
+    const seen = await new Promise<number>((resolve) => {
+      setTimeout(() => resolve(calls.mock.calls.length), 2_500);
+    });
+    calls.mockRestore();
+    expect(seen).toBe(0);
+  });
+
+  test('two followers of the overview read once', async () => {
+    const own = await serve();
+    await own.queue('mail').enqueue('t', 1);
+    const followers = [await new Follower().open(own, 'overview')];
+    await followers[0]!.next('overview');
+    followers.push(await new Follower().open(own, 'overview'));
+    await followers[1]!.next('overview');
+    const names = jest.spyOn(redis, 'sendCommand');
+    await own.queue('mail').enqueue('t', 2);
+    await until('the change', () =>
+      followers.every(({ events }) => events.filter(({ type }) => type === 'overview').length > 1),
+    );
+    const zscans = names.mock.calls.length;
+    names.mockRestore();
+    for (const follower of followers) follower.leave();
+    expect(zscans).toBeLessThan(8);
+  });
+});
