@@ -13,12 +13,12 @@ const ROLES: Readonly<Record<string, 'read' | 'change'>> = { olga: 'change', rud
 const userOf = ({ headers }: express.Request): string => String(headers['x-user'] ?? '');
 
 const app = express();
-await using console_ = consoleHandler(redis, {
+await using handler = consoleHandler(redis, {
   prefix,
   authorize: (request: express.Request) => ROLES[userOf(request)],
   onAction: ({ method, path, status, request }) => console.log(userOf(request), method, path, status),
 });
-app.use('/console', console_);
+app.use('/console', handler);
 const server = app.listen(0, '127.0.0.1');
 const { port } = server.address() as { port: number };
 

@@ -8,8 +8,8 @@ import type { IncomingMessage } from 'node:http';
 import type { RedisClient } from '@mortise/redis';
 import { ErrorReporter, requireClient } from '@mortise/redis';
 
-import type { ConsoleRequest, ConsoleResponse } from './http/exchange.js';
-import { Exchange } from './http/exchange.js';
+import type { ConsoleRequest, ConsoleResponse } from './http/http-call.js';
+import { HttpCall } from './http/http-call.js';
 import { requireHost, requireOwnPage } from './http/own-page.js';
 import { problemOf } from './http/problem-of.js';
 import { Problem } from './http/problem.js';
@@ -55,7 +55,7 @@ export function consoleHandler<Request extends ConsoleRequest = IncomingMessage>
   const close = (): Promise<void> => handler.close();
   return Object.assign(
     (request: ConsoleRequest, response: ConsoleResponse, next?: (error?: unknown) => void) =>
-      handler.handle(new Exchange(request, response), next),
+      handler.handle(new HttpCall(request, response), next),
     { close, [Symbol.asyncDispose]: close },
   );
 }
@@ -97,75 +97,75 @@ class Handler {
   }
 
   /** Never rejects. */
-  async handle(exchange: Exchange, next: ((error?: unknown) => void) | undefined): Promise<void> {
+  async handle(http: HttpCall, next: ((error?: unknown) => void) | undefined): Promise<void> {
     const { mount } = this.#options;
-    const [path = '', query = ''] = exchange.address.split(/\?(.*)/s);
+    const [path = '', query = ''] = http.address.split(/\?(.*)/s);
     const isMounted = path === mount || path.startsWith(`${mount}/`);
     if (!isMounted && next) return next();
     try {
       if (!isMounted) throw new Problem('unknown-route');
-      requireHost(exchange.request.headers, this.#options.hosts);
+      requireHost(http.request.headers, this.#options.hosts);
       const below = path.slice(mount.length);
-      if (below.startsWith(API)) await this.#answer(exchange, below.slice(API.length), query);
-      else await this.#show(exchange, below);
+      if (below.startsWith(API)) await this.#answer(http, below.slice(API.length), query);
+      else await this.#show(http, below);
     } catch (error) {
-      this.#refuse(exchange, error);
+      this.#refuse(http, error);
     }
     return undefined;
   }
 
-  async #show(exchange: Exchange, below: string): Promise<void> {
-    if (exchange.method !== 'GET') throw new Problem('method-not-allowed', 'it takes GET');
-    await this.#requireRight(exchange);
+  async #show(http: HttpCall, below: string): Promise<void> {
+    if (http.method !== 'GET') throw new Problem('method-not-allowed', 'it takes GET');
+    await this.#requireRight(http);
     // Its files are found from the address of the page, with the slash.
-    if (below === '') exchange.send(308, { location: `${this.#options.mount}/` });
-    else this.#page.send(exchange, below.slice(1));
+    if (below === '') http.send(308, { location: `${this.#options.mount}/` });
+    else this.#page.send(http, below.slice(1));
   }
 
-  async #answer(exchange: Exchange, path: string, query: string): Promise<void> {
-    const { method } = exchange;
-    requireOwnPage(method === 'GET', exchange.request.headers);
-    const right = await this.#requireRight(exchange);
+  async #answer(http: HttpCall, path: string, query: string): Promise<void> {
+    const { method } = http;
+    requireOwnPage(method === 'GET', http.request.headers);
+    const right = await this.#requireRight(http);
     if (path === 'session') {
       const session = sessionOf(method, right);
-      exchange.sendJson(session.status, session.body);
-    } else if (path === 'events' && method === 'GET') await this.#stream(exchange, query);
+      http.sendJson(session.status, session.body);
+    } else if (path === 'events' && method === 'GET') await this.#stream(http, query);
     else if (method === 'GET') {
-      const { status, body } = await this.#call(exchange, path, query);
-      exchange.sendJson(status, body);
-    } else await this.#change(exchange, path, query, right);
+      const { status, body } = await this.#call(http, path, query);
+      http.sendJson(status, body);
+    } else await this.#change(http, path, query, right);
   }
 
-  async #stream(exchange: Exchange, query: string): Promise<void> {
-    const { 'last-event-id': lastEventId } = exchange.request.headers;
+  async #stream(http: HttpCall, query: string): Promise<void> {
+    const { 'last-event-id': lastEventId } = http.request.headers;
     await this.#streams.serve(
-      exchange,
+      http,
       (signal) => this.#topics.open(new URLSearchParams(query), lastEventId as string | undefined, signal),
-      async () => (await this.#rightOf(exchange)) !== undefined,
+      async () => (await this.#rightOf(http)) !== undefined,
     );
   }
 
-  /** Answers when the action has been told, whatever came of it. */
-  async #change(exchange: Exchange, path: string, query: string, right: ConsoleRight): Promise<void> {
+  /** Answers when `onAction` has the action, which may be refused. */
+  async #change(http: HttpCall, path: string, query: string, right: ConsoleRight): Promise<void> {
     let answer: Answer | Problem;
     try {
       if (right !== 'change') throw new Problem('console-read-only');
-      answer = await this.#call(exchange, path, query);
+      answer = await this.#call(http, path, query);
     } catch (error) {
-      answer = this.#problemOf(exchange, error);
+      answer = this.#problemOf(http, error);
     }
-    await this.#tell(exchange, path, answer.status);
-    if (answer instanceof Problem) exchange.sendProblem(answer);
-    else exchange.sendJson(answer.status, answer.body);
+    await this.#tell(http, path, answer.status);
+    if (answer instanceof Problem) http.sendProblem(answer);
+    else http.sendJson(answer.status, answer.body);
   }
 
-  async #call(exchange: Exchange, path: string, query: string): Promise<Answer> {
-    const { handle, params } = this.#router.find(exchange.method, path);
-    const body = exchange.method === 'GET' ? undefined : await exchange.body();
+  async #call(http: HttpCall, path: string, query: string): Promise<Answer> {
+    const { handle, params } = this.#router.find(http.method, path);
+    const body = http.method === 'GET' ? undefined : await http.body();
     return handle({ params, query: new URLSearchParams(query), body });
   }
 
-  async #tell({ given: request, method }: Exchange, path: string, status: number): Promise<void> {
+  async #tell({ given: request, method }: HttpCall, path: string, status: number): Promise<void> {
     const { onAction } = this.#options;
     const action = { at: Date.now(), method, path, status };
     if (!onAction) {
@@ -180,25 +180,25 @@ class Handler {
   }
 
   /** Throws the problem `not-authorized`. */
-  async #requireRight(exchange: Exchange): Promise<ConsoleRight> {
-    const right = await this.#rightOf(exchange);
+  async #requireRight(http: HttpCall): Promise<ConsoleRight> {
+    const right = await this.#rightOf(http);
     if (right === undefined) throw new Problem('not-authorized');
     return right;
   }
 
   /** Anything but the two words is no right: `true` would be one by mistake. */
-  async #rightOf({ given }: Exchange): Promise<ConsoleRight | undefined> {
+  async #rightOf({ given }: HttpCall): Promise<ConsoleRight | undefined> {
     const right = await this.#options.authorize(given);
     return right === 'read' || right === 'change' ? right : undefined;
   }
 
-  #refuse(exchange: Exchange, error: unknown): void {
-    const problem = this.#problemOf(exchange, error);
-    if (!exchange.response.headersSent) exchange.sendProblem(problem);
-    else exchange.response.destroy();
+  #refuse(http: HttpCall, error: unknown): void {
+    const problem = this.#problemOf(http, error);
+    if (!http.response.headersSent) http.sendProblem(problem);
+    else http.response.destroy();
   }
 
-  #problemOf({ method }: Exchange, error: unknown): Problem {
+  #problemOf({ method }: HttpCall, error: unknown): Problem {
     const problem = problemOf(error, method !== 'GET');
     if (problem.slug === 'internal-error') this.#errors.report(error);
     return problem;

@@ -10,12 +10,12 @@ import {
   requireText,
 } from '@mortise/redis';
 
-import type { ConsoleRequest } from './http/exchange.js';
+import type { ConsoleRequest } from './http/http-call.js';
 
 /** `read`: the page shows everything, and changes nothing. */
 export type ConsoleRight = 'read' | 'change';
 
-/** What somebody did, or tried to do. */
+/** An action of somebody, done or refused. */
 export interface ConsoleAction<Request extends ConsoleRequest = IncomingMessage> {
   /** ms since the epoch. */
   readonly at: number;

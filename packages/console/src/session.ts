@@ -1,4 +1,4 @@
-/** What the page may do: it asks for the session of a browser. Here the host knows its users, so there is nothing to sign in to. */
+/** The rights of the page, which asks for the session of a browser. The host knows its users, so nobody signs in here. */
 import { Problem } from './http/problem.js';
 import type { Answer } from './http/router.js';
 import { done, DONE } from './http/router.js';

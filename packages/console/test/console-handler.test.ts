@@ -1,4 +1,4 @@
-/** Where a console is mounted, who may use it, and what is told of their actions. */
+/** The mounting of a console, the rights of its readers, and the audit of their actions. */
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { consoleHandler } from '@mortise/console';
 import type { ConsoleOptions } from '@mortise/console';
@@ -128,7 +128,7 @@ describe.each(Object.entries(HOSTS))('%s', (_host, mount) => {
   });
 });
 
-describe('who may use it', () => {
+describe('rights', () => {
   test.each([
     ['without authorize', {}],
     ['with an authorize that is no function', { authorize: 'change' }],
@@ -172,7 +172,7 @@ describe('who may use it', () => {
     expect(errors).toEqual([failure]);
   });
 
-  test('who may read sees everything, and every change is refused and told', async () => {
+  test('a reader sees everything, and every change is refused and reported', async () => {
     const served = await serve({ authorize: async ({ url }) => (url ? 'read' : undefined) });
     await served.queue('mail').enqueue('t', 1, { id: 'a' });
     expect((await served.call('GET', 'session')).json).toMatchObject({
@@ -287,7 +287,7 @@ describe('pages of others', () => {
 });
 
 describe('actions', () => {
-  test('each is told before its answer, with the request, refused or not', async () => {
+  test('each is reported before its answer, with the request, refused or not', async () => {
     const served = await serve();
     await served.queue('mail').enqueue('t', 1, { id: 'a' });
     await served.call('POST', 'queues/mail/tasks/a/cancel', { reason: 'not wanted' });

@@ -1,4 +1,4 @@
-/** What the page shows of all queues, read once for all who watch it. */
+/** All queues in numbers, read once for all followers. */
 import { Overviews } from '@mortise/queues';
 import type { Counts } from '@mortise/queues';
 import type { RedisClient } from '@mortise/redis';

@@ -6,7 +6,7 @@ import { onAbort, WakeUp } from '@mortise/redis';
 
 interface Follower<Value> {
   readonly wakeUp: WakeUp;
-  /** What it has not seen yet. */
+  /** A value that it has not seen yet. */
   next: Value | undefined;
 }
 

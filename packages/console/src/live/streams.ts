@@ -1,7 +1,7 @@
 /** Streams of server-sent events. One follows its source as fast as its client reads, so a slow one costs little memory. */
 import type { ServerResponse } from 'node:http';
 
-import type { Exchange } from '../http/exchange.js';
+import type { HttpCall } from '../http/http-call.js';
 import { Problem } from '../http/problem.js';
 import type { SentEvent } from './topics.js';
 
@@ -35,13 +35,13 @@ export class Streams {
    * @param isAllowed Asked again all the time: a stream outlives the rights of its reader otherwise.
    */
   async serve(
-    exchange: Exchange,
+    http: HttpCall,
     open: (signal: AbortSignal) => Promise<AsyncIterable<SentEvent>>,
     isAllowed: () => Promise<boolean>,
   ): Promise<void> {
     if (this.#isStopped) throw new Problem('shutting-down');
     if (this.#open.size >= MAX_STREAMS) throw new Problem('too-many-streams', '', { limit: MAX_STREAMS });
-    const { response } = exchange;
+    const { response } = http;
     const controller = new AbortController();
     const { signal } = controller;
     const end = (reason: string): void => {
@@ -49,7 +49,7 @@ export class Streams {
         response.end(`event: dropped\ndata: ${JSON.stringify({ reason })}\n\n`);
       controller.abort();
     };
-    const { socket } = exchange.request;
+    const { socket } = http.request;
     // A client that closes its side during a stream has gone; no other signal shows it.
     const leave = (): void => void response.destroy();
     socket.once('end', leave);
@@ -59,7 +59,7 @@ export class Streams {
     try {
       const events = await open(signal);
       if (signal.aborted) return;
-      exchange.begin(200, HEADERS);
+      http.begin(200, HEADERS);
       response.write(`retry: ${RETRY_MS}\n\n`);
       for await (const event of events) {
         const { token, ...data } = event;

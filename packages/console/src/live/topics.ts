@@ -124,7 +124,7 @@ async function* sent(
   for (const source of sources) merged.add(source);
   for await (const { topic, event, token } of merged) {
     tokens[topic] = token;
-    yield { ...event, ...{ topic }, token: encodeTokens(tokens) };
+    yield { ...event, topic, token: encodeTokens(tokens) } as SentEvent;
   }
 }
 
@@ -136,11 +136,11 @@ function encodeTokens(tokens: Tokens): string {
 function decodeTokens(text: string, topics: readonly string[]): Tokens {
   try {
     if (text.length > MAX_TOKEN_LENGTH) throw new RangeError('too long');
-    const tokens = Object.entries(JSON.parse(Buffer.from(text, 'base64url').toString()) as object);
+    const tokens = Object.entries(JSON.parse(Buffer.from(text, 'base64url').toString()) as Tokens);
     const its = tokens.filter(([topic]) => topics.includes(topic));
     if (its.length === 0 || its.some(([, token]) => typeof token !== 'string'))
       throw new RangeError('of other topics');
-    return Object.fromEntries(its) as Tokens;
+    return Object.fromEntries<string>(its);
   } catch (error) {
     throw new Problem('invalid-token', 'is not the id of an event of this stream', {}, { cause: error });
   }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-import type { Exchange, Headers } from '../http/exchange.js';
+import type { HttpCall, Headers } from '../http/http-call.js';
 import { Problem } from '../http/problem.js';
 
 /** From src/page/, and from dist/esm/ and dist/cjs/. */
@@ -58,7 +58,7 @@ export class PageFiles {
   }
 
   /** Any path that names no file is a place of the page. Throws the problem `unknown-route` for a missing asset. */
-  send(exchange: Exchange, path: string): void {
+  send(http: HttpCall, path: string): void {
     const file = this.#files.get(path);
     // The name of an asset changes with its content.
     const isAsset = path.startsWith('assets/');
@@ -70,13 +70,13 @@ export class PageFiles {
       'cache-control': isAsset ? `private, max-age=${YEAR_S}, immutable` : 'no-cache',
       vary: 'Accept-Encoding',
     };
-    sendFile(exchange, found, headers);
+    sendFile(http, found, headers);
   }
 }
 
-function sendFile(exchange: Exchange, file: File, headers: Headers): void {
-  const isZipped = /\bgzip\b/.test(String(exchange.request.headers['accept-encoding'] ?? ''));
-  if (!isZipped) return exchange.send(200, headers, file.plain);
+function sendFile(http: HttpCall, file: File, headers: Headers): void {
+  const isZipped = /\bgzip\b/.test(http.request.headers['accept-encoding'] ?? '');
+  if (!isZipped) return http.send(200, headers, file.plain);
   file.gzip ??= gzipSync(file.plain);
-  return exchange.send(200, { ...headers, 'content-encoding': 'gzip' }, file.gzip);
+  return http.send(200, { ...headers, 'content-encoding': 'gzip' }, file.gzip);
 }

@@ -1,4 +1,4 @@
-/** What a request gives: members of its body and its query, none that the route doesn't know. Queues check their values. */
+/** Members of a body and of a query. Unknown ones are refused; queues check the values. */
 import { requireInteger, requireKnown, requireObject, requireOneOf } from '@mortise/redis';
 import { TASK_STATES } from '@mortise/queues';
 import type { TaskState } from '@mortise/queues';
@@ -10,11 +10,10 @@ const DEFAULT_PAGE = 50;
 
 /** The members of the body. Throws ERR_INVALID_ARG for another one. */
 export function membersOf(body: unknown, known: readonly string[]): Record<string, unknown> {
-  return requireKnown(
-    'the body',
-    requireObject('the body', (body ?? {}) as object),
-    new Set(known),
-  ) as Record<string, unknown>;
+  return requireKnown('the body', requireObject('the body', body ?? {}), new Set(known)) as Record<
+    string,
+    unknown
+  >;
 }
 
 /** Without members that are not given. */

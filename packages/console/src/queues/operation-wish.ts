@@ -1,4 +1,4 @@
-/** What a bulk operation does, and to which tasks. */
+/** The action of a bulk operation, and its tasks. */
 import type { TaskState } from '@mortise/queues';
 import { TASK_STATES } from '@mortise/queues';
 import { requireInteger, requireOneOf, requireText } from '@mortise/redis';
@@ -54,7 +54,7 @@ export function wishOf(queue: string, body: unknown, views: TaskViews): Wish {
     delayMs: instantOf(given, 'delayMs', MAX_DELAY_MS),
     runAt: instantOf(given, 'runAt', Number.MAX_SAFE_INTEGER),
     priority: textOf(given, 'priority'),
-    limit: requireInteger('limit', (given['limit'] ?? DEFAULT_LIMIT) as number, { min: 1, max: MAX_TASKS }),
+    limit: requireInteger('limit', given['limit'] ?? DEFAULT_LIMIT, { min: 1, max: MAX_TASKS }),
   };
   requireTogether(wish);
   if (wish.field !== undefined && views.hides(wish.field))
@@ -78,9 +78,6 @@ function requireTogether({
   readonly priority: unknown;
 }): void {
   const times = [delayMs, runAt].filter((time) => time !== undefined).length;
-  const refuse = (detail: string): never => {
-    throw new Problem('invalid-body', detail);
-  };
   if ((field === undefined) !== (equals === undefined)) refuse('field goes together with equals');
   if ((action === 'set-priority') !== (priority !== undefined))
     refuse('priority goes together with the action set-priority');
@@ -88,11 +85,13 @@ function requireTogether({
     refuse('delayMs, or else runAt, goes together with the action reschedule');
 }
 
+function refuse(detail: string): never {
+  throw new Problem('invalid-body', detail);
+}
+
 function textOf(given: Readonly<Record<string, unknown>>, member: string): string | undefined {
   const value = given[member];
-  return value === undefined
-    ? undefined
-    : requireText(member, value as string, { min: 0, max: MAX_TEXT_BYTES });
+  return value === undefined ? undefined : requireText(member, value, { min: 0, max: MAX_TEXT_BYTES });
 }
 
 function instantOf(
@@ -101,5 +100,5 @@ function instantOf(
   max: number,
 ): number | undefined {
   const value = given[member];
-  return value === undefined ? undefined : requireInteger(member, value as number, { min: 0, max });
+  return value === undefined ? undefined : requireInteger(member, value, { min: 0, max });
 }

@@ -14,7 +14,10 @@ export function scheduleRoutes(queues: OpenQueues): Routes {
   return {
     'GET queues/:queue/schedules': async ({ params }) => {
       const schedules = await queues.use(params['queue']!, (queue) => queue.schedules());
-      const items = schedules.map(({ rule, payload: _, options: __, ...others }) => ({ ...rule, ...others }));
+      const items = schedules.map(({ rule, payload: _payload, options: _options, ...others }) => ({
+        ...rule,
+        ...others,
+      }));
       return done({ items });
     },
     'PUT queues/:queue/schedules/:key': async ({ params, body }) => {

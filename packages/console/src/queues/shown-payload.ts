@@ -4,7 +4,7 @@ const HIDDEN = '[redacted]';
 const MAX_DEPTH = 64;
 
 /** Whether a member of this name is hidden: without case, `_` and `-`. */
-export function isHidden(member: string, hidden: ReadonlySet<string>): boolean {
+function isHidden(member: string, hidden: ReadonlySet<string>): boolean {
   return hidden.has(plainName(member));
 }
 

@@ -17,7 +17,7 @@ export interface TaskFilter {
 }
 
 /** Whether the payload has the member with this value. */
-export function hasField(payload: unknown, field: string, equals: string): boolean {
+function hasField(payload: unknown, field: string, equals: string): boolean {
   let value = payload;
   for (const member of field.split('.')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return false;

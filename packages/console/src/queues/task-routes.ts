@@ -41,7 +41,7 @@ export class TaskRoutes {
       'POST queues/:queue/tasks/:id/promote': (call) => this.#act(call, (queue, id) => queue.promote(id)),
       'POST queues/:queue/tasks/:id/cancel': (call) => {
         const { reason = '' } = membersOf(call.body, ['reason']);
-        const text = requireText('reason', reason as string, { min: 0, max: MAX_REASON_BYTES });
+        const text = requireText('reason', reason, { min: 0, max: MAX_REASON_BYTES });
         return this.#act(call, (queue, id) => queue.cancel(id, { reason: text }));
       },
       'POST queues/:queue/tasks/:id/reschedule': (call) => {
@@ -75,7 +75,7 @@ export class TaskRoutes {
         cursor: nextCursor,
         isCapped,
       } = await filterTasks(queue, state, filter, { limit, cursor });
-      const items = tasks.map(({ payload: _, result: __, logs: ___, ...task }) =>
+      const items = tasks.map(({ payload: _payload, result: _result, logs: _logs, ...task }) =>
         this.#views.summary(name!, task),
       );
       return done({ items, nextCursor, isCapped });

@@ -1,7 +1,7 @@
 /** How long tasks waited and ran, by the last events of their queue. */
 import type { QueueEvent } from '@mortise/queues';
 
-export interface Percentiles {
+interface Percentiles {
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
@@ -16,7 +16,7 @@ export interface Times {
 
 const ENDS: ReadonlySet<string> = new Set(['succeeded', 'dead', 'retrying']);
 
-/** Events are the oldest first. What began before the oldest of them does not count. */
+/** Events are the oldest first. A beginning before the oldest of them does not count. */
 export function timesOf(events: readonly QueueEvent[]): Times {
   const [enqueued, started] = [new Map<string, number>(), new Map<string, number>()];
   const [waits, runs] = [[] as number[], [] as number[]];

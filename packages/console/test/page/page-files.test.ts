@@ -41,8 +41,8 @@ describe('the page', () => {
     const url = served.url + (await scriptOf());
     const plain = await ask(url, 'GET');
     const zipped = await new Promise<Buffer>((resolve) => {
-      get(url, { headers: { 'accept-encoding': 'gzip' } }, async (response) =>
-        resolve(Buffer.concat(await response.toArray())),
+      get(url, { headers: { 'accept-encoding': 'gzip' } }, (response) =>
+        resolve(response.toArray().then((chunks) => Buffer.concat(chunks as Buffer[]))),
       );
     });
     expect(zipped.length).toBeLessThan(Buffer.byteLength(plain.json as string) / 2);

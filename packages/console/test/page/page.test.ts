@@ -22,7 +22,7 @@ afterAll(() => browser?.close());
 
 interface Opened {
   readonly page: Page;
-  /** What the page reports as an error, or breaks of its policy. */
+  /** Errors that the page reports, and breaches of its policy. */
   readonly troubles: string[];
 }
 

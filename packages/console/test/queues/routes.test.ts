@@ -1,4 +1,4 @@
-/** What the areas of the page do to queues, tasks and schedules. */
+/** The routes that the areas of the page call. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Queue, Worker } from '@mortise/queues';
 import { gate, until } from '@mortise/test-kit';

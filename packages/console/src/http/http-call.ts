@@ -24,7 +24,7 @@ const HEADERS = {
 
 export type Headers = Readonly<Record<string, string>>;
 
-export class Exchange {
+export class HttpCall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** As the framework of the host has it, for its own code. */
