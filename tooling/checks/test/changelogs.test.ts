@@ -11,7 +11,9 @@ function entries(text: string): string[] {
     .split('\n')
     .filter((line) => line !== '' && !/^(?:#|---|'@mortise)/.test(line))
     .join('\n')
-    .split(/\n(?=- )/);
+    .split(/\n(?=- )/)
+    // A package before its first release has none.
+    .filter((entry) => entry !== '');
 }
 
 test.each(changeFiles)('%s has one line for each change, which begins with its kind', (file) => {

@@ -43,6 +43,7 @@ cache/node-redis: node-redis | @mortise/redis/node-redis
 cache/otel: otel | @mortise/redis/otel
 cache/postgres: sql | @mortise/redis pg
 cache/rows: rows telemetry | @mortise/redis
-cache/sqlite: sql | @mortise/redis libsql/promise"
+cache/sqlite: sql | @mortise/redis libsql/promise
+console: http live page queues | @mortise/queues @mortise/redis"
 `);
 });
