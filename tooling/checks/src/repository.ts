@@ -5,7 +5,15 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-export const PACKAGES = ['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache', 'console'] as const;
+export const PACKAGES = [
+  'redis',
+  'locks',
+  'queues',
+  'messaging',
+  'autocomplete',
+  'cache',
+  'console',
+] as const;
 
 const { repository } = JSON.parse(read('packages/redis/package.json')) as { repository: { url: string } };
 /** The address of a file of the repository begins so. */

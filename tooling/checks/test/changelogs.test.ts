@@ -7,13 +7,15 @@ const changeFiles = files('.changeset/*.md').filter((file) => file !== '.changes
 
 /** The entries of a changelog or a change file, with their further lines. */
 function entries(text: string): string[] {
-  return text
-    .split('\n')
-    .filter((line) => line !== '' && !/^(?:#|---|'@mortise)/.test(line))
-    .join('\n')
-    .split(/\n(?=- )/)
-    // A package before its first release has none.
-    .filter((entry) => entry !== '');
+  return (
+    text
+      .split('\n')
+      .filter((line) => line !== '' && !/^(?:#|---|'@mortise)/.test(line))
+      .join('\n')
+      .split(/\n(?=- )/)
+      // A package before its first release has none.
+      .filter((entry) => entry !== '')
+  );
 }
 
 test.each(changeFiles)('%s has one line for each change, which begins with its kind', (file) => {

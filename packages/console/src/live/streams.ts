@@ -49,10 +49,6 @@ export class Streams {
         response.end(`event: dropped\ndata: ${JSON.stringify({ reason })}\n\n`);
       controller.abort();
     };
-    const { socket } = http.request;
-    // A client that closes its side during a stream has gone; no other signal shows it.
-    const leave = (): void => void response.destroy();
-    socket.once('end', leave);
     response.once('close', () => controller.abort());
     this.#open.add(end);
     const beat = setInterval(() => void this.#beat(response, isAllowed, end), BEAT_MS);
@@ -73,7 +69,6 @@ export class Streams {
       end('internal-error');
     } finally {
       clearInterval(beat);
-      socket.off('end', leave);
       this.#open.delete(end);
       controller.abort();
     }
