@@ -1,4 +1,6 @@
 /** A console below `/console` of an Express app: operators change, everybody else with an account reads. */
+import { once } from 'node:events';
+
 import { consoleHandler } from '@mortise/console';
 import { Queue } from '@mortise/queues';
 import express from 'express';
@@ -20,6 +22,7 @@ await using handler = consoleHandler(redis, {
 });
 app.use('/console', handler);
 const server = app.listen(0, '127.0.0.1');
+await once(server, 'listening');
 const { port } = server.address() as { port: number };
 
 async function pause(user: string): Promise<void> {
