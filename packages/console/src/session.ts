@@ -1,7 +1,7 @@
 /** The rights of the page, which asks for the session of a browser. The host knows its users, so nobody signs in here. */
 import { Problem } from './http/problem.js';
 import type { Answer } from './http/router.js';
-import { done, DONE } from './http/router.js';
+import { done } from './http/router.js';
 import type { ConsoleRight } from './options.js';
 
 const SCOPES: Readonly<Record<ConsoleRight, readonly string[]>> = {
@@ -11,15 +11,14 @@ const SCOPES: Readonly<Record<ConsoleRight, readonly string[]>> = {
 
 /** Throws the problem `method-not-allowed`. */
 export function sessionOf(method: string, right: ConsoleRight): Answer {
-  // The button of the page that ends a session: that of the host goes on.
-  if (method === 'DELETE') return DONE;
-  if (method !== 'GET' && method !== 'POST')
-    throw new Problem('method-not-allowed', 'it takes GET, POST, DELETE');
+  if (method !== 'GET' && method !== 'POST') throw new Problem('method-not-allowed', 'it takes GET and POST');
   return done({
     keyId: null,
     tenant: 'default',
     subject: null,
     scopes: SCOPES[right],
     console: right === 'change' ? 'on' : 'read-only',
+    // The session is the host's.
+    canSignOut: false,
   });
 }

@@ -178,6 +178,7 @@ describe('rights', () => {
     expect((await served.call('GET', 'session')).json).toMatchObject({
       scopes: ['queues:read'],
       console: 'read-only',
+      canSignOut: false,
     });
     expect((await served.call('GET', 'queues/mail/tasks/a')).json).toMatchObject({ payload: 1 });
     for (const [method, path] of [

@@ -24,12 +24,29 @@ export interface RunOptions {
   gid?: number;
 }
 
+/** How long a program that was just written may count as busy. */
+const BUSY_MS = 20;
+const MOST_TRIES = 50;
+
 /** Runs a program to its end and returns what it printed on stdout; throws with its stderr when it fails. */
 export async function run(path: string, args: string[], options: RunOptions): Promise<string> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await runOnce(path, args, options);
+    } catch (error) {
+      // A child of this process that is being started still has the file open for writing.
+      if ((error as NodeJS.ErrnoException).code !== 'ETXTBSY' || tries === MOST_TRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, BUSY_MS));
+    }
+  }
+}
+
+async function runOnce(path: string, args: string[], options: RunOptions): Promise<string> {
   const settings = { encoding: 'utf8', maxBuffer: 16 * 1024 * 1024, ...options } as const;
   return new Promise((resolve, reject) => {
     execFile(path, args, settings, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
+      else if (error.code === 'ETXTBSY') reject(error);
       else reject(new Error(`${path} ${args.at(-1) ?? ''}: ${stderr.trim() || error.message}`));
     });
   });

@@ -83,10 +83,12 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
             {LIVE_TEXT[live]}
           </span>
           <SchemeButton />
-          <span class="wide-only small muted">{whoIs(session)}</span>
-          <button class="plain" type="button" onClick={() => void signOut()}>
-            Sign out
-          </button>
+          {session.canSignOut !== false && <span class="wide-only small muted">{whoIs(session)}</span>}
+          {session.canSignOut !== false && (
+            <button class="plain" type="button" onClick={() => void signOut()}>
+              Sign out
+            </button>
+          )}
         </header>
         {live === 'cut' && (
           <p class="banner" role="alert">

@@ -10,6 +10,8 @@ export interface Session {
   readonly subject: string | null;
   readonly scopes: readonly string[];
   readonly console?: 'on' | 'read-only' | 'off';
+  /** False where the page is a part of another server, which has the sessions. */
+  readonly canSignOut?: boolean;
 }
 
 /** `unknown`: it is being asked for. */

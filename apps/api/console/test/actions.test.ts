@@ -158,6 +158,15 @@ describe('tasks', () => {
     expect(page.url()).toBe(`${service.url}/console/queues`);
   }, 30_000);
 
+  test('hidden members are not copied into a task', async () => {
+    const id = await enqueue('hidden-members', 'a', { user: { password: 'canary' } });
+    await visit(page, service, `queues/hidden-members/tasks/${id}`);
+    await page.getByText('"[redacted]"').waitFor();
+    await button('Cancel').waitFor();
+    expect(await button('Run again, edited').count()).toBe(0);
+    expect(await page.content()).not.toContain('canary');
+  }, 30_000);
+
   test('a payload of 3 MB is cut', async () => {
     // Bodies of the API are smaller: another program has enqueued it.
     const { Queue } = await import('@mortise/queues');

@@ -153,6 +153,11 @@ function Value(props: {
   );
 }
 
+/** Whether the API has hidden a member of the payload: a copy would have the mark in its place. */
+function hasHidden(payload: unknown): boolean {
+  return JSON.stringify(payload ?? null).includes('"[redacted]"');
+}
+
 function Actions(props: {
   readonly queue: string;
   readonly task: TaskView;
@@ -200,7 +205,7 @@ function Actions(props: {
             </DialogButton>
           ),
         )}
-      {payloadText === undefined && (
+      {payloadText === undefined && !hasHidden(payload) && (
         <EnqueueButton draft={{ queue, name, payload, priority }} label="Run again, edited" />
       )}
     </div>
