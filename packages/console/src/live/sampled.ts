@@ -6,7 +6,7 @@ import { onAbort, WakeUp } from '@mortise/redis';
 
 interface Follower<Value> {
   readonly wakeUp: WakeUp;
-  /** A value that it has not seen yet. */
+  /** The value that it has not seen yet. */
   next: Value | undefined;
 }
 
@@ -17,6 +17,7 @@ export class Sampled<Value> {
   readonly #followers = new Set<Follower<Value>>();
   #last: Value | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #isReading = false;
 
   /** @param isSame A value that is the same as the last one is not sent. */
   constructor(read: () => Promise<Value>, everyMs: number, isSame: (a: Value, b: Value) => boolean) {
@@ -44,7 +45,8 @@ export class Sampled<Value> {
       this.#followers.add(follower);
       // Also when nobody reads any value.
       onAbort(signal, end);
-      if (!this.#timer) this.#schedule(0);
+      // The read that goes on schedules the next one.
+      if (!this.#timer && !this.#isReading) this.#schedule(0);
     }
     return (async function* values(): AsyncGenerator<Value, void> {
       while (!signal.aborted) {
@@ -61,16 +63,19 @@ export class Sampled<Value> {
   }
 
   async #step(): Promise<void> {
+    this.#timer = undefined;
+    this.#isReading = true;
     try {
       this.#tell(await this.#read());
     } catch {
       // Redis is not there: the next read tells how things are then.
     }
+    this.#isReading = false;
     if (this.isFollowed) this.#schedule(this.#everyMs);
-    else this.#timer = undefined;
   }
 
   #tell(value: Value): void {
+    if (!this.isFollowed) return;
     if (this.#last !== undefined && this.#isSame(this.#last, value)) return;
     this.#last = value;
     for (const follower of this.#followers) {

@@ -40,7 +40,7 @@ export function cut(value: unknown, maxBytes: number | undefined): Cut {
   const json = JSON.stringify(value);
   const bytes = Buffer.byteLength(json);
   if (bytes <= maxBytes) return { value };
-  // A character that was cut in two is left out.
-  const text = new TextDecoder('utf-8').decode(Buffer.from(json).subarray(0, maxBytes)).replace(/�$/, '');
+  // As of a stream that goes on: a character that was cut in two is left out.
+  const text = new TextDecoder().decode(Buffer.from(json).subarray(0, maxBytes), { stream: true });
   return { text, bytes };
 }
