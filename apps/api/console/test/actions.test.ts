@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 
 import { launch, open, signIn, visit } from './fixture/browser.js';
 import type { Opened } from './fixture/browser.js';
-import { Service } from './fixture/service.js';
+import { KEY, Service } from './fixture/service.js';
 
 const service = new Service();
 let browser: Browser;
@@ -258,6 +258,59 @@ test('a tag is invalidated, a mail is sent, a limit changed, a key made and revo
   await button('Revoke').click();
   await submit('Revoke').click();
   await until('revoked', async () => (await service.call('GET', 'admin/keys/robot')).status === 404);
+}, 60_000);
+
+test('a name is added and removed, an item bought, a file dropped, a schedule stored and deleted', async () => {
+  await service.done('PUT', 'address-books/guild/names/ann?by=ann', {});
+  await visit(page, service, 'books/guild?as=ann');
+  await button('Add a name').click();
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('jo-smith');
+  await page.getByRole('textbox', { name: 'Shown as' }).fill('Jo Smith');
+  await submit('Add').click();
+  await page.getByRole('textbox', { name: 'Type a prefix' }).fill('smi');
+  await page.getByText('jo-smith').waitFor();
+  await button('Remove').click();
+  await submit('Remove').click();
+  await page.getByText('No name begins so.').waitFor();
+  expect((await service.done('GET', 'address-books/guild?by=ann')).size).toBe(1);
+
+  for (const id of ['ann', 'bob'])
+    await service.done('PUT', `market/players/${id}`, { name: id, email: `${id}@example.com`, funds: 100 });
+  await service.done('PUT', 'market/players/ann/items/lamp');
+  await service.done('POST', 'market/listings', { sellerId: 'ann', itemId: 'lamp', price: 97 });
+  await visit(page, service, 'market');
+  await button('Buy').click();
+  await page.getByRole('textbox', { name: 'Buyer' }).fill('bob');
+  await submit('Buy').click();
+  await page.getByText('Nothing is for sale.').waitFor();
+  await page.getByText('sold', { exact: true }).waitFor();
+  expect((await service.done('GET', 'market/players/bob')).funds).toBe(3);
+
+  await service.done('PUT', 'file-channels/logs/receivers/counter');
+  const sent = await fetch(`${service.url}/v1/file-channels/logs/files?name=web.log`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/octet-stream' },
+    body: 'a line\n',
+  });
+  expect(sent.status).toBe(201);
+  await visit(page, service, 'files/logs');
+  await page.getByText('web.log').waitFor();
+  await button('Drop').click();
+  await submit('Drop').click();
+  await page.getByText('Nothing is left to receive.').waitFor();
+
+  await enqueue('planned', 'a', 1);
+  await visit(page, service, 'queues/planned/schedules');
+  await button('Add a schedule').click();
+  await page.getByRole('textbox', { name: /^Key/ }).fill('nightly');
+  await page.getByRole('textbox', { name: /^Cron/ }).fill('0 3 * * *');
+  await page.getByRole('textbox', { name: 'Name of the task' }).fill('report');
+  await submit('Store').click();
+  await page.getByRole('cell', { name: 'nightly' }).waitFor();
+  expect((await service.done('GET', 'queues/planned/schedules')).items).toHaveLength(1);
+  await button('Delete').click();
+  await submit('Delete').click();
+  await page.getByText('There is no schedule.').waitFor();
 }, 60_000);
 
 test('kill -9 of the API: the page says so, and shows afterwards what happened meanwhile', async () => {
