@@ -51,6 +51,20 @@ const AREAS: readonly Area[] = [
     load: () => import('./areas/locks/semaphores.tsx'),
   },
   {
+    id: 'read-write-locks',
+    title: 'Read-write locks',
+    group: 'Coordination',
+    scope: 'locks:read',
+    load: () => import('./areas/locks/read-write-locks.tsx'),
+  },
+  {
+    id: 'rate-limits',
+    title: 'Rate limits',
+    group: 'Coordination',
+    scope: 'locks:read',
+    load: () => import('./areas/locks/rate-limits.tsx'),
+  },
+  {
     id: 'chats',
     title: 'Chats',
     group: 'Messages',

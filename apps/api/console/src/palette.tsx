@@ -21,6 +21,7 @@ const MAX_CHOICES = 12;
 const NAMED: readonly (readonly [area: string, kind: string])[] = [
   ['locks', 'lock'],
   ['semaphores', 'semaphore'],
+  ['read-write-locks', 'read-write lock'],
   ['chats', 'chat'],
   ['mailboxes', 'mailbox'],
   ['caches', 'cache'],

@@ -210,6 +210,24 @@ test('a lock is watched as it changes hands, and taken away; the audit log has i
   await page.getByText('POST /v1/locks/hands/force-release').first().waitFor();
 }, 40_000);
 
+test('a read-write lock is taken from its readers, and a rate limit is reset', async () => {
+  await service.done('POST', 'read-write-locks/wiki/acquire', { mode: 'read', leaseMs: 60_000 });
+  await visit(page, service, 'read-write-locks/wiki');
+  await button('Force release').click();
+  await submit('Release').click();
+  await page.getByText('Free', { exact: true }).waitFor();
+  expect((await service.done('GET', 'read-write-locks/wiki')).readers).toBe(0);
+
+  const limit = { limit: 1, periodMs: 600_000 };
+  await service.done('POST', 'rate-limiters/partner/take', limit);
+  expect((await service.done('POST', 'rate-limiters/partner/take', limit)).isAllowed).toBe(false);
+  await visit(page, service, 'rate-limits');
+  await button('Reset').click();
+  await submit('Reset').click();
+  await page.getByText('No rate limit is in use.').waitFor();
+  expect((await service.done('POST', 'rate-limiters/partner/take', limit)).isAllowed).toBe(true);
+}, 30_000);
+
 test('two tabs chat', async () => {
   await service.done('POST', 'chats', { sender: 'ann', members: ['bob'], chatId: 'tabs', body: 'hello' });
   const other = await page.context().newPage();
