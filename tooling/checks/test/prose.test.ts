@@ -37,9 +37,10 @@ function wordsOf(sentence: string): number {
 }
 
 /** Pages for contributors and references have other rules. */
-const pages = files('docs/*/*.md').filter(
-  (file) => !/^docs\/(?:decisions|benchmarks)\/|\/reference\//.test(file),
-);
+const pages = [
+  ...files('README.md', 'apps/*/README.md', 'docs/comparison.md'),
+  ...files('docs/*/*.md').filter((file) => !/^docs\/(?:decisions|benchmarks)\/|\/reference\//.test(file)),
+];
 
 function longLines(file: string): string[] {
   return proseOf(file)
@@ -56,7 +57,7 @@ function averageOf(file: string): number {
   return counts.reduce((sum, count) => sum + count, 0) / counts.length;
 }
 
-describe.each(readmes)('%s', (file) => {
+describe.each(['README.md', ...readmes])('%s', (file) => {
   test(`has at most ${MAX_LINES} lines and ${MAX_BYTES} bytes`, () => {
     expect(read(file).split('\n').length - 1).toBeLessThanOrEqual(MAX_LINES);
     expect(Buffer.byteLength(read(file))).toBeLessThanOrEqual(MAX_BYTES);
