@@ -5,6 +5,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { SourceTextModule } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { blocksOf } from '../src/blocks.js';
 import { root } from '../src/pages.js';
@@ -30,10 +31,26 @@ const documents = execFileSync(
 )
   .split('\n')
   .filter((file) => file !== '')
-  .map((file) => ({ file, ...blocksOf(readFileSync(join(root, file), 'utf8')) }));
+  .map((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    return { file, text, ...blocksOf(text) };
+  });
 const quotes = documents.flatMap(({ file, quotes: ofFile }) =>
   ofFile.map((quote) => ({ page: file, ...quote })),
 );
+
+/** A call and its imports may stand on several pages. */
+const MAX_LINES_SHOWN_TWICE = 5;
+
+function parses(isJson: boolean, code: string): boolean {
+  try {
+    if (isJson) JSON.parse(code);
+    else void new SourceTextModule(code);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 beforeAll(() => rmSync(modules, { recursive: true, force: true }));
 afterAll(() => rmSync(modules, { recursive: true, force: true }));
@@ -47,6 +64,35 @@ test('each quoted file is an example, and the page has it as it is', () => {
     )
     .map(({ page, line, file }) => `${page}:${line} differs from ${file}`);
   expect(different).toEqual([]);
+});
+
+test('no program stands in two documents', () => {
+  // A reader comes from a README to a guide, and reads nothing twice.
+  const programs = documents.flatMap(({ file, text }) =>
+    [...text.matchAll(/^```(?:ts|js)\n([\s\S]*?)^```$/gm)]
+      .map(([, code]) => ({ file, code: code! }))
+      .filter(({ code }) => code.split('\n').length > MAX_LINES_SHOWN_TWICE),
+  );
+  expect(programs.length).toBeGreaterThan(50);
+  const twice = programs.filter(({ code }, index) =>
+    programs.some((other, before) => before < index && other.code === code),
+  );
+  expect(twice.map(({ file, code }) => `${file}: ${code.split('\n')[0]}`)).toEqual([]);
+});
+
+test('each block of JavaScript or JSON parses', () => {
+  const blocks = documents.flatMap(({ file, text }) =>
+    [...text.matchAll(/^```(js|json)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({
+      file,
+      isJson: language === 'json',
+      code: code!,
+    })),
+  );
+  expect(blocks.length).toBeGreaterThan(10);
+  const broken = blocks
+    .filter(({ isJson, code }) => !parses(isJson, code))
+    .map(({ file, code }) => `${file}: ${code}`);
+  expect(broken).toEqual([]);
 });
 
 test('each other block compiles with `strict`', async () => {
