@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineConfig, type DefaultTheme } from 'vitepress';
 import { linkOf, slugOf } from '../src/links.js';
 import { writeMarkdown } from '../src/llms.js';
-import { readPages, sectionsOf, type Page } from '../src/pages.js';
+import { readPages, root, sectionsOf, type Page } from '../src/pages.js';
 
 const sections = sectionsOf(readPages());
 
@@ -26,6 +28,9 @@ const nav = sections.flatMap(({ title, pages, isInternal }) =>
   isInternal || pages.length === 0 ? [] : [{ text: title, link: addressOf(pages[0]!) }],
 );
 
+/** Inside the page, so it needs no file under the base of the site. */
+const icon = encodeURIComponent(readFileSync(join(root, 'apps/api/console/public/icon.svg'), 'utf8'));
+
 /** The pages lie outside the folder of this package, from where Vue would not be found. */
 const vueOfThisPackage = {
   name: 'vue of this package',
@@ -38,6 +43,7 @@ export default defineConfig({
   title: 'Mortise',
   description: 'Locks, queues, messaging, autocomplete and caches on Redis, for Node',
   lang: 'en',
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${icon}` }]],
   srcDir: '../../docs',
   outDir: 'dist',
   cacheDir: '.cache',

@@ -41,6 +41,10 @@ test('a page loads nothing from another host', () => {
   expect([...html.matchAll(/<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"/g)]).toEqual([]);
 });
 
+test('a page has its icon inside', () => {
+  expect(readFileSync(join(site, 'TESTING.html'), 'utf8')).toContain('rel="icon" href="data:image/svg+xml,');
+});
+
 test('a link to a source file leads to the repository', () => {
   const address = 'https://github.com/mortise-js/mortise/blob/main/tooling/consumers/budget.json';
   expect(readFileSync(join(site, 'TESTING.html'), 'utf8')).toContain(`href="${address}"`);
