@@ -153,13 +153,15 @@ export function errorsOf(folder: string): string {
   ].join('\n\n');
 }
 
+/** Without the column of meanings, if the names say enough. */
 export function fieldTable(fields: readonly Field[]): string {
+  const hasMeaning = fields.some(({ comment }) => comment !== '');
   return tableOf(
-    ['Field', 'Type', 'Meaning'],
+    ['Field', 'Type', ...(hasMeaning ? ['Meaning'] : [])],
     fields.map(({ name, type, comment }) => [
       `\`${name}\``,
       type && `\`${escaped(type)}\``,
-      escaped(comment),
+      ...(hasMeaning ? [escaped(comment)] : []),
     ]),
   );
 }
