@@ -1,4 +1,4 @@
-/** A README of a package fits on a screen or two. It and each page for users have short lines and short sentences. */
+/** A README of a package fits on a screen or two. It and each written page have short lines and short sentences. */
 import { describe, expect, test } from '@jest/globals';
 import { files, PACKAGES, read } from '../src/repository.js';
 
@@ -14,15 +14,17 @@ const readmes = PACKAGES.map((name) => `packages/${name}/README.md`);
 function proseOf(file: string): string {
   return read(file)
     .replace(/^---\n[\s\S]*?\n---\n/, '')
-    .replace(/^```[\s\S]*?^```/gm, '')
+    .replace(/^(```|~~~)[\s\S]*?^\1/gm, '')
     .replace(/^\[[^\]]+\]: .*$/gm, '')
-    .replace(/<!--[\s\S]*?-->/g, '');
+    .replace(/^<!--[\s\S]*?-->/gm, '');
 }
 
 /** The sentences of paragraphs, items and cells. Code in a line counts as one word. */
 function sentencesOf(file: string): string[] {
   const blocks = proseOf(file)
-    .replace(/(`+)(.+?)\1(?!`)/gs, (_, __, code: string) => code.replace(/[.!?|]/g, '').replace(/\s+/g, '_'))
+    .replace(/(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)/gs, (_, __, code: string) =>
+      code.replace(/[.!?|]/g, '').replace(/\s+/g, '_'),
+    )
     .replace(/\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?/g, '$1')
     .split(/\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.|#))/)
     .flatMap((block) => (block.trim().startsWith('|') ? block.split('|') : [block]));
@@ -36,11 +38,10 @@ function wordsOf(sentence: string): number {
   return sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 }
 
-/** Pages for contributors and references have other rules. */
-const pages = [
-  ...files('README.md', 'apps/*/README.md', 'docs/comparison.md'),
-  ...files('docs/*/*.md').filter((file) => !/^docs\/(?:decisions|benchmarks)\/|\/reference\//.test(file)),
-];
+/** References and figures are made, and the first page of the site is a list of links. */
+const pages = files('README.md', 'CONTRIBUTING.md', 'apps/*/README.md', 'docs/*.md').filter(
+  (file) => !/\/(?:benchmarks|reference)\/|BENCHMARKS|^docs\/index/.test(file),
+);
 
 function longLines(file: string): string[] {
   return proseOf(file)
