@@ -135,8 +135,8 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
    */
   readonly leaseMs?: number | undefined;
   /**
-   * A task whose name has no handler here goes back for workers that have it: after 0.1 s, later after a tenth of the time
-   * since then, 15 s at most. It is dead with ERR_UNKNOWN_TASK after this time, ms, unless a live worker handles its name; 0:
+   * A task whose name has no handler here goes back for workers that have it. It is due again after 0.1 s, later after a
+   * tenth of the time since then, 15 s at most. It is dead with ERR_UNKNOWN_TASK after this time, ms, unless a live worker handles its name; 0:
    * at once. 0 to 10 years. Default 600,000.
    */
   readonly unknownAfterMs?: number | undefined;

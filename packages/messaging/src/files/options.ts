@@ -44,8 +44,8 @@ export interface FileSenderOptions extends SharedOptions {
   /** Maximum lifetime of a chunk, and of a channel after its last use, ms: from 1 second to 365 days. Default 24 hours. */
   readonly keepMs?: number | undefined;
   /**
-   * When a file needs room and a receiver has no lease (it never came, or its process died): `wait` for it; `drop` it from
-   * the listed files, so that the others go on; `fail` the `send`. Default `wait`.
+   * When a file needs room and a receiver has no lease, because it never came or its process died. `wait` waits for it.
+   * `drop` removes it from the listed files, so that the others go on. `fail` ends the `send`. Default `wait`.
    */
   readonly deadReceivers?: 'wait' | 'drop' | 'fail' | undefined;
   /** For `drop` and `fail`: how long a receiver may be away, ms, counted from when its absence is noticed: up to 1 day. Default 30,000. */
@@ -77,7 +77,7 @@ export interface SendFileOptions {
   readonly sizeBytes?: number | undefined;
   /**
    * For a path: continues at the end of the file, as it grows, until this signal, or until the file is truncated. A sender
-   * follows the file that it has opened, even if the path is renamed: a program that rotates a log ends `follow`, and sends
+   * follows the file that it has opened, even if the path is renamed. A program that rotates a log ends `follow`, and sends
    * the next log with an id of its own.
    */
   readonly follow?: AbortSignal | undefined;
