@@ -205,15 +205,18 @@ function MOVES.T(id, record, state, last, detail)
   local _, scheduled, retrying = keysOf(record)
   local key = delayOf(id, scheduled, retrying)
   if not key then
-    local isNew = state == '' or state == 'Q' and #last == 11 and struct.unpack('>H', last, 10) == 0
-    if not isNew and state ~= 'R' then
+    local isGrouped = state == 'Q' and #last == 11
+    if state ~= '' and state ~= 'R' and not isGrouped then
       return '0'
     end
+    local attempt = state == '' and 0 or struct.unpack('>H', last, 10)
     take(id, record, state, last)
-    if isNew then
+    if attempt == 0 then
       redis.call('HDEL', attempts, id)
+    elseif isGrouped then
+      redis.call('HSET', attempts, id, 'R' .. struct.pack('>dH', now, attempt))
     end
-    key = isNew and scheduled or retrying
+    key = attempt == 0 and scheduled or retrying
   end
   redis.call('ZADD', key, at, id)
   isDue = isDue or at == now

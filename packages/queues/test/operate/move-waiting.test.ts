@@ -83,6 +83,30 @@ describe('reschedule', () => {
     await counted(bench.queue, { succeeded: 2 });
   });
 
+  test('a retried task that waits for its group keeps its attempts', async () => {
+    const bench = new Bench();
+    await bench.queue.configure({ groups: { concurrency: 1 } });
+    await bench.work();
+    await bench.queue.enqueue('fail', 1, {
+      id: 'a',
+      group: 'g',
+      attempts: 2,
+      backoff: { type: 'fixed', delayMs: HOUR_MS, jitter: 0 },
+    });
+    await reached(bench.queue, 'a', 'retrying');
+    await bench.task('active', 'b', { group: 'g' });
+    await bench.queue.promote('a');
+    // Due, it waits for its group.
+    await counted(bench.queue, { ready: 1, active: 1 });
+    expect(await bench.queue.reschedule('a', { delayMs: HOUR_MS })).toBe(true);
+    expect(await bench.queue.get('a')).toMatchObject({ state: 'retrying', attempt: 1 });
+    await bench.expectCounts({ retrying: 1, active: 1 });
+    await bench.queue.cancel('b');
+    await bench.queue.promote('a');
+    await reached(bench.queue, 'a', 'dead');
+    expect((await bench.queue.get('a'))!.attempt).toBe(2);
+  });
+
   test('is false for tasks that run or have ended, and for an unknown one', async () => {
     const bench = new Bench();
     await bench.work();
