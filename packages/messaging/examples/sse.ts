@@ -30,7 +30,8 @@ async function stream(request: IncomingMessage, response: ServerResponse): Promi
   response.end();
 }
 
-const server = createServer((request, response) => void stream(request, response));
+const streams: Promise<void>[] = [];
+const server = createServer((request, response) => void streams.push(stream(request, response)));
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/?member=jack`;
@@ -64,6 +65,7 @@ await read(2, token);
 
 server.closeAllConnections();
 await once(server.close(), 'close');
+await Promise.all(streams);
 await redis.quit();
 
 // Output:
