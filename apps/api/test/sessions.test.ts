@@ -254,6 +254,12 @@ describe('a session', () => {
       expect((await ask(own(cookie.split(';')[0]!), 'GET /v1/queues', undefined, each)).status).toBe(200);
   });
 
+  test('opens no other session, which would outlive its time and its sign-out', async () => {
+    const cookie = await openSession(bearer(ADMIN));
+    const { status, json, headers } = await ask(own(cookie), 'POST /v1/session');
+    expect([status, json.keyId, headers['set-cookie']]).toEqual([200, 'admin', undefined]);
+  });
+
   test('counts for own pages alone', async () => {
     const cookie = await openSession(bearer(ADMIN));
     const { host } = new URL(api.url);

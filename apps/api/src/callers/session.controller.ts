@@ -29,7 +29,7 @@ export class SessionController {
     summary: 'Open a session of a browser',
     description:
       'Sets the cookie `mortise_session`, which stands for the credential of this request and ends with it, or after `SESSION_TTL_MS`. ' +
-      'It counts only for requests of pages of this server. A repeated request opens one more.',
+      'It counts only for requests of pages of this server. A repeated request opens one more; a session opens none.',
   })
   @Answers(sessionSchema, 'The rights of the session.', 'Set-Cookie')
   @Problems('foreign-origin')
@@ -38,9 +38,9 @@ export class SessionController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof sessionSchema>> {
     reply.header('cache-control', 'no-store');
-    const { proof } = principal!;
-    // Without authentication there is nothing to stand for.
-    if (proof) {
+    const { proof, isSession } = principal!;
+    // Without authentication there is nothing to stand for. A session that opened others would outlive its time and its sign-out.
+    if (proof && !isSession) {
       const token = await this.sessions.open(proof);
       const maxAge = Math.floor(this.config.SESSION_TTL_MS / 1_000);
       reply.header('set-cookie', `mortise_session=${token}; Max-Age=${maxAge}${this.#attributes}`);
