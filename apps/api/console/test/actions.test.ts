@@ -158,6 +158,32 @@ describe('tasks', () => {
     expect(page.url()).toBe(`${service.url}/console/queues`);
   }, 30_000);
 
+  test('a filter that is not understood acts on no task that was not selected', async () => {
+    await enqueue('typos', 'a', { n: 1 });
+    for (const typo of ['nmae:b', 'payload.n:1 payload.n:2', 'state:ready']) {
+      await visit(page, service, `queues/typos?q=${encodeURIComponent(`state:ready ${typo}`)}`);
+      await page.getByRole('checkbox').nth(1).waitFor();
+      await page.getByText('Not understood').waitFor();
+      expect(await button('Delete').count()).toBe(0);
+    }
+    await page.getByRole('checkbox').nth(1).check();
+    await page.getByText('1 task selected').waitFor();
+    expect(await button('Delete').count()).toBe(1);
+  }, 30_000);
+
+  test('a number that would be rounded is not enqueued', async () => {
+    const id = await enqueue('exact', 'a', {});
+    await visit(page, service, `queues/exact/tasks/${id}`);
+    await button('Run again, edited').click();
+    await page.getByLabel('Payload').fill('{"text": "9007199254740993", "n": 9007199254740993}');
+    await submit('Enqueue').click();
+    await page.getByText('would be rounded').waitFor();
+    await page.getByLabel('Payload').fill('{"text": "9007199254740993", "n": 9007199254740991}');
+    await submit('Enqueue').click();
+    await page.getByText('9007199254740991').waitFor();
+    expect((await service.done('GET', 'queues/exact')).counts.ready).toBe(2);
+  }, 30_000);
+
   test('hidden members are not copied into a task', async () => {
     const id = await enqueue('hidden-members', 'a', { user: { password: 'canary' } });
     await visit(page, service, `queues/hidden-members/tasks/${id}`);

@@ -45,23 +45,29 @@ export function BulkActions({ view, filter, ids, done }: Props): JSX.Element | n
     isPossible(action, filter.state),
   );
   if (view.counts[filter.state] === 0 && operation === undefined) return null;
+  // All tasks that match would be more of them than somebody has asked for.
+  const isUnclear = ids.length === 0 && filter.unknown.length > 0;
   return (
     <>
       {operation !== undefined && <Progress id={operation} queue={view.name} done={done} />}
-      <div class="selection" role="toolbar" aria-label="Actions on tasks">
-        <span>{ids.length > 0 ? `${plural(ids.length, 'task')} selected` : `All ${filterText(filter)}`}</span>
-        {actions.map((action) => (
-          <DialogButton key={action} label={ACTION_TITLES[action]} isDanger={isDanger(action)}>
-            {(close) =>
-              ids.length > 0 ? (
-                <SelectedDialog {...{ view, action, ids, close, done }} />
-              ) : (
-                <MatchingDialog {...{ view, action, filter, close }} started={setOperation} />
-              )
-            }
-          </DialogButton>
-        ))}
-      </div>
+      {!isUnclear && (
+        <div class="selection" role="toolbar" aria-label="Actions on tasks">
+          <span>
+            {ids.length > 0 ? `${plural(ids.length, 'task')} selected` : `All ${filterText(filter)}`}
+          </span>
+          {actions.map((action) => (
+            <DialogButton key={action} label={ACTION_TITLES[action]} isDanger={isDanger(action)}>
+              {(close) =>
+                ids.length > 0 ? (
+                  <SelectedDialog {...{ view, action, ids, close, done }} />
+                ) : (
+                  <MatchingDialog {...{ view, action, filter, close }} started={setOperation} />
+                )
+              }
+            </DialogButton>
+          ))}
+        </div>
+      )}
     </>
   );
 }

@@ -4,7 +4,8 @@ import type { JSX } from 'preact';
 import { call, path } from '../../http.ts';
 import { go, hrefOf } from '../../location.ts';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
-import { act, tell } from '../../ui/toasts.tsx';
+import { payloadOf } from '../../ui/payload.ts';
+import { act } from '../../ui/toasts.tsx';
 import { jsonText } from '../../ui/text.ts';
 
 interface Draft {
@@ -59,16 +60,11 @@ const SECOND_MS = 1_000;
 
 async function enqueue(fields: Readonly<Record<string, string>>): Promise<boolean> {
   const { queue = '', name, payload = '', delay = '', priority = '' } = fields;
-  let value: unknown;
-  try {
-    value = JSON.parse(payload);
-  } catch {
-    tell('The payload is not JSON.', 'bad');
-    return false;
-  }
+  const written = payloadOf(payload);
+  if (!written) return false;
   const body = {
     name,
-    payload: value,
+    payload: written.value,
     ...(delay !== '' && { delayMs: Math.round(Number(delay) * SECOND_MS) }),
     ...(priority !== '' && { priority }),
   };

@@ -9,7 +9,7 @@ export interface Filter {
   readonly field?: string;
   readonly equals?: string;
   readonly id?: string;
-  /** Words that are no part of the language. */
+  /** Words that are no part of the language, and terms that are there already. The list does without them. */
   readonly unknown: readonly string[];
 }
 
@@ -20,11 +20,16 @@ const DEFAULT_STATE: TaskState = 'ready';
 
 export function parseFilter(text: string): Filter {
   let filter: Filter = { state: DEFAULT_STATE, unknown: [] };
+  const given = new Set<string>();
   for (const { groups } of text.matchAll(TERM)) {
     const { key = '', quoted, plain, word } = groups!;
     const value = quoted ?? plain ?? '';
     const term = termOf(key, value);
-    filter = term
+    const members = Object.keys(term ?? {});
+    // A second one would take the place of the first, unseen.
+    const isKnown = term !== undefined && !members.some((member) => given.has(member));
+    for (const member of members) given.add(member);
+    filter = isKnown
       ? { ...filter, ...term }
       : { ...filter, unknown: [...filter.unknown, word ?? `${key}:${value}`] };
   }

@@ -9,7 +9,8 @@ import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { Empty, Read, Time } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText, instantText, jsonText } from '../../ui/text.ts';
-import { act, tell } from '../../ui/toasts.tsx';
+import { payloadOf } from '../../ui/payload.ts';
+import { act } from '../../ui/toasts.tsx';
 import type { Schedule } from './types.ts';
 
 interface Props {
@@ -106,14 +107,9 @@ function whenText({ cron, timezone = 'UTC', everyMs, problem }: Schedule): JSX.E
 function PutButton({ queue, done }: { readonly queue: string; readonly done: () => void }): JSX.Element {
   const put = async (fields: Readonly<Record<string, string>>): Promise<boolean> => {
     const { key = '', cron = '', timezone = '', name, payload = 'null' } = fields;
-    let value: unknown;
-    try {
-      value = JSON.parse(payload);
-    } catch {
-      tell('The payload is not JSON.', 'bad');
-      return false;
-    }
-    const body = { cron, ...(timezone !== '' && { timezone }), name, payload: value };
+    const written = payloadOf(payload);
+    if (!written) return false;
+    const body = { cron, ...(timezone !== '' && { timezone }), name, payload: written.value };
     const isDone = await act(`The schedule ${key} is stored.`, () =>
       call('PUT', path`queues/${queue}/schedules/${key}`, { body }),
     );
