@@ -1,11 +1,11 @@
 /**
  * One stream of events for the tab. Parts of the page add topics; a change of the topics opens the stream again. It ends while the tab is
- * hidden, and continues after the last event that came.
+ * hidden, and continues after the last event that came. Where it cannot continue, the parts of the page read anew what they show.
  */
 import { useEffect, useState } from 'preact/hooks';
 
 import { API } from './environment.ts';
-import { refusalOf, withQuery } from './http.ts';
+import { ApiProblem, refusalOf, withQuery } from './http.ts';
 
 /** An event of a topic. `type` says which; its other members are those of the topic. */
 export interface LiveEvent {
@@ -19,12 +19,20 @@ export type LiveState = 'idle' | 'opening' | 'open' | 'paused' | 'cut';
 
 type Listener = (event: LiveEvent) => void;
 
+interface Follower {
+  readonly listener: Listener;
+  readonly readAgain: (() => void) | undefined;
+}
+
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
 /** The most topics that the API takes. */
 const MAX_TOPICS = 10;
 
-const listeners = new Map<string, Set<Listener>>();
+/** After them, or in their place, events are missing. */
+const LOSSES: ReadonlySet<string> = new Set(['gap', 'reset']);
+
+const followers = new Map<string, Set<Follower>>();
 const watchers = new Set<(state: LiveState) => void>();
 let state: LiveState = 'idle';
 /** Of the topics of the stream that ran last. */
@@ -39,7 +47,7 @@ function setState(next: LiveState): void {
 }
 
 function topicsNow(): string {
-  return [...listeners.keys()]
+  return [...followers.keys()]
     .toSorted((a, b) => (a < b ? -1 : 1))
     .slice(0, MAX_TOPICS)
     .join(',');
@@ -74,9 +82,9 @@ async function keepOpen(topics: string, signal: AbortSignal): Promise<void> {
         retryMs = FIRST_RETRY_MS;
         setState('open');
       });
-    } catch {
-      // The state says it. A refused token would be refused forever.
-      if (retryMs > FIRST_RETRY_MS) lastId = undefined;
+    } catch (error) {
+      // The state says it. A refused token would be refused forever; without an answer it is still good.
+      if (error instanceof ApiProblem && error.slug === 'invalid-token') lastId = undefined;
     }
     if (signal.aborted) return;
     setState('cut');
@@ -95,6 +103,8 @@ async function readStream(topics: string, signal: AbortSignal, opened: () => voi
   });
   if (!response.ok || !response.body) throw await refusalOf(response);
   opened();
+  // What was read before may be older than the stream.
+  if (after === undefined) for (const topic of topics.split(',')) readAgain(topic);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
@@ -114,7 +124,12 @@ function deliver(topics: string, block: string): void {
   if (id !== '') lastId = { topics, id };
   if (data === '') return;
   const event = JSON.parse(data) as LiveEvent;
-  for (const listener of listeners.get(event.topic) ?? []) listener(event);
+  for (const { listener } of followers.get(event.topic) ?? []) listener(event);
+  if (LOSSES.has(event.type)) readAgain(event.topic);
+}
+
+function readAgain(topic: string): void {
+  for (const follower of followers.get(topic) ?? []) follower.readAgain?.();
 }
 
 document.addEventListener('visibilitychange', restart);
@@ -127,21 +142,26 @@ export function stopLive(): void {
   setState('idle');
 }
 
-/** Follows a topic while the part of the page is shown. Undefined: none. */
-export function useTopic(topic: string | undefined, listener: Listener): void {
+/**
+ * Follows a topic while the part of the page is shown. Undefined: none.
+ *
+ * @param again Called when events may be missing: the stream begins, or goes on after a loss.
+ */
+export function useTopic(topic: string | undefined, listener: Listener, again?: () => void): void {
   useEffect(() => {
     if (topic === undefined) return undefined;
-    const its = listeners.get(topic) ?? new Set<Listener>();
+    const follower = { listener, readAgain: again };
+    const its = followers.get(topic) ?? new Set<Follower>();
     const isNew = its.size === 0;
-    listeners.set(topic, its.add(listener));
+    followers.set(topic, its.add(follower));
     if (isNew) schedule();
     return () => {
-      its.delete(listener);
+      its.delete(follower);
       if (its.size > 0) return;
-      listeners.delete(topic);
+      followers.delete(topic);
       schedule();
     };
-  }, [topic, listener]);
+  }, [topic, listener, again]);
 }
 
 export function useLiveState(): LiveState {

@@ -368,6 +368,44 @@ test('kill -9 of the API: the page says so, and shows afterwards what happened m
   expect(await page.getByText('The page may be old').count()).toBe(0);
 }, 60_000);
 
+test('events of an outage are shown after it', async () => {
+  await enqueue('outage', 'a', 1);
+  await using other = new Service({ MORTISE_PREFIX: service.prefix });
+  await other.start();
+  await visit(page, service, 'queues/outage/events');
+  await page.getByText('Live').waitFor();
+  let failures = 0;
+  page.on('requestfailed', () => (failures += 1));
+  await service.kill();
+  await until('the page has tried again and again', async () => failures >= 4);
+  const { id } = await other.done('POST', 'queues/outage/tasks', { name: 'a', payload: 2 });
+  await service.start();
+  await page.getByText(id).waitFor({ timeout: 20_000 });
+  expect(await page.getByText(id).count()).toBe(1);
+}, 60_000);
+
+test('what happens between the first look and the stream is shown', async () => {
+  await service.done('POST', 'chats', {
+    sender: 'ann',
+    members: ['bob'],
+    chatId: 'early',
+    body: 'early bird',
+  });
+  let isLate = true;
+  await page.route('**/v1/events?topics=member*', async (route) => {
+    if (isLate) {
+      isLate = false;
+      await page.getByText('early bird').waitFor();
+      await service.done('POST', 'chats/early/messages', { sender: 'ann', body: 'late bird' });
+    }
+    await route.continue();
+  });
+  await visit(page, service, 'chats/early');
+  await page.getByText('late bird').waitFor();
+  await page.unroute('**/v1/events?topics=member*');
+  expect(isLate).toBe(false);
+}, 30_000);
+
 test('a hidden tab reads nothing, and goes on where it was', async () => {
   await enqueue('hidden', 'a', 1);
   await visit(page, service, 'queues/hidden/events');

@@ -60,6 +60,7 @@ export default function Market({ session }: AreaProps): JSX.Element {
       },
       [reload],
     ),
+    reload,
   );
   const mayWrite = mayChange(session, 'market:write');
   const done = async (text: string, action: () => Promise<unknown>): Promise<boolean> => {

@@ -55,17 +55,20 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
   );
   const reloadMembers = useThrottled(members.reload);
   const reloadMessages = useThrottled(messages.reload);
+  const reload = useCallback(() => {
+    reloadMessages();
+    reloadMembers();
+  }, [reloadMembers, reloadMessages]);
   const watched = members.items?.[0]?.member;
   useTopic(
     watched === undefined ? undefined : `member:${encodeURIComponent(watched)}`,
     useCallback(
       (event: LiveEvent) => {
-        if (event['chatId'] !== chatId) return;
-        reloadMessages();
-        reloadMembers();
+        if (event['chatId'] === chatId) reload();
       },
-      [chatId, reloadMembers, reloadMessages],
+      [chatId, reload],
     ),
+    reload,
   );
   const lastId = messages.value?.items.at(-1)?.id ?? 0;
   const slowest = members.items?.reduce<Member | undefined>(

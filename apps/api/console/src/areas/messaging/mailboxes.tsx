@@ -76,7 +76,8 @@ function OneMailbox({ recipient, session }: OneProps): JSX.Element {
     mailbox.reload();
     messages.reload();
   }, [mailbox.reload, messages.reload]);
-  useTopic(`mailbox:${encodeURIComponent(recipient)}`, useThrottled(reload));
+  const reloadSoon = useThrottled(reload);
+  useTopic(`mailbox:${encodeURIComponent(recipient)}`, reloadSoon, reloadSoon);
   const mayWrite = mayChange(session, 'messaging:write');
   const lastId = mailbox.value?.lastId ?? 0;
   return (

@@ -1,6 +1,5 @@
 /** The chats of a member with what is unread in each. */
 import type { JSX } from 'preact';
-import { useCallback } from 'preact/hooks';
 
 import type { AreaProps } from '../../areas.ts';
 import { path, withQuery } from '../../http.ts';
@@ -44,7 +43,8 @@ function OneMember({ member }: { readonly member: string }): JSX.Element {
   const chats = useResource<{ items: readonly Joined[] }>(
     withQuery(path`members/${member}/chats`, { includeMuted: true }),
   );
-  useTopic(`member:${encodeURIComponent(member)}`, useCallback(useThrottled(chats.reload), [chats.reload]));
+  const reload = useThrottled(chats.reload);
+  useTopic(`member:${encodeURIComponent(member)}`, reload, reload);
   return (
     <>
       <Head title={<Bread above={[['Members', ['members']]]} name={member} />} />

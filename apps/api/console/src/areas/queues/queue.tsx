@@ -39,6 +39,7 @@ export function OneQueue({ queue, tab, session }: Props): JSX.Element {
       reload();
       reloadTimes();
     }, [reload, reloadTimes]),
+    reload,
   );
   const mayOperate = mayChange(session, 'queues:admin');
   return (

@@ -49,6 +49,7 @@ export function OneTask({ queue, id, session }: Props): JSX.Element {
       },
       [id, reload],
     ),
+    reload,
   );
   return (
     <>

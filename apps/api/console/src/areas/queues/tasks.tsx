@@ -37,13 +37,11 @@ export function Tasks({ view, session }: Props): JSX.Element {
   const known = useKnown(queue, pages.items);
   const reload = useThrottled(pages.reload, RELOAD_MS);
   const hasOnePage = (pages.items?.length ?? 0) <= PAGE;
-  useTopic(
-    `queue:${encodeURIComponent(queue)}`,
-    useCallback(() => {
-      // A list of which more was read would lose its place.
-      if (hasOnePage) reload();
-    }, [reload, hasOnePage]),
-  );
+  const follow = useCallback(() => {
+    // A list of which more was read would lose its place.
+    if (hasOnePage) reload();
+  }, [reload, hasOnePage]);
+  useTopic(`queue:${encodeURIComponent(queue)}`, follow, follow);
   const apply = (next: string): void => {
     const { id } = parseFilter(next);
     if (id !== undefined) return go(hrefOf(['queues', queue, 'tasks', id]));
@@ -71,7 +69,7 @@ export function Tasks({ view, session }: Props): JSX.Element {
       {filter.unknown.length > 0 && (
         <p class="problem" role="alert">
           Not understood: <code>{filter.unknown.join(' ')}</code>. A filter has <code>state:</code>,{' '}
-          <code>name:</code>, <code>payload.member:</code> and <code>id:</code>.
+          <code>name:</code>, <code>payload.member:</code> and <code>id:</code>, each once.
         </p>
       )}
       {pages.error && <Trouble error={pages.error} />}
