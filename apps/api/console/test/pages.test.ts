@@ -150,7 +150,7 @@ describe('the sign-in', () => {
     const { page, close } = await open(browser);
     await signIn(page, service);
     await page.evaluate("fetch('/v1/session', { method: 'DELETE' })");
-    await page.getByRole('link', { name: 'Locks' }).click();
+    await page.getByRole('link', { name: 'Locks', exact: true }).click();
     await page.getByRole('heading', { name: 'Sign in to Mortise' }).waitFor();
     expect(await page.locator('.shell').count()).toBe(0);
     await close();
