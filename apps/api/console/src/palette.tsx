@@ -31,7 +31,7 @@ const NAMED: readonly (readonly [area: string, kind: string])[] = [
 const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['Ctrl K', 'go to an area, a queue, a task, a lock, a chat …'],
   ['/', 'go to the filter of a list'],
-  ['j k', 'next and last row of a table'],
+  ['j k', 'next and previous row of a table'],
   ['x', 'select the row'],
   ['Enter', 'open the row'],
   ['Esc', 'close a dialog'],

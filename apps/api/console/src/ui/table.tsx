@@ -83,7 +83,7 @@ export function Table<Row>({ label, rows, idOf, columns, selection }: Props<Row>
   );
 }
 
-/** j and k go to the link of the next and the last row, x selects the row. */
+/** j and k go to the link of the next and the previous row, x selects the row. */
 function moveByKeys(event: KeyboardEvent, body: HTMLTableSectionElement, toggle: (id: string) => void): void {
   if (event.target instanceof HTMLInputElement && event.target.type !== 'checkbox') return;
   if (event.metaKey || event.ctrlKey || event.altKey) return;
