@@ -103,7 +103,7 @@ async function readStream(topics: string, signal: AbortSignal, opened: () => voi
   });
   if (!response.ok || !response.body) throw await refusalOf(response);
   opened();
-  // What was read before may be older than the stream.
+  // Values that were read before may be older than the stream.
   if (after === undefined) for (const topic of topics.split(',')) readAgain(topic);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';

@@ -359,7 +359,7 @@ test('a name is added and removed, an item bought, a file dropped, a schedule st
 
 test('kill -9 of the API: the page says so, and shows afterwards what happened meanwhile', async () => {
   await visit(page, service, 'queues');
-  await page.getByText('Live').waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
   await service.kill();
   await page.getByText('The API does not answer. The page may be old').waitFor();
   await service.start();
@@ -373,7 +373,7 @@ test('events of an outage are shown after it', async () => {
   await using other = new Service({ MORTISE_PREFIX: service.prefix });
   await other.start();
   await visit(page, service, 'queues/outage/events');
-  await page.getByText('Live').waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
   let failures = 0;
   page.on('requestfailed', () => (failures += 1));
   await service.kill();
@@ -384,7 +384,7 @@ test('events of an outage are shown after it', async () => {
   expect(await page.getByText(id).count()).toBe(1);
 }, 60_000);
 
-test('what happens between the first look and the stream is shown', async () => {
+test('a message between the first look and the stream is shown', async () => {
   await service.done('POST', 'chats', {
     sender: 'ann',
     members: ['bob'],
@@ -409,7 +409,7 @@ test('what happens between the first look and the stream is shown', async () => 
 test('a hidden tab reads nothing, and goes on where it was', async () => {
   await enqueue('hidden', 'a', 1);
   await visit(page, service, 'queues/hidden/events');
-  await page.getByText('Live').waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
   const hide = (isHidden: boolean): Promise<unknown> =>
     page.evaluate(
       `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,

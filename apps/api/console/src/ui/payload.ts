@@ -5,7 +5,7 @@ import { tell } from './toasts.tsx';
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 const LONG = /^-?\d{16,}$/;
 
-/** The value of a JSON text, or undefined, after it has told why. */
+/** The value of a JSON text, or undefined with a message that says why. */
 export function payloadOf(text: string): { readonly value: unknown } | undefined {
   let value: unknown;
   try {
