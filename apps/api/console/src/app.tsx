@@ -3,7 +3,7 @@ import type { ComponentType, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import type { Area, AreaProps } from './areas.ts';
-import { areasOf } from './areas.ts';
+import { AREAS, areasOf } from './areas.ts';
 import { useLiveState } from './live.ts';
 import { hrefOf, Link, usePlace } from './location.ts';
 import { Palette } from './palette.tsx';
@@ -100,17 +100,20 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
           {area ? (
             <Content key={area.id} area={area} parts={below} session={session} />
           ) : (
-            <Empty
-              title={
-                areas.length > 0 ? 'There is no such page.' : 'Your key has no scope that this page shows.'
-              }
-            />
+            <Empty title={noPageText(id)} />
           )}
         </main>
       </div>
       <Toasts />
     </div>
   );
+}
+
+/** Why an address shows nothing. */
+function noPageText(id: string | undefined): string {
+  const hidden = AREAS.find((each) => each.id === id);
+  if (hidden) return `Your key needs the scope ${hidden.scope} for ${hidden.title}.`;
+  return id === undefined ? 'Your key has no scope that this page shows.' : 'There is no such page.';
 }
 
 function whoIs({ tenant, subject, keyId }: Session): string {

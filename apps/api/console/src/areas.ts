@@ -21,7 +21,7 @@ export interface Area {
   readonly load: () => Promise<{ readonly default: ComponentType<AreaProps> }>;
 }
 
-const AREAS: readonly Area[] = [
+export const AREAS: readonly Area[] = [
   {
     id: 'overview',
     title: 'Overview',

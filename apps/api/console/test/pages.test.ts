@@ -171,3 +171,12 @@ describe('the sign-in', () => {
     await close();
   }, 30_000);
 });
+
+test('an area without its scope says which scope it needs', async () => {
+  const { json } = await service.call('PUT', 'admin/keys/narrow', { scopes: ['locks:read'] });
+  const { page, close } = await open(browser);
+  await page.goto(`${service.url}/console/overview#key=${json.key}`);
+  await page.getByText('Your key needs the scope queues:read for Overview.').waitFor();
+  expect(await page.getByRole('link', { name: 'Queues' }).count()).toBe(0);
+  await close();
+}, 30_000);

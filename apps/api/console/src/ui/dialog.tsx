@@ -6,13 +6,23 @@ interface Props {
   readonly title: string;
   readonly submit: string;
   readonly isDanger?: boolean;
+  /** Before it is known what the dialog would do. */
+  readonly isWaiting?: boolean;
   readonly children?: ComponentChildren;
   readonly close: () => void;
   /** Resolves to whether the dialog closes. Gets the fields of the form by their names. */
   readonly onSubmit: (fields: Readonly<Record<string, string>>) => Promise<boolean>;
 }
 
-export function Dialog({ title, submit, isDanger, children, close, onSubmit }: Props): JSX.Element {
+export function Dialog({
+  title,
+  submit,
+  isDanger,
+  isWaiting,
+  children,
+  close,
+  onSubmit,
+}: Props): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isBusy, setIsBusy] = useState(false);
   useEffect(() => dialog.current!.showModal(), []);
@@ -33,7 +43,7 @@ export function Dialog({ title, submit, isDanger, children, close, onSubmit }: P
           <button type="button" onClick={close}>
             Cancel
           </button>
-          <button class={isDanger ? 'danger' : 'primary'} type="submit" disabled={isBusy}>
+          <button class={isDanger ? 'danger' : 'primary'} type="submit" disabled={isBusy || isWaiting}>
             {submit}
           </button>
         </div>

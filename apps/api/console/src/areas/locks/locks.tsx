@@ -84,10 +84,16 @@ function OneLock({ name, session }: { readonly name: string; readonly session: S
   const onEvent = useCallback(
     (event: LiveEvent) => {
       if (event.type !== 'lock') return;
-      const key = String((lastChange += 1));
-      setChanges((before) =>
-        [{ ...(event as unknown as Lock), key, at: Date.now() }, ...before].slice(0, MAX_CHANGES),
-      );
+      const next = { ...(event as unknown as Lock), key: String((lastChange += 1)), at: Date.now() };
+      setChanges((before) => {
+        const [newest, ...older] = before;
+        // Only the number of waiters has changed.
+        const isSame = newest?.holder === next.holder && newest.fencingToken === next.fencingToken;
+        return (isSame ? [{ ...newest, queueLength: next.queueLength }, ...older] : [next, ...before]).slice(
+          0,
+          MAX_CHANGES,
+        );
+      });
       reload();
     },
     [reload],

@@ -131,7 +131,7 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
 }
 
 function Log({ items }: { readonly items: readonly Message[] }): JSX.Element {
-  if (items.length === 0) return <Empty title="No message yet." />;
+  if (items.length === 0) return <Empty title="No message is stored: all members have read them." />;
   return (
     <ol class="timeline" aria-live="polite">
       {items.map(({ id, kind, from, body, sentAt, revises }) => (

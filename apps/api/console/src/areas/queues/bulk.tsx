@@ -114,7 +114,8 @@ function MatchingDialog(
   return (
     <Dialog
       title={`${ACTION_TITLES[action]}: ${what}`}
-      submit={`${ACTION_TITLES[action]} ${count ? what : 'all'}`}
+      submit={`${ACTION_TITLES[action]} ${what}`}
+      isWaiting={count === undefined}
       isDanger={isDanger(action)}
       close={close}
       onSubmit={submit}
@@ -147,7 +148,8 @@ function useCount(view: QueueView, filter: Filter): { tasks: number; isLess: boo
       }
       setCount({ tasks, isLess: cursor !== null });
     };
-    read().catch(() => undefined);
+    // The dialog then says that it doesn't know the number.
+    read().catch(() => !ended.signal.aborted && setCount({ tasks: 0, isLess: true }));
     return () => ended.abort();
   }, []);
   return count;
