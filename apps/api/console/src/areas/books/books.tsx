@@ -73,7 +73,7 @@ function useTyped<Item>(addressOf: (prefix: string) => string): {
     return () => ended.abort();
   }, [address, round]);
   const { items, tookMs, error } = found;
-  return { prefix, items, tookMs, error, reload: () => setRound(round + 1) };
+  return { prefix, items, tookMs, error, reload: () => setRound((before) => before + 1) };
 }
 
 function PrefixField({ prefix }: { readonly prefix: string }): JSX.Element {

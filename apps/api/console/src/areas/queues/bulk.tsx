@@ -7,7 +7,6 @@ import { useTopic } from '../../live.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import type { Page } from '../../ui/pages.ts';
-import { Share } from '../../ui/elements.tsx';
 import { countText, plural } from '../../ui/text.ts';
 import { act, tell } from '../../ui/toasts.tsx';
 import { ACTION_DONE, ACTION_TITLES, ActionFields, actionBody, isDanger } from './actions.tsx';
@@ -169,16 +168,21 @@ function Progress({ id, queue, done }: ProgressProps): JSX.Element | null {
   const { value } = operation;
   const status = value?.status;
   useEffect(() => {
-    // The last event comes before the operation has ended.
-    if (status === 'running') reload();
-    else if (status !== undefined) done();
+    if (status !== 'running') {
+      if (status !== undefined) done();
+      return undefined;
+    }
+    // The last event comes before the operation has ended. A hidden tab looks when it is shown.
+    if (!document.hidden) reload();
+    document.addEventListener('visibilitychange', reload);
+    return () => document.removeEventListener('visibilitychange', reload);
   }, [value]);
   if (!value) return null;
   const { changed, skipped, action } = value;
   const text = `${countText(changed)} ${ACTION_DONE[action]}${skipped > 0 ? `, ${countText(skipped)} had changed before` : ''}`;
   return (
     <p class="card" role="status">
-      {status === 'running' && <Share of={1} used={changed > 0 ? 0.5 : 0.1} label="The operation runs" />}
+      {status === 'running' && <progress aria-label="The operation runs" />}
       <span>
         {
           { running: 'Running', completed: 'Done', interrupted: 'Interrupted', failed: 'Failed' }[
