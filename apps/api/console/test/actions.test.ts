@@ -311,6 +311,8 @@ test('a name is added and removed, an item bought, a file dropped, a schedule st
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('jo-smith');
   await page.getByRole('textbox', { name: 'Shown as' }).fill('Jo Smith');
   await submit('Add').click();
+  // Nothing behind a dialog takes text.
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
   await page.getByRole('textbox', { name: 'Type a prefix' }).fill('smi');
   // The message of the addition has the name, too.
   await page.locator('tr[data-id="jo-smith"]').getByRole('button', { name: 'Remove' }).click();
