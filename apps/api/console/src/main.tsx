@@ -5,7 +5,10 @@ import { findSession } from './session.ts';
 import './style/tokens.css';
 import './style/base.css';
 import './style/shell.css';
-import './style/elements.css';
+import './style/layout.css';
+import './style/controls.css';
+import './style/data.css';
+import './style/feedback.css';
 
 render(<App />, document.querySelector('#app')!);
 void findSession();

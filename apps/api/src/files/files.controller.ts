@@ -62,7 +62,7 @@ export class FilesController {
   @ApiHeader({
     name: 'Range',
     required: false,
-    description: 'One range of bytes. Of a file that is being written it ends with what is there.',
+    description: 'One range of bytes. While a file is written, the range ends at the bytes that are stored.',
     schema: { type: 'string' },
     example: 'bytes=1048576-',
   })
