@@ -4,15 +4,18 @@ import { useEffect, useState } from 'preact/hooks';
 
 import type { Area, AreaProps } from './areas.ts';
 import { AREAS, areasOf } from './areas.ts';
-import { useLiveState } from './live.ts';
+import { useLive } from './live.ts';
 import { hrefOf, Link, usePlace } from './location.ts';
 import { Palette } from './palette.tsx';
 import { SchemeButton } from './scheme.tsx';
 import type { Session } from './session.ts';
 import { findSession, signOut, useSession } from './session.ts';
 import { SignIn } from './sign-in.tsx';
+import { Surplus } from './surplus.tsx';
 import { Empty, Skeleton, Trouble } from './ui/elements.tsx';
 import { Toasts } from './ui/toasts.tsx';
+
+const HTTP_PORT = '80';
 
 const LIVE_TEXT = {
   idle: 'Not live',
@@ -20,6 +23,7 @@ const LIVE_TEXT = {
   open: 'Live',
   paused: 'Paused',
   cut: 'Reconnecting',
+  refused: 'Not live',
 } as const;
 
 export function App(): JSX.Element {
@@ -27,6 +31,7 @@ export function App(): JSX.Element {
   if (session === 'unknown') return <Waiting />;
   if (session === 'away') return <Away />;
   if (session === 'none') return <SignIn />;
+  if (session === 'insecure') return <Insecure />;
   return <Shell session={session} />;
 }
 
@@ -50,10 +55,33 @@ function Away(): JSX.Element {
   );
 }
 
+/** What to do about an address at which nobody can sign in. */
+function Insecure(): JSX.Element {
+  const { port, host } = location;
+  return (
+    <main class="sign-in">
+      <section>
+        <h1>The console needs HTTPS, or localhost.</h1>
+        <p>
+          <code>{location.origin}</code> is plain HTTP. Over it, browsers tell the API neither who is signed
+          in nor which page sends a request.
+        </p>
+        <p>
+          Serve the API over HTTPS, or open a tunnel and use <code>http://localhost:{port || HTTP_PORT}</code>
+          :
+        </p>
+        <pre>
+          ssh -L {port || HTTP_PORT}:localhost:{port || HTTP_PORT} {host.split(':')[0]}
+        </pre>
+      </section>
+    </main>
+  );
+}
+
 function Shell({ session }: { readonly session: Session }): JSX.Element {
   const { parts } = usePlace();
   const [isMenuOpen, setIsMenuOpen] = useState(false);
-  const live = useLiveState();
+  const { state: live } = useLive();
   const areas = areasOf(session);
   const [id = areas[0]?.id, ...below] = parts;
   const area = areas.find((each) => each.id === id);
@@ -95,6 +123,7 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
             The API does not answer. The page may be old, and continues by itself.
           </p>
         )}
+        <Surplus />
         {session.console === 'read-only' && <p class="banner quiet">This console is read-only.</p>}
         <main class="content" id="content" tabIndex={-1}>
           {area ? (

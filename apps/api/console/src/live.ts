@@ -14,8 +14,14 @@ export interface LiveEvent {
   readonly [member: string]: unknown;
 }
 
-/** `paused`: the tab is hidden. `cut`: the API does not answer, and is asked again. */
-export type LiveState = 'idle' | 'opening' | 'open' | 'paused' | 'cut';
+/** `paused`: the tab is hidden. `cut`: the API does not answer, `refused`: it answers with a refusal. It is asked again after both. */
+type LiveState = 'idle' | 'opening' | 'open' | 'paused' | 'cut' | 'refused';
+
+export interface Live {
+  readonly state: LiveState;
+  /** How many topics are too many: they are not followed. */
+  readonly surplus: number;
+}
 
 type Listener = (event: LiveEvent) => void;
 
@@ -26,24 +32,26 @@ interface Follower {
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
-/** The most topics that the API takes. */
+/** Statuses from here on are failures of the server. */
+const FIRST_FAILURE = 500;
+/** The most topics that the API takes. The page tells of further ones. */
 const MAX_TOPICS = 10;
 
 /** After them, or in their place, events are missing. */
 const LOSSES: ReadonlySet<string> = new Set(['gap', 'reset']);
 
 const followers = new Map<string, Set<Follower>>();
-const watchers = new Set<(state: LiveState) => void>();
-let state: LiveState = 'idle';
+const watchers = new Set<(live: Live) => void>();
+let live: Live = { state: 'idle', surplus: 0 };
 /** Of the topics of the stream that ran last. */
 let lastId: { readonly topics: string; readonly id: string } | undefined;
 let running: AbortController | undefined;
 let isScheduled = false;
 
-function setState(next: LiveState): void {
-  if (next === state) return;
-  state = next;
-  for (const watcher of watchers) watcher(next);
+function set(state: LiveState, surplus = live.surplus): void {
+  if (state === live.state && surplus === live.surplus) return;
+  live = { state, surplus };
+  for (const watcher of watchers) watcher(live);
 }
 
 function topicsNow(): string {
@@ -67,27 +75,30 @@ function restart(): void {
   running?.abort();
   running = undefined;
   const topics = topicsNow();
-  if (topics === '') return setState('idle');
-  if (document.hidden) return setState('paused');
+  const surplus = Math.max(0, followers.size - MAX_TOPICS);
+  if (topics === '') return set('idle', surplus);
+  if (document.hidden) return set('paused', surplus);
+  set('opening', surplus);
   running = new AbortController();
   void keepOpen(topics, running.signal);
 }
 
 async function keepOpen(topics: string, signal: AbortSignal): Promise<void> {
   let retryMs = FIRST_RETRY_MS;
-  setState('opening');
   while (!signal.aborted) {
+    let end: LiveState = 'cut';
     try {
       await readStream(topics, signal, () => {
         retryMs = FIRST_RETRY_MS;
-        setState('open');
+        set('open');
       });
     } catch (error) {
       // The state says it. A refused token would be refused forever; without an answer it is still good.
       if (error instanceof ApiProblem && error.slug === 'invalid-token') lastId = undefined;
+      if (error instanceof ApiProblem && error.status < FIRST_FAILURE) end = 'refused';
     }
     if (signal.aborted) return;
-    setState('cut');
+    set(end);
     await new Promise((resolve) => setTimeout(resolve, retryMs));
     retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
   }
@@ -139,7 +150,7 @@ export function stopLive(): void {
   running?.abort();
   running = undefined;
   lastId = undefined;
-  setState('idle');
+  set('idle');
 }
 
 /**
@@ -164,11 +175,11 @@ export function useTopic(topic: string | undefined, listener: Listener, again?: 
   }, [topic, listener, again]);
 }
 
-export function useLiveState(): LiveState {
-  const [seen, setSeen] = useState(state);
+export function useLive(): Live {
+  const [seen, setSeen] = useState(live);
   useEffect(() => {
     watchers.add(setSeen);
-    setSeen(state);
+    setSeen(live);
     return () => void watchers.delete(setSeen);
   }, []);
   return seen;

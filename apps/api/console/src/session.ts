@@ -14,8 +14,8 @@ export interface Session {
   readonly canSignOut?: boolean;
 }
 
-/** `unknown`: it is being asked for. */
-export type SessionState = Session | 'unknown' | 'none' | 'away';
+/** `unknown`: it is being asked for. `insecure`: over this address the API takes no session of a browser. */
+export type SessionState = Session | 'unknown' | 'none' | 'away' | 'insecure';
 
 const KEY_IN_ADDRESS = /^#key=(.+)$/;
 const UNAUTHENTICATED = 401;
@@ -44,11 +44,17 @@ export async function findSession(): Promise<void> {
   // The key stays in no history and in no bookmark.
   if (key !== undefined) history.replaceState(null, '', location.pathname + location.search);
   try {
-    if (key !== undefined) await signIn(decodeURIComponent(key));
+    // A key is sent over no plain connection. An API without authentication needs none.
+    if (key !== undefined && isSecureContext) await signIn(decodeURIComponent(key));
     else set(await call<Session>('GET', 'session'));
   } catch (error) {
-    set(error instanceof ApiProblem ? 'none' : 'away');
+    set(error instanceof ApiProblem ? withoutSession() : 'away');
   }
+}
+
+/** Browsers store no cookie of a session over plain HTTP, and don't tell there which page sends a request. */
+function withoutSession(): SessionState {
+  return isSecureContext ? 'none' : 'insecure';
 }
 
 /** Rejects with ApiProblem for a key that is not valid. */
@@ -59,14 +65,14 @@ export async function signIn(key: string): Promise<void> {
 export async function signOut(): Promise<void> {
   stopLive();
   await call('DELETE', 'session').catch(() => undefined);
-  set('none');
+  set(withoutSession());
 }
 
 /** A session that ends while the page is open leads to the sign-in. */
 watchRefusals(({ status }) => {
   if (status !== UNAUTHENTICATED || typeof current === 'string') return;
   stopLive();
-  set('none');
+  set(withoutSession());
 });
 
 export function mayDo(session: Session, scope: string): boolean {

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 
-import { launch, open, signIn, visit } from './fixture/browser.js';
+import { launch, open, OTHER_HOST, signIn, visit } from './fixture/browser.js';
 import type { Opened } from './fixture/browser.js';
 import { HOSTILE, PLACES, seed } from './fixture/seed.js';
 import { KEY, Service } from './fixture/service.js';
@@ -180,3 +180,43 @@ test('an area without its scope says which scope it needs', async () => {
   expect(await page.getByRole('link', { name: 'Queues' }).count()).toBe(0);
   await close();
 }, 30_000);
+
+describe('over plain HTTP, on another address than localhost', () => {
+  const HOSTS = `127.0.0.1,${OTHER_HOST}`;
+  const addressOf = ({ url }: Service): string => url.replace('127.0.0.1', OTHER_HOST);
+
+  test('the page says what to do, and sends no key', async () => {
+    await using remote = new Service({ ALLOWED_HOSTS: HOSTS, MORTISE_PREFIX: service.prefix });
+    await remote.start();
+    const { page, troubles, close } = await open(browser);
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(request.headers()['authorization'] ?? 'none'));
+    await page.goto(`${addressOf(remote)}/console/queues#key=${KEY}`);
+    await page.getByText('The console needs HTTPS, or localhost.').waitFor();
+    const port = new URL(remote.url).port;
+    await page.getByText(`ssh -L ${port}:localhost:${port} ${OTHER_HOST}`).waitFor();
+    expect(await page.getByLabel('API key').count()).toBe(0);
+    expect([new Set(sent), page.url()]).toEqual([new Set(['none']), `${addressOf(remote)}/console/queues`]);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(troubles).toEqual([]);
+    await close();
+  }, 30_000);
+
+  test('an API without authentication is used, also to post', async () => {
+    await using remote = new Service({
+      ALLOWED_HOSTS: HOSTS,
+      MORTISE_PREFIX: service.prefix,
+      AUTH: 'off-everywhere',
+    });
+    await remote.start();
+    const { page, troubles, close } = await open(browser);
+    await page.goto(`${addressOf(remote)}/console/chats/lunch?as=bill`);
+    await page.getByText('At noon?').waitFor();
+    await page.getByLabel('Message').fill('Yes, at noon.');
+    await page.getByRole('button', { name: 'Post' }).click();
+    await page.getByRole('listitem').filter({ hasText: 'Yes, at noon.' }).waitFor();
+    expect(await page.evaluate('[isSecureContext, typeof crypto.randomUUID]')).toEqual([false, 'undefined']);
+    expect(troubles).toEqual([]);
+    await close();
+  }, 30_000);
+});

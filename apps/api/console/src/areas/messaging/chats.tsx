@@ -13,6 +13,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
+import { newId } from '../../ui/new-id.ts';
 import { usePages } from '../../ui/pages.ts';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
 import { TableOf } from '../../ui/paged-table.tsx';
@@ -156,7 +157,7 @@ function PostForm({ chatId, done }: { readonly chatId: string; readonly done: ()
   const [text, setText] = useState('');
   const submit = async (event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
-    const body = { sender, body: text, id: crypto.randomUUID() };
+    const body = { sender, body: text, id: newId() };
     if (await act('Posted.', () => call('POST', path`chats/${chatId}/messages`, { body }))) setText('');
     done();
   };

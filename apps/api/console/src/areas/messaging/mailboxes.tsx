@@ -10,6 +10,7 @@ import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { newId } from '../../ui/new-id.ts';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
@@ -158,7 +159,7 @@ function SendButton({
   readonly done: () => void;
 }): JSX.Element {
   const send = async ({ from, body }: Readonly<Record<string, string>>): Promise<boolean> => {
-    const message = { from, body, id: crypto.randomUUID() };
+    const message = { from, body, id: newId() };
     const isDone = await act('Sent.', () =>
       call('POST', path`mailboxes/${recipient}/messages`, { body: message }),
     );
