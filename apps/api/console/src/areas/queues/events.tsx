@@ -8,7 +8,7 @@ import { hrefOf, Link } from '../../location.ts';
 import type { Tone } from '../../ui/elements.tsx';
 import { Empty, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
-import { instantText } from '../../ui/text.ts';
+import { instantText, plural } from '../../ui/text.ts';
 
 interface Seen {
   readonly key: string;
@@ -32,34 +32,44 @@ const TONES: Readonly<Record<string, Tone>> = {
 };
 let last = 0;
 
+interface List {
+  /** The newest first. */
+  readonly items: readonly Seen[];
+  /** Also those that are not among the items any more. */
+  readonly count: number;
+}
+
+const NONE: List = { items: [], count: 0 };
+
 export function Events({ queue }: { readonly queue: string }): JSX.Element {
-  const [seen, setSeen] = useState<readonly Seen[]>([]);
-  const [isPaused, setIsPaused] = useState(false);
-  const onEvent = useCallback(
-    (event: LiveEvent) => {
-      if (isPaused) return;
-      const next = { at: Date.now(), ...event, key: String((last += 1)) } as Seen;
-      setSeen((before) => [next, ...before].slice(0, MAX_SHOWN));
-    },
-    [isPaused],
-  );
+  const [list, setList] = useState(NONE);
+  /** What a paused list shows, while the other one goes on. */
+  const [kept, setKept] = useState<List>();
+  const onEvent = useCallback((event: LiveEvent) => {
+    const next = { at: Date.now(), ...event, key: String((last += 1)) } as Seen;
+    setList(({ items, count }) => ({ items: [next, ...items].slice(0, MAX_SHOWN), count: count + 1 }));
+  }, []);
   useTopic(`queue:${encodeURIComponent(queue)}`, onEvent);
+  const shown = (kept ?? list).items;
+  const waiting = kept ? list.count - kept.count : 0;
   return (
     <div class="stack">
       <div class="row">
-        <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
-          {isPaused ? 'Go on' : 'Pause the list'}
+        <button type="button" onClick={() => setKept(kept ? undefined : list)}>
+          {kept ? 'Go on' : 'Pause the list'}
         </button>
-        <span class="muted small">The last {MAX_SHOWN} events since this tab was opened.</span>
+        <span class="muted small" role="status">
+          {kept ? pausedText(waiting) : `The last ${MAX_SHOWN} events since this tab was opened.`}
+        </span>
       </div>
-      {seen.length === 0 ? (
+      {shown.length === 0 ? (
         <Empty title="No event yet.">
           <span>Events appear as soon as tasks are enqueued, started and ended.</span>
         </Empty>
       ) : (
         <Table
           label="Events"
-          rows={seen}
+          rows={shown}
           idOf={({ key }) => key}
           columns={[
             { title: 'Time', kind: 'fit', cell: ({ at }) => instantText(at) },
@@ -83,6 +93,11 @@ export function Events({ queue }: { readonly queue: string }): JSX.Element {
       )}
     </div>
   );
+}
+
+function pausedText(waiting: number): string {
+  const rest = waiting > MAX_SHOWN ? `, of which the last ${MAX_SHOWN} will be shown` : '';
+  return `Paused. ${plural(waiting, 'event')} since${rest}.`;
 }
 
 function aboutOf({ name, attempt, error, missed }: Seen): string {

@@ -1,0 +1,92 @@
+/** The page follows what happens, as it happens. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+
+import { launch, open, signIn, visit } from './fixture/browser.js';
+import type { Opened } from './fixture/browser.js';
+import { Service } from './fixture/service.js';
+
+const service = new Service();
+let browser: Browser;
+let opened: Opened;
+let page: Page;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), service.start()]);
+  opened = await open(browser);
+  ({ page } = opened);
+  await signIn(page, service);
+}, 120_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service.kill();
+});
+
+const fixture = (name: string): string => fileURLToPath(new URL(`fixture/${name}`, import.meta.url));
+const enqueue = async (queue: string, payload: unknown): Promise<string> =>
+  (await service.done('POST', `queues/${queue}/tasks`, { name: 'a', payload })).id as string;
+
+describe('a paused list of events', () => {
+  test('stays as it is, counts what comes, and shows that afterwards', async () => {
+    await enqueue('paused', 0);
+    await visit(page, service, 'queues/paused/events');
+    await page.getByText('Live', { exact: true }).waitFor();
+    const before = await enqueue('paused', 1);
+    await page.getByText(before).waitFor();
+    await page.getByRole('button', { name: 'Pause the list' }).click();
+    const ids = [await enqueue('paused', 2), await enqueue('paused', 3)];
+    await page.getByText('Paused. 2 events since.').waitFor();
+    expect(await page.locator('main tbody tr').count()).toBe(1);
+    await page.getByRole('button', { name: 'Go on' }).click();
+    for (const id of ids) await page.getByText(id).waitFor();
+    expect(await page.locator('main tbody tr').count()).toBe(3);
+  }, 30_000);
+
+  test('keeps the last 200, and says so', async () => {
+    await enqueue('many', 0);
+    await visit(page, service, 'queues/many/events');
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Pause the list' }).click();
+    const tasks = Array.from({ length: 250 }, (_, n) => ({ name: 'a', payload: n }));
+    await service.done('POST', 'queues/many/task-batches', { tasks });
+    await page.getByText('Paused. 250 events since, of which the last 200 will be shown.').waitFor();
+    await page.getByText('No event yet.').waitFor();
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.locator('main tbody tr').nth(199).waitFor();
+    expect(await page.locator('main tbody tr').count()).toBe(200);
+  }, 30_000);
+});
+
+test('a page of more topics than a stream has follows ten, and says so', async () => {
+  const { stdout: body } = await promisify(execFile)(process.execPath, [
+    fixture('bundle.js'),
+    fixture('many-topics.js'),
+  ]);
+  const many = await page.context().newPage();
+  await many.route('**/console/many.js', (route) => route.fulfill({ contentType: 'text/javascript', body }));
+  await many.route('**/console/many', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<body><script type="module" src="many.js"></script>' }),
+  );
+  const follows = many.waitForRequest(/v1\/events/);
+  await many.goto(`${service.url}/console/many#12`);
+  await many.getByText('2 parts of this one will not change by itself.').waitFor();
+  const topics = new URL((await follows).url()).searchParams.get('topics')!.split(',');
+  expect([topics.length, new Set(topics).size]).toEqual([10, 10]);
+  await many.goto('about:blank');
+  const followsAgain = many.waitForRequest(/v1\/events/);
+  await many.goto(`${service.url}/console/many#10`);
+  await followsAgain;
+  expect(await many.getByText('will not change').count()).toBe(0);
+  await many.close();
+}, 30_000);
+
+test('a page of a queue that is not there does not say that the API is away', async () => {
+  await visit(page, service, 'queues/nothing-here');
+  await page.getByText('Not live', { exact: true }).waitFor();
+  expect(await page.getByText('The page may be old').count()).toBe(0);
+}, 30_000);
