@@ -105,7 +105,7 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
           >
             Menu
           </button>
-          <Palette areas={areas} />
+          <Palette areas={areas} session={session} />
           <span class="grow" />
           <span class="live" data-state={live} role="status">
             {LIVE_TEXT[live]}

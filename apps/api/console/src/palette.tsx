@@ -3,31 +3,16 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { Area } from './areas.ts';
-import { get } from './http.ts';
-import { go, hrefOf } from './location.ts';
-
-interface Choice {
-  readonly title: string;
-  readonly kind: string;
-  readonly href: string;
-}
+import { go } from './location.ts';
+import type { Choice } from './places.ts';
+import { useChoices } from './places.ts';
+import type { Session } from './session.ts';
 
 interface Props {
   readonly areas: readonly Area[];
+  readonly session: Session;
 }
 
-const MAX_CHOICES = 12;
-/** What a name may be the name of: the area, and the words of the choice. */
-const NAMED: readonly (readonly [area: string, kind: string])[] = [
-  ['locks', 'lock'],
-  ['semaphores', 'semaphore'],
-  ['read-write-locks', 'read-write lock'],
-  ['chats', 'chat'],
-  ['mailboxes', 'mailbox'],
-  ['caches', 'cache'],
-  ['files', 'file channel'],
-  ['books', 'address book'],
-];
 const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['Ctrl K', 'go to an area, a queue, a task, a lock, a chat …'],
   ['/', 'go to the filter of a list'],
@@ -38,7 +23,7 @@ const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['?', 'this list'],
 ];
 
-export function Palette({ areas }: Props): JSX.Element {
+export function Palette({ areas, session }: Props): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const help = useRef<HTMLDialogElement>(null);
   const [isOpen, setIsOpen] = useState(false);
@@ -70,7 +55,7 @@ export function Palette({ areas }: Props): JSX.Element {
         Go to … <kbd>Ctrl K</kbd>
       </button>
       <dialog ref={dialog} aria-label="Go to" onClose={() => setIsOpen(false)}>
-        {isOpen && <Search areas={areas} close={() => setIsOpen(false)} />}
+        {isOpen && <Search areas={areas} session={session} close={() => setIsOpen(false)} />}
       </dialog>
       <dialog ref={help} aria-label="Keys">
         <div class="body">
@@ -100,18 +85,10 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-function Search({ areas, close }: Props & { readonly close: () => void }): JSX.Element {
+function Search({ areas, session, close }: Props & { readonly close: () => void }): JSX.Element {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const [queues, setQueues] = useState<readonly string[]>([]);
-  useEffect(() => {
-    if (!areas.some(({ id }) => id === 'queues')) return;
-    get<{ items: { name: string }[] }>('queues').then(
-      ({ items }) => setQueues(items.map(({ name }) => name)),
-      () => undefined,
-    );
-  }, []);
-  const choices = choicesOf(text, areas, queues);
+  const choices = useChoices(text, areas, session.scopes);
   const open = (choice: Choice | undefined): void => {
     if (!choice) return;
     close();
@@ -154,37 +131,14 @@ function Search({ areas, close }: Props & { readonly close: () => void }): JSX.E
             aria-selected={index === at}
             onClick={() => open(choice)}
           >
-            <span>{choice.title}</span>
-            <span class="muted small">{choice.kind}</span>
+            <span class={choice.isGuess && 'muted'}>{choice.title}</span>
+            <span class="muted small">
+              {choice.isGuess ? `${choice.kind}, if there is one` : choice.kind}
+            </span>
           </li>
         ))}
       </ul>
+      {choices.length === 0 && <p class="muted">Nothing has this name.</p>}
     </div>
   );
-}
-
-function choicesOf(text: string, areas: readonly Area[], queues: readonly string[]): Choice[] {
-  const wanted = text.trim();
-  const has = (name: string): boolean => name.toLowerCase().includes(wanted.toLowerCase());
-  const ids = new Set(areas.map(({ id }) => id));
-  const known: Choice[] = [
-    ...areas
-      .filter(({ title }) => has(title))
-      .map(({ id, title }) => ({ title, kind: 'area', href: hrefOf([id]) })),
-    ...queues.filter(has).map((name) => ({ title: name, kind: 'queue', href: hrefOf(['queues', name]) })),
-  ];
-  if (wanted === '') return known.slice(0, MAX_CHOICES);
-  const tasks = queues.map((queue) => ({
-    title: wanted,
-    kind: `task of ${queue}`,
-    href: hrefOf(['queues', queue, 'tasks', wanted]),
-  }));
-  const named = NAMED.filter(([area]) => ids.has(area)).map(([area, kind]) => ({
-    title: wanted,
-    kind,
-    href: hrefOf([area, wanted]),
-  }));
-  // An id of a task has digits; a name that is known comes before what may be.
-  const guesses = /\d/.test(wanted) ? [...tasks, ...named] : [...named, ...tasks];
-  return [...known, ...guesses].slice(0, MAX_CHOICES);
 }
