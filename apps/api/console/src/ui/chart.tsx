@@ -19,6 +19,8 @@ interface Props {
   readonly times: readonly number[];
   readonly series: readonly Series[];
   readonly textOf: (value: number) => string;
+  /** One bar for each time, with this text. Default: lines, and the time of day. */
+  readonly dayOf?: (at: number) => string;
 }
 
 const HEIGHT = 180;
@@ -28,9 +30,12 @@ const LABEL_WIDTH = 90;
 const HEADROOM = 1.15;
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const SHOWN_ROWS = 20;
+const DAY_S = 86_400;
+const WEEK_S = 7 * DAY_S;
+const BARS = UPlot.paths.bars!({ size: [0.7, 40] });
 
 export default function Chart(props: Props): JSX.Element {
-  const { label, times, series, textOf } = props;
+  const { label, times, series, textOf, dayOf = instantText } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | undefined>(undefined);
   const shape = series.map((each) => each.label).join('\n');
@@ -79,7 +84,7 @@ export default function Chart(props: Props): JSX.Element {
             <tbody>
               {lastIndexes(times).map((index) => (
                 <tr key={times[index]}>
-                  <td>{instantText(times[index]!)}</td>
+                  <td>{dayOf(times[index]!)}</td>
                   {series.map((each) => (
                     <td class="number" key={each.label}>
                       {textOf(each.values[index] ?? 0)}
@@ -103,7 +108,7 @@ function dataOf({ times, series }: Props): UPlot.AlignedData {
   return [times.map((at) => at / SECOND_MS), ...series.map(({ values }) => [...values])] as UPlot.AlignedData;
 }
 
-function optionsOf(element: HTMLElement, { series, textOf }: Props): UPlot.Options {
+function optionsOf(element: HTMLElement, { series, textOf, dayOf }: Props): UPlot.Options {
   const colorOf = (name: string): string => resolved(element, name);
   const axis = {
     stroke: colorOf('--muted'),
@@ -114,21 +119,29 @@ function optionsOf(element: HTMLElement, { series, textOf }: Props): UPlot.Optio
     width: element.clientWidth,
     height: HEIGHT,
     cursor: { points: { show: false } },
-    scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * HEADROOM)] } },
+    // Half a day beside the first and the last bar.
+    scales: {
+      ...(dayOf && {
+        x: { range: (_plot: UPlot, min: number, max: number) => [min - DAY_S / 2, max + DAY_S / 2] },
+      }),
+      y: { range: (_plot, _min, max) => [0, Math.max(1, max * HEADROOM)] },
+    },
     axes: [
       {
         ...axis,
         space: LABEL_WIDTH,
-        values: (_plot, splits) => splits.map((at) => CLOCK.format(at * SECOND_MS)),
+        values: (_plot, splits) =>
+          splits.map((at) => (dayOf ? dayOf(at * SECOND_MS) : CLOCK.format(at * SECOND_MS))),
+        ...(dayOf && { incrs: [DAY_S, 2 * DAY_S, WEEK_S] }),
       },
       { ...axis, size: AXIS_WIDTH, values: (_plot, values) => values.map(textOf) },
     ],
     series: [
-      { value: (_plot, at) => (at === null ? '–' : instantText(at * SECOND_MS)) },
+      { value: (_plot, at) => (at === null ? '–' : (dayOf ?? instantText)(at * SECOND_MS)) },
       ...series.map(({ label, color }) => ({
         label,
         stroke: colorOf(color),
-        width: 2,
+        ...(dayOf ? { fill: colorOf(color), width: 0, paths: BARS, points: { show: false } } : { width: 2 }),
         value: (_plot: UPlot, value: number | null) => (value === null ? '–' : textOf(value)),
       })),
     ],

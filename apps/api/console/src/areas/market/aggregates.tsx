@@ -1,11 +1,13 @@
-/** Where the lines of the access logs of a day came from. */
+/** Where the lines of the access logs of a day came from, and how many there were on the days before. */
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 
 import type { AreaProps } from '../../areas.ts';
-import { path, withQuery } from '../../http.ts';
+import { get, path, withQuery } from '../../http.ts';
 import { hrefOf, setQuery, usePlace } from '../../location.ts';
 import { useResource } from '../../resource.ts';
-import { Empty, Figure, Head, Read, Share, Tabs } from '../../ui/elements.tsx';
+import { Card, Empty, Figure, Head, Read, Share, Tabs } from '../../ui/elements.tsx';
+import { LazyChart } from '../../ui/lazy-chart.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText } from '../../ui/text.ts';
 
@@ -26,9 +28,16 @@ interface DailyTop {
 
 const SHOWN = 50;
 const DAY_LENGTH = 10;
+const DAY_MS = 86_400_000;
+const SHOWN_DAYS = 14;
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, DAY_LENGTH);
+}
 
 function today(): string {
-  return new Date().toISOString().slice(0, DAY_LENGTH);
+  return dayOf(Date.now());
 }
 
 export default function Aggregates(_props: AreaProps): JSX.Element {
@@ -65,31 +74,66 @@ export default function Aggregates(_props: AreaProps): JSX.Element {
               <Figure label="Lines" value={countText(total)} note={`of ${day}`} />
               <Figure label="Places" value={countText(places)} note={`the first ${items.length} below`} />
             </div>
-            {items.length === 0 ? (
-              <Empty title="No line of this day is counted.">
-                <span>The worker counts access logs that senders put into a channel of files.</span>
-              </Empty>
-            ) : (
-              <Table
-                label="Places"
-                rows={items}
-                idOf={nameOf}
-                columns={[
-                  { title: 'Place', cell: nameOf },
-                  { title: 'Lines', kind: 'number', cell: ({ count }) => countText(count) },
-                  {
-                    title: 'Share',
-                    cell: ({ count }) => (
-                      <Share used={count} of={items[0]!.count} label={`${countText(count)} lines`} />
-                    ),
-                  },
-                ]}
-              />
-            )}
+            <div class="columns">
+              {items.length === 0 ? (
+                <Empty title="No line of this day is counted.">
+                  <span>The worker counts access logs that senders put into a channel of files.</span>
+                </Empty>
+              ) : (
+                <Table
+                  label="Places"
+                  rows={items}
+                  idOf={nameOf}
+                  columns={[
+                    { title: 'Place', cell: nameOf },
+                    { title: 'Lines', kind: 'number', cell: ({ count }) => countText(count) },
+                    {
+                      title: 'Share',
+                      cell: ({ count }) => (
+                        <Share used={count} of={items[0]!.count} label={`${countText(count)} lines`} />
+                      ),
+                    },
+                  ]}
+                />
+              )}
+              <Days until={day} />
+            </div>
           </>
         )}
       </Read>
     </>
+  );
+}
+
+/** Lines of each day, by one small answer for each. */
+function Days({ until }: { readonly until: string }): JSX.Element {
+  const [totals, setTotals] = useState<readonly number[]>();
+  const last = Date.parse(until);
+  const times = Array.from({ length: SHOWN_DAYS }, (_, index) => last - (SHOWN_DAYS - 1 - index) * DAY_MS);
+  useEffect(() => {
+    const ended = new AbortController();
+    const reads = times.map((at) =>
+      get<DailyTop>(withQuery(path`aggregates/daily/country/${dayOf(at)}`, { limit: 1 }), ended.signal),
+    );
+    Promise.all(reads).then(
+      (days) => setTotals(days.map(({ total }) => total)),
+      // The table says why the API refuses.
+      () => undefined,
+    );
+    return () => ended.abort();
+  }, [until]);
+  return (
+    <Card title={`Lines a day, ${SHOWN_DAYS} days`}>
+      {totals && (
+        <LazyChart
+          label="Lines by day"
+          times={times}
+          textOf={countText}
+          dayOf={(at) => DAY.format(at)}
+          series={[{ label: 'lines', color: '--busy', values: totals }]}
+        />
+      )}
+    </Card>
   );
 }
 

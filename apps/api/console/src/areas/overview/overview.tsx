@@ -10,6 +10,8 @@ import { useResource } from '../../resource.ts';
 import { LazyChart } from '../../ui/lazy-chart.tsx';
 import { Card, Figure, Head, Read } from '../../ui/elements.tsx';
 import { bytesText, countText, durationText, plural } from '../../ui/text.ts';
+import { mayChange } from '../../session.ts';
+import { EnqueueButton } from '../queues/enqueue.tsx';
 import type { TaskState } from '../queues/states.ts';
 import type { NodeFigures } from '../redis/redis.tsx';
 import { QueueLink, QueueTable } from './queue-table.tsx';
@@ -54,7 +56,7 @@ export default function Overview({ session }: AreaProps): JSX.Element {
   const snapshot = last ?? first.value;
   return (
     <>
-      <Head title="Overview" />
+      <Head title="Overview">{mayChange(session, 'queues:write') && <EnqueueButton />}</Head>
       <Read of={{ ...first, value: snapshot }}>
         {(shown) => <Shown snapshot={shown} sums={sums} nodes={nodes} />}
       </Read>
