@@ -42,6 +42,7 @@
  * | `schedules`            | HASH   | key -> definition                             | schedule             | unschedule                     |
  * | `dueSchedules`         | ZSET   | key of a schedule -> its next instant         | schedule             | unschedule                     |
  * | `dedupIds`             | ZSET   | id -> until when it is refused                | enqueue              | per id, after its window       |
+ * | `dedupKeys`            | HASH   | key -> elements and id; id -> key             | enqueue with a key   | with the task's record         |
  *
  * ## Channels
  *
@@ -79,6 +80,7 @@ const OPTIONAL = [
   'schedules',
   'dueSchedules',
   'dedupIds',
+  'dedupKeys',
 ] as const;
 
 const CORE = [

@@ -1,22 +1,4 @@
-/**
- * Stores tasks, shows them and moves them, for producers and operators.
- *
- * A task is one record in one hash. Its state follows from the place of its id and from `attempts`, which has its last attempt:
- *
- *   enqueue ──► ready ──────────► active ──► succeeded
- *    │ │          ▲ ▲               │ │ │
- *    │ └► scheduled │ (when due)    │ │ └──► dead        no attempts left, Discard, no handler
- *    │              │               │ └────► retrying    failed, RetryLater
- *    ▼              └─── when due ──┼───────────┘
- *   waiting             └─── lease ended, given back, no handler in this worker
- *      its children have ended: ready, or dead with them
- *
- *   cancel: from any state on the left and from active to cancelled; retry: from dead and cancelled to ready
- *
- * No step moves due tasks from the schedule to the ready list: workers fetch due tasks from the schedule itself. So no task is
- * lost or late between two steps, and counts are exact at every instant. docs/ARCHITECTURE.md says which script makes which arrow.
- * Rejected: a hash for each task (663 bytes, here about 200), and a stream (no priorities, no cancellation in the middle).
- */
+/** Stores tasks, shows them and moves them, for producers and operators. task.ts has the states of a task. */
 import type { OwnedClient, RedisClient } from '@mortise/redis';
 import { ownedClient, requireName } from '@mortise/redis';
 import type { Enqueued, EnqueuedEach } from './enqueue/enqueuer.js';
@@ -39,6 +21,8 @@ import { clean, drain, retryAll } from './operate/bulk.js';
 import type { ObliterateOptions } from './removal/obliteration.js';
 import { obliterate } from './removal/obliteration.js';
 import { Operator } from './operate/operator.js';
+import type { KeyedEnqueueOptions } from './merge/merge-options.js';
+import { Merger } from './merge/merger.js';
 import type { EnqueueOptions, QueueOptions, RescheduleOptions } from './options.js';
 import { resolveQueueOptions, resolveReschedule } from './options.js';
 import { handledNames } from './work/handler-names.js';
@@ -64,6 +48,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   readonly #client: OwnedClient;
   readonly #shards: Shards;
   readonly #producer: Producer;
+  readonly #merger: Merger;
   readonly #operator: Operator;
   readonly #schedules: Schedules;
   readonly #results: Results;
@@ -84,7 +69,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     this.#shards = new Shards(redis, name, prefix, { priorities, shards });
     const enqueuer = new Enqueuer(redis, name, this.#shards, maxPayloadBytes, schemas);
     const operator = (this.#operator = new Operator(name, this.#shards, keepCancelled));
-    this.#producer = new Producer(enqueuer, telemetry);
+    this.#merger = new Merger(redis, name, this.#shards, enqueuer, maxPayloadBytes);
+    this.#producer = new Producer(enqueuer, this.#merger, telemetry);
     const forFlows = { maxPayloadBytes, keepCancelled, operator, telemetry };
     this.#flows = new Flows(redis, name, prefix, this.#shards, enqueuer, forFlows);
     this.#schedules = new Schedules(redis, name, this.#shards, enqueuer);
@@ -97,6 +83,9 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * After a lost reply, enqueue a task with an `id` of your own again: it is stored once. The id is refused as a duplicate while
    * the task waits, runs or is retained, and for `dedupMs` if that is longer.
    *
+   * With a `dedupKey` it changes the task that has the key, or stores a new one: one script call, O(bytes of both payloads).
+   * A repeated call does so again, and so may one that ioredis resends: `append` may add elements twice.
+   *
    * One round trip, O(1), O(log n) for a delayed task; one more round trip for the first use of the instance. Rejects with
    * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE, ERR_TASK_CONFLICT (the id belongs to a task with another name or payload),
    * ERR_QUEUE_FULL, ERR_PRIORITIES_MISMATCH, ERR_SHARDS_MISMATCH, or ERR_INVALID_ARG for options. Then nothing is stored.
@@ -104,7 +93,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   enqueue<Name extends keyof Tasks & string>(
     name: Name,
     payload: PayloadOf<Tasks, Name>,
-    options: EnqueueOptions = {},
+    options: EnqueueOptions | KeyedEnqueueOptions = {},
   ): Promise<Enqueued<ResultOf<Tasks, Name>>> {
     return this.#producer.enqueue(name, payload, options);
   }
@@ -190,6 +179,15 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    */
   async setPriority(id: string, priority: string): Promise<boolean> {
     return this.#operator.setPriority(id, priority);
+  }
+
+  /**
+   * Replaces the payload of a task; schemas check it when it runs. Resolves to false for an active, succeeded or unknown task. Dead and
+   * cancelled ones get it for their retry. A resent command changes nothing. O(bytes); else costs what `cancel` does. Rejects with
+   * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE or ERR_MEMORY_FULL.
+   */
+  async setPayload<Name extends keyof Tasks & string>(id: string, payload: PayloadOf<Tasks, Name>): Promise<boolean> {
+    return this.#merger.setPayload(id, payload);
   }
 
   /**

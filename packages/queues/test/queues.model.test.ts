@@ -5,7 +5,7 @@
  */
 import { expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
-import type { TaskState } from '@mortise/queues';
+import type { OnDuplicate, TaskState } from '@mortise/queues';
 import { Script } from '@mortise/redis';
 import fc from 'fast-check';
 import { QueueKeys } from '../src/keys.js';
@@ -51,6 +51,15 @@ interface NewTask {
   readonly payload: number;
 }
 
+interface KeyedTask {
+  readonly dedupKey: string;
+  readonly mode: OnDuplicate;
+  readonly priority: number;
+  /** From the call, ms; 0: now. */
+  readonly afterMs: number;
+  readonly elements: readonly number[];
+}
+
 type Operation =
   /** The first `upTo` in one call, the others each in one of its own, all in one tick. */
   | { readonly type: 'enqueue'; readonly tasks: readonly NewTask[]; readonly upTo: number }
@@ -78,18 +87,23 @@ type Operation =
   | { readonly type: 'pause' | 'resume' }
   /** By position in the model, or else by an id, known or not; all in one tick. */
   | { readonly type: Single; readonly which: readonly number[] }
+  /** Enqueues under keys, one after the other in one tick. */
+  | { readonly type: 'merge'; readonly tasks: readonly KeyedTask[] }
   | { readonly type: 'retryAll'; readonly state: 'dead' | 'cancelled' }
   | { readonly type: 'drain'; readonly scheduled: boolean }
   | { readonly type: 'clean'; readonly state: 'succeeded' | 'dead' | 'cancelled'; readonly limit: number };
 
-type Single = 'cancel' | 'remove' | 'retry' | 'promote' | 'reschedule' | 'setPriority';
+type Single = 'cancel' | 'remove' | 'retry' | 'promote' | 'reschedule' | 'setPriority' | 'setPayload';
+
+const MOST_ELEMENTS = 4;
 
 /** How far `reschedule` of the model puts a task off. */
 const PUT_OFF_MS = 15;
 
-interface ModelTask extends Omit<NewTask, 'priority'> {
+interface ModelTask extends Omit<NewTask, 'priority' | 'payload'> {
   readonly key: string;
   priority: number;
+  payload: unknown;
   place: Exclude<TaskState, 'waiting'>;
   /** When it falls due, or when it finished. */
   at: number;
@@ -107,12 +121,14 @@ class Model {
   tasks = new Map<string, ModelTask>();
   /** In the order in which they succeeded. */
   succeeded: string[] = [];
+  /** The last task of each key. */
+  readonly dedupKeys = new Map<string, string>();
   concurrency = Infinity;
   isPaused = false;
 
   /** Among tasks that are all stored or none. */
   hasConflict(tasks: readonly NewTask[]): boolean {
-    const payloads = new Map([...this.tasks].map(([key, { payload }]) => [key, payload]));
+    const payloads = new Map<string, unknown>([...this.tasks].map(([key, { payload }]) => [key, payload]));
     return tasks.some(({ id, payload }) => {
       const key = `task ${id}`;
       if (payloads.has(key)) return payloads.get(key) !== payload;
@@ -171,6 +187,9 @@ class Model {
       for (const { key } of dead.slice(0, Math.max(0, dead.length - KEEP_DEAD))) this.tasks.delete(key);
   }
 }
+
+/** What `setPayload` of the model sets. */
+const PAYLOAD = [-1];
 
 const isWaiting = ({ place }: ModelTask): boolean => ['ready', 'scheduled', 'retrying'].includes(place);
 
@@ -369,6 +388,94 @@ class Subject {
     this.model.retain(1_000, true);
   }
 
+  async merge({ tasks }: Operation & { type: 'merge' }): Promise<void> {
+    const asked = Date.now();
+    const runAts = tasks.map(({ afterMs }) => (afterMs === 0 ? undefined : asked + afterMs));
+    const answers = await Promise.all(
+      tasks.map(({ dedupKey, mode, priority, elements }, index) =>
+        this.#queue.enqueue('t', elements, {
+          dedupKey,
+          onDuplicate: mode,
+          priority: PRIORITIES[priority]!,
+          runAt: runAts[index],
+          ...(mode === 'append' && { maxElements: MOST_ELEMENTS }),
+        }),
+      ),
+    );
+    const answered = Date.now();
+    for (const [index, one] of tasks.entries()) this.#merged(one, runAts[index], answers[index]!);
+    for (const [key, task] of this.model.tasks) {
+      if (!answers.some(({ id }) => id === key) && !this.#madeDue.has(key)) continue;
+      await this.#learnTime(task, asked - CLOCKS_MS, answered + CLOCKS_MS);
+    }
+    this.#madeDue.clear();
+  }
+
+  /** Tasks that a later call has made due because they are full. */
+  readonly #madeDue = new Set<string>();
+
+  /** What one call does; a time that depends on the instant of the call is a range. */
+  #merged(one: KeyedTask, runAt: number | undefined, answer: { id: string; isDuplicate: boolean }): void {
+    const { model } = this;
+    const before = model.tasks.get(model.dedupKeys.get(one.dedupKey) ?? '');
+    const has = before && (before.place === 'ready' || before.place === 'scheduled');
+    const stored = (before?.payload ?? []) as readonly number[];
+    const isFull = one.mode === 'append' && stored.length + one.elements.length > MOST_ELEMENTS;
+    expect([one, answer.isDuplicate]).toEqual([one, Boolean(has && !isFull)]);
+    if (has && isFull) this.#isMadeDue(before);
+    if (!has || isFull) {
+      const isWhole = one.mode === 'append' && one.elements.length >= MOST_ELEMENTS;
+      const at = isWhole ? undefined : runAt;
+      const { id } = answer;
+      expect(model.tasks.has(id)).toBe(false);
+      model.tasks.set(id, {
+        ...{ id: 0, delayMs: 0, attempts: 5, attempt: 0, token: 0, isAbandoned: false },
+        ...{ key: id, priority: one.priority, payload: one.elements },
+        ...{ place: at === undefined ? 'ready' : 'scheduled', at: at ?? 0 },
+      });
+      model.dedupKeys.set(one.dedupKey, id);
+      return;
+    }
+    expect(answer.id).toBe(before.key);
+    if (one.mode === 'append') {
+      before.payload = [...stored, ...one.elements];
+      if (stored.length + one.elements.length === MOST_ELEMENTS) this.#isMadeDue(before);
+    } else if (one.mode !== 'keep') before.payload = one.elements;
+    if (one.mode === 'earliest' && before.place === 'scheduled') {
+      if (runAt === undefined) this.#isMadeDue(before);
+      else before.at = Math.min(before.at, runAt);
+    } else if (one.mode === 'latest' && runAt !== undefined) {
+      if (before.place === 'ready' || this.#madeDue.has(before.key)) before.at = runAt;
+      else before.at = Math.max(before.at, runAt);
+      before.place = 'scheduled';
+      this.#madeDue.delete(before.key);
+    }
+  }
+
+  #isMadeDue(task: ModelTask): void {
+    if (task.place === 'scheduled') this.#madeDue.add(task.key);
+  }
+
+  /** The time is the expected one; one that the call has passed meanwhile is that of the call. */
+  async #learnTime(task: ModelTask, asked: number, answered: number): Promise<void> {
+    if (task.place !== 'scheduled' && task.place !== 'ready') return;
+    const [ready, scheduled] = this.#keys.priorityKeys(2).slice(3 * task.priority);
+    const storedId = encodeTaskId(task.key);
+    const score = await redis.zscore(scheduled!, storedId);
+    const at = score === null ? null : Number(score);
+    if (this.#madeDue.has(task.key)) {
+      // At once, unless it was due before.
+      expect(at === task.at ? task.at <= answered : at! >= asked && at! <= answered).toBe(true);
+      task.at = at!;
+    } else if (task.place === 'scheduled' && task.at <= answered) {
+      // Due when Redis got it: then it is ready, or has that instant.
+      if (at === null) task.place = 'ready';
+      else expect(at === task.at || at >= asked).toBe(true);
+      task.at = at ?? 0;
+    } else expect([task.key, at]).toEqual([task.key, task.place === 'ready' ? null : task.at]);
+    if (task.place === 'ready') expect(await redis.lpos(ready!, storedId)).not.toBeNull();
+  }
+
   /** One operation on some tasks. The model does first what it expects of Redis, and learns the instants after that. */
   async single(type: Single, which: readonly number[]): Promise<void> {
     const present = [...this.model.tasks.keys()];
@@ -387,6 +494,7 @@ class Subject {
       const { value } = answer as PromiseFulfilledResult<boolean>;
       expect(this.#mayAnswer(type, task, asked)).toContain(value);
       if (value && type === 'setPriority') this.#reprioritize(task!, priority);
+      else if (value && type === 'setPayload') task!.payload = PAYLOAD;
       else if (value) await this.#apply(type, task!);
     }
     if (type === 'cancel') this.#trimCancelled();
@@ -395,6 +503,7 @@ class Subject {
   #moveOne(type: Single, key: string, priority: number): Promise<boolean> {
     if (type === 'reschedule') return this.#queue.reschedule(key, { delayMs: PUT_OFF_MS });
     if (type === 'setPriority') return this.#queue.setPriority(key, PRIORITIES[priority]!);
+    if (type === 'setPayload') return this.#queue.setPayload(key, PAYLOAD);
     return this.#queue[type](key);
   }
 
@@ -411,6 +520,7 @@ class Subject {
   #mayAnswer(type: Single, task: ModelTask | undefined, asked: number): boolean[] {
     if (!task) return [false];
     if (type === 'remove') return [true];
+    if (type === 'setPayload') return [task.place !== 'active' && task.place !== 'succeeded'];
     if (type === 'reschedule' || type === 'setPriority') return [isWaiting(task)];
     if (type === 'cancel') return [isWaiting(task) || task.place === 'active'];
     const isEnded = task.place === 'dead' || task.place === 'cancelled';
@@ -500,7 +610,10 @@ class Subject {
     expect(await redis.hlen(this.#keys.of.tasks)).toBe(this.model.tasks.size);
     const known = [...this.model.tasks.values()];
     const shown = await Promise.all(known.map(({ key }) => this.#queue.get(key)));
-    for (const [index, { place, attempt }] of known.entries()) {
+    const present = [...this.model.dedupKeys.values()].filter((key) => this.model.tasks.has(key));
+    expect(await redis.hlen(this.#keys.of.dedupKeys)).toBe(2 * present.length);
+    for (const [index, { place, attempt, payload }] of known.entries()) {
+      expect(shown[index]?.payload).toEqual(payload);
       const task = shown[index];
       const states = place === 'scheduled' || place === 'retrying' ? [place, 'ready'] : [place];
       expect(states).toContain(task?.state);
@@ -625,6 +738,24 @@ const handing: fc.MaybeWeightedArbitrary<Operation>[] = [
     }),
   },
 ];
+const merging: fc.MaybeWeightedArbitrary<Operation>[] = [
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant('merge' as const),
+      tasks: fc.array(
+        fc.record({
+          dedupKey: fc.constantFrom('a', 'b', 'c'),
+          mode: fc.constantFrom<OnDuplicate>('keep', 'replace', 'earliest', 'latest', 'append', 'append'),
+          priority: fc.constantFrom(0, 1),
+          afterMs: fc.constantFrom(0, 30, 60),
+          elements: fc.array(fc.integer({ min: 0, max: 99 }), { maxLength: 4 }),
+        }),
+        { minLength: 1, maxLength: 3 },
+      ),
+    }),
+  },
+];
 const limiting: fc.MaybeWeightedArbitrary<Operation>[] = [
   {
     weight: 1,
@@ -640,7 +771,7 @@ const all: fc.MaybeWeightedArbitrary<Operation>[] = [
   {
     weight: 4,
     arbitrary: fc.record({
-      type: fc.constantFrom('cancel', 'remove', 'remove', 'retry', 'promote', 'reschedule', 'setPriority'),
+      type: fc.constantFrom('cancel', 'remove', 'remove', 'retry', 'promote', 'reschedule', 'setPriority', 'setPayload'),
       which: places,
     }),
   },
@@ -668,6 +799,7 @@ async function play(steps: readonly Operation[]): Promise<void> {
     else if (one.type === 'renew') await subject.renew(one);
     else if (one.type === 'limit' || one.type === 'pause' || one.type === 'resume')
       await subject.configure(one);
+    else if (one.type === 'merge') await subject.merge(one);
     else if (one.type === 'retryAll') await subject.retryAll(one.state);
     else if (one.type === 'drain') await subject.drain(one.scheduled);
     else if (one.type === 'clean') await subject.clean(one.state, one.limit);
@@ -685,6 +817,7 @@ const stepsOf = (
 test.each([
   ['the core', stepsOf(core, 10, 60), RUNS],
   ['all there is', stepsOf(all, 10, 60), 2 * RUNS],
+  ['enqueues under keys', stepsOf([...all, ...merging], 10, 60), 2 * RUNS],
 ])('the scripts do what the model does: %s', async (_, steps, numRuns) => {
   const check = fc.assert(fc.asyncProperty(steps, play), { numRuns });
   await expect(check).resolves.toBeUndefined();

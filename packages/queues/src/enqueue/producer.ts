@@ -1,4 +1,6 @@
 import { ArgumentTypeError, requireKnown, requireObject } from '@mortise/redis';
+import type { Merger } from '../merge/merger.js';
+import type { KeyedEnqueueOptions } from '../merge/merge-options.js';
 import type { EnqueueOptions } from '../options.js';
 import type { Enqueued, Enqueuer } from './enqueuer.js';
 import type { ProducerTelemetry } from './producer-telemetry.js';
@@ -14,14 +16,16 @@ const TASK = new Set(['name', 'payload', 'options']);
 /** Stores tasks for a queue, inside a span of its telemetry if it has one. */
 export class Producer {
   readonly #enqueuer: Enqueuer;
+  readonly #merger: Merger;
   readonly #telemetry: ProducerTelemetry | undefined;
 
-  constructor(enqueuer: Enqueuer, telemetry: ProducerTelemetry | undefined) {
+  constructor(enqueuer: Enqueuer, merger: Merger, telemetry: ProducerTelemetry | undefined) {
     this.#enqueuer = enqueuer;
+    this.#merger = merger;
     this.#telemetry = telemetry;
   }
 
-  enqueue(name: string, payload: unknown, options: EnqueueOptions): Promise<Enqueued> {
+  enqueue(name: string, payload: unknown, options: EnqueueOptions | KeyedEnqueueOptions): Promise<Enqueued> {
     if (!this.#telemetry) return this.#store(name, payload, options);
     return this.#telemetry.send({ name, payload, options }, (traced) =>
       this.#store(name, payload, traced.options),
@@ -35,8 +39,10 @@ export class Producer {
   }
 
   /** Not an async function: that would create one more promise for each task. */
-  #store(name: string, payload: unknown, options: EnqueueOptions): Promise<Enqueued> {
+  #store(name: string, payload: unknown, options: EnqueueOptions | KeyedEnqueueOptions): Promise<Enqueued> {
     try {
+      if ((options as Partial<KeyedEnqueueOptions>).dedupKey !== undefined)
+        return this.#merger.enqueue(name, payload, options as KeyedEnqueueOptions);
       const request = this.#enqueuer.prepare(name, payload, options);
       if (this.#enqueuer.isOpen) return this.#enqueuer.submit(request);
       return this.#enqueuer.open().then(() => this.#enqueuer.submit(request));

@@ -16,6 +16,7 @@ const TYPES = {
   Y: 'ready',
   T: 'rescheduled',
   K: 'reprioritized',
+  V: 'changed',
   X: 'removed',
   Z: 'paused',
   U: 'resumed',

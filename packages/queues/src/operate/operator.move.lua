@@ -26,6 +26,7 @@
 --   flows             HASH
 --   outbox            HASH
 --   dedupIds          ZSET id -> until when it is refused
+--   dedupKeys         HASH k and a key -> elements and id; i and that id -> the key
 --   timekeeper        STRING "<next due, ms> <member of idle>"
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
@@ -42,13 +43,11 @@ local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], 
 local dead, cancelled, idle, tombstones = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local grouped, groups, runnableGroups, limitedGroups = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local progress, logs, awaited, events, flows, outbox = KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19]
-local dedupIds, timekeeper = KEYS[20], KEYS[21]
+local dedupIds, dedupKeys, timekeeper = KEYS[20], KEYS[21], KEYS[22]
 local expectedSettings, publish, keepCancelled = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local entries = { unpack(ARGV, 4) }
-local priorityKeys = { unpack(KEYS, 22) }
+local priorityKeys = { unpack(KEYS, 23) }
 local PRIORITIES = 16
--- How far from either end of a ready list an entry is searched.
-local REACH = 100
 local ENDED = { S = true, D = true, C = true }
 
 -- include shard.settings.part.lua
@@ -65,28 +64,9 @@ local usesOptional = true
 -- include task.delete.part.lua
 -- include task.release.part.lua
 -- include task.compact.part.lua
+-- include task.place.part.lua
 
 local isDue, hasCancelled, nextDue = false, false, math.huge
-
--- The keys of the priority of a task: ready, scheduled, retrying.
-local function keysOf(record)
-  local at = 3 * (string.byte(record) % PRIORITIES)
-  return unpack(priorityKeys, at + 1, at + 3)
-end
-
--- An id can be in the list twice, as a tombstone and as a later task. Whichever entry is removed, the same number of
--- tombstones remains, and no task.
-local function takeFromList(ready, id, priority)
-  for _, direction in ipairs({ -1, 1 }) do
-    if redis.call('LPOS', ready, id, 'RANK', direction, 'MAXLEN', REACH) then
-      redis.call('LREM', ready, direction, id)
-      return
-    end
-  end
-  local char = string.char(48 + priority)
-  redis.call('HSET', tombstones, id, (redis.call('HGET', tombstones, id) or '') .. char)
-  redis.call('HINCRBY', tombstones, char, 1)
-end
 
 -- Removes a task from the place of its state, the first character of `last`; '' is a task that never ran.
 local function take(id, record, state, last)
@@ -186,16 +166,6 @@ function MOVES.P(id, record)
   isDue = true
   recordEvent('Y', id, '')
   return '1'
-end
-
--- Where a task waits for its time: its sorted set, and the instant; nil for one that doesn't.
-local function delayOf(id, scheduled, retrying)
-  for _, key in ipairs({ scheduled, retrying }) do
-    local at = redis.call('ZSCORE', key, id)
-    if at then
-      return key, at
-    end
-  end
 end
 
 -- A ready task goes back to where it would have waited. One that was handed back, or holds its group, stays where it is.

@@ -11,8 +11,8 @@ local newEvents, eventCount = {}, 0
 --   E enqueued: the record (text: the name)        P progress: JSON (text, if it isn't longer)
 --   A started, S succeeded, R retrying, H retrying and holding its group, D dead, C cancelled, W waiting for children:
 --     the value in attempts (text: the reason; results are left out)
---   Y made due by an operator, T rescheduled, K moved to another priority, X removed, Z paused, U resumed, and later kinds: '' or the text. An event of the queue has
---     the id ''.
+--   Y made due by an operator, T rescheduled, K moved to another priority, V its payload was replaced, X removed, Z paused, U
+--     resumed, and later kinds: '' or the text. An event of the queue has the id ''.
 local function recordEvent(kind, id, detail)
   if keepEvents == 0 then
     return

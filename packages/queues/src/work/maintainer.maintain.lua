@@ -38,11 +38,12 @@ local MOST_AGED = 200
 
 -- include shard.settings.part.lua
 
-local optional, grouped, groups, runnableGroups, limitedGroups, progress, logs, awaited, events, flows, outbox, dueSchedules, keepEvents
+local optional, grouped, groups, runnableGroups, limitedGroups, progress
+local logs, awaited, events, flows, outbox, dueSchedules, dedupKeys, keepEvents
 if usesOptional then
   local _
   _, _, grouped, groups, runnableGroups, limitedGroups, _, progress = unpack(priorityKeys, 3 * priorityCount + 2)
-  logs, awaited, events, flows, outbox, _, dueSchedules = unpack(priorityKeys, 3 * priorityCount + 10)
+  logs, awaited, events, flows, outbox, _, dueSchedules, _, dedupKeys = unpack(priorityKeys, 3 * priorityCount + 10)
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 end
 -- include task.group.part.lua

@@ -1,0 +1,144 @@
+/**
+ * Enqueues tasks with a `dedupKey`, and replaces payloads. Calls of one tick and shard share a script call, in order.
+ *
+ * A path of its own beside the enqueuer: a plain enqueue knows nothing of keys, and costs what it did without them.
+ */
+import type { CommandArgument, RedisClient } from '@mortise/redis';
+import { Coalescer, keySlot, wholeJson } from '@mortise/redis';
+import type { Enqueued, Enqueuer, Prepared } from '../enqueue/enqueuer.js';
+import { InvalidPayloadError, MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
+import { DEFAULT_MAX_TASKS } from '../limits.js';
+import { queueMerge } from '../scripts.gen.js';
+import { isGone } from '../shard/settings.js';
+import type { Shard } from '../shard/shard.js';
+import type { Shards } from '../shard/shards.js';
+import { newTaskId } from '../task/new-task-id.js';
+import { setPriority, whenOf } from '../task/record.js';
+import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
+import type { KeyedEnqueueOptions, ResolvedMerge } from './merge-options.js';
+import { elementsOf, resolveMerge } from './merge-options.js';
+
+/** An entry of the script, once its shard is known. */
+interface Entry {
+  readonly bytes: number;
+  operands(shard: Shard): readonly CommandArgument[];
+}
+
+const MAX_BATCH = 64;
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
+/** Answers of the script: the first character. */
+const DONE = '1';
+const FOUND = '0';
+const CONFLICT = 'C';
+const FULL = 'F';
+const UNKNOWN = '-';
+
+export class Merger {
+  readonly #redis: RedisClient;
+  readonly #queue: string;
+  readonly #shards: Shards;
+  readonly #enqueuer: Enqueuer;
+  readonly #maxPayloadBytes: number;
+  readonly #entries = new Coalescer<Shard, Entry, Buffer>(
+    (shard, batch) => MemoryFullError.wrap(this.#queue, this.#send(shard, batch)),
+    { maxBatch: MAX_BATCH, maxBytes: MAX_BATCH_BYTES, bytesOf: ({ bytes }) => bytes },
+  );
+
+  constructor(
+    redis: RedisClient,
+    queue: string,
+    shards: Shards,
+    enqueuer: Enqueuer,
+    maxPayloadBytes: number,
+  ) {
+    this.#redis = redis;
+    this.#queue = queue;
+    this.#shards = shards;
+    this.#enqueuer = enqueuer;
+    this.#maxPayloadBytes = maxPayloadBytes;
+  }
+
+  /** Reads the payload now. Rejects as `Queue.enqueue` does. */
+  async enqueue(name: string, payload: unknown, options: KeyedEnqueueOptions): Promise<Enqueued> {
+    const { merge, others } = resolveMerge(payload, options);
+    const prepared = this.#enqueuer.prepare(name, payload, others);
+    const elements = elementsOf(payload);
+    await prepared.checking;
+    if (!this.#enqueuer.isOpen) await this.#enqueuer.open();
+    return this.#merge(prepared, merge, elements);
+  }
+
+  /** Resolves to whether a task that is neither active nor succeeded has this id. */
+  async setPayload(id: string, payload: unknown): Promise<boolean> {
+    const storedId = encodeTaskId(id);
+    // The name is that of the stored task, which the caller doesn't give: so no schema checks the payload.
+    const maxBytes = this.#maxPayloadBytes;
+    const json = wholeJson(
+      payload,
+      maxBytes,
+      ({ text, bytes }) => new InvalidPayloadError(id, text, bytes === undefined ? {} : { bytes, maxBytes }),
+    );
+    const operands = ['P', storedId, '', json, 0, elementsOf(payload), 0, 0];
+    const entry = { bytes: json.length, operands: () => operands };
+    const look = async (shard: Shard): Promise<string | null> => {
+      await shard.enableOptional();
+      const text = (await this.#entries.submit(shard, entry)).toString('latin1');
+      return text === UNKNOWN ? null : text;
+    };
+    try {
+      return (await this.#shards.find(storedId, look)) === DONE;
+    } catch (error) {
+      if (isGone(error)) return false;
+      throw error;
+    }
+  }
+
+  async #merge(prepared: Prepared, merge: ResolvedMerge, elements: number): Promise<Enqueued> {
+    const all = this.#shards.all ?? (await this.#shards.open());
+    const { group = '', priority, record } = prepared;
+    const shard = all[keySlot(group || merge.key) % all.length]!;
+    this.#enqueuer.check(prepared);
+    const { id, storedId } = newTaskId(shard.index, all.length);
+    const encoded = record.encode();
+    const entry: Entry = {
+      bytes: encoded.length,
+      operands: ({ settings }) => {
+        setPriority(encoded, settings.priorityIndex(priority));
+        const { mode, key, maxElements } = merge;
+        const keyOfGroup = `${group.length}:${group}${key}`;
+        const limits = [elements, maxElements, this.#maxPayloadBytes];
+        return [mode, storedId, keyOfGroup, encoded, whenOf(encoded, 0), ...limits];
+      },
+    };
+    await shard.enableOptional();
+    try {
+      return this.#answer(await this.#entries.submit(shard, entry), id, shard);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      await this.#enqueuer.reopen();
+      return this.#merge(prepared, merge, elements);
+    }
+  }
+
+  #answer(answer: Buffer, id: string, { settings }: Shard): Enqueued {
+    const kind = String.fromCharCode(answer[0]!);
+    if (kind === DONE) return { id, isDuplicate: false };
+    if (kind === FULL) throw new QueueFullError(this.#queue, settings.values.maxTasks ?? DEFAULT_MAX_TASKS);
+    const other = decodeTaskId(answer.subarray(1));
+    if (kind === FOUND) return { id: other, isDuplicate: true };
+    if (kind !== CONFLICT) throw new Error(`unexpected answer ${kind} of queue.merge`);
+    const what = 'of this dedupKey, with another name or no array as payload';
+    throw new TaskConflictError(this.#queue, other, [], what);
+  }
+
+  async #send(shard: Shard, batch: readonly Entry[]): Promise<readonly Buffer[]> {
+    const reply = await shard.call((keys, { expectedSettings, publish }) =>
+      queueMerge.runBuffer(this.#redis, keys, {
+        expectedSettings,
+        publish,
+        entries: batch.flatMap((entry) => entry.operands(shard)),
+      }),
+    );
+    return reply as Buffer[];
+  }
+}
