@@ -300,7 +300,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(157);
+    expect(routes.length).toBe(158);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -415,7 +415,7 @@ describe('the OpenAPI document', () => {
         'giveTaskBack heartbeat invalidateTag joinChat list loadCacheEntry logLine moveCursor muteChat postMessage postWebhook prioritizeTask purchase putCacheEntry putKey putName ' +
         'putNames putPlayer putQueue putSchedule putTenant releaseLock releaseLocks releasePermits releaseSide renewLock renewLocks ' +
         'renewPermits renewSide ' +
-        'rescheduleTask resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole startOperation takePermits tellPresence tellProgress ' +
+        'replacePayload rescheduleTask resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole startOperation takePermits tellPresence tellProgress ' +
         'tellTyping touchContacts',
     );
     for (const [route, { requestBody }] of bodies) {

@@ -301,6 +301,35 @@ describe('a task that waits', () => {
     expect((await taskOf('moved', 'two')).priority).toBe('high');
   });
 
+  test('gets another payload, also when it is dead or cancelled', async () => {
+    await enqueue('moved', 'three', 1);
+    const put = (id: string): Promise<Answer> =>
+      ask(`PUT queues/moved/tasks/${id}/payload`, { payload: { a: 1 } });
+    for (let n = 0; n < 2; n += 1) expect((await put('three')).status).toBe(204);
+    await ask('POST queues/moved/tasks/three/cancel', {});
+    expect((await put('three')).status).toBe(204);
+    expect(await taskOf('moved', 'three')).toMatchObject({ state: 'cancelled', payload: { a: 1 } });
+    expect(slugOf(await put('nobody'))).toEqual([404, 'unknown-task']);
+  });
+
+  test('is changed by an enqueue with its key', async () => {
+    const post = (body: object, headers: Headers = {}): Promise<Answer> =>
+      ask('POST queues/keyed/tasks', { name: 't', dedupKey: 'k', ...body }, { ...bearer, ...headers });
+    const first = await post({ payload: [1], onDuplicate: 'append', delayMs: HOUR_MS });
+    expect(first.status).toBe(201);
+    const second = await post({ payload: [2], onDuplicate: 'append', maxElements: 2 });
+    expect([second.status, second.json]).toEqual([200, { ...first.json, isDuplicate: true }]);
+    expect(await taskOf('keyed', first.json.id)).toMatchObject({ state: 'ready', payload: [1, 2] });
+    for (const body of [
+      { payload: 1, onDuplicate: 'append' },
+      { payload: 1, id: 'a' },
+      { payload: 1, maxElements: 2 },
+      { payload: 1, dedupKey: undefined, onDuplicate: 'keep' },
+    ])
+      expect([body, slugOf(await post(body))]).toEqual([body, [400, 'invalid-body']]);
+    expect(slugOf(await post({ payload: 1 }, { 'idempotency-key': 'a' }))).toEqual([400, 'invalid-body']);
+  });
+
   test('no longer: it is another state, or unknown', async () => {
     await enqueue('moved', 'gone', 1);
     await ask('POST queues/moved/tasks/gone/cancel', {});

@@ -186,7 +186,10 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * cancelled ones get it for their retry. A resent command changes nothing. O(bytes); else costs what `cancel` does. Rejects with
    * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE or ERR_MEMORY_FULL.
    */
-  async setPayload<Name extends keyof Tasks & string>(id: string, payload: PayloadOf<Tasks, Name>): Promise<boolean> {
+  async setPayload<Name extends keyof Tasks & string>(
+    id: string,
+    payload: PayloadOf<Tasks, Name>,
+  ): Promise<boolean> {
     return this.#merger.setPayload(id, payload);
   }
 

@@ -23,6 +23,7 @@ function tableOf(redis: Redis): CallTable {
     'queue.retry': [queue.retry.bind(queue), 'a'],
     'queue.promote': [queue.promote.bind(queue), 'a'],
     'queue.reschedule': [queue.reschedule.bind(queue), 'a', { delayMs: 1 }],
+    'queue.setPayload': [queue.setPayload.bind(queue), 'a', 1],
     'queue.setPriority': [queue.setPriority.bind(queue), 'a', 'medium'],
     'queue.lastEvents': [queue.lastEvents.bind(queue), {}],
     'queue.retryAll': [queue.retryAll.bind(queue), {}],

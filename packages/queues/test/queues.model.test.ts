@@ -188,7 +188,9 @@ class Model {
   }
 }
 
-/** What `setPayload` of the model sets. */
+/** Fields of a task with a key. */
+const NO_OTHERS = { id: 0, delayMs: 0, attempts: 5, attempt: 0, token: 0, isAbandoned: false };
+/** `setPayload` of the model sets it. */
 const PAYLOAD = [-1];
 
 const isWaiting = ({ place }: ModelTask): boolean => ['ready', 'scheduled', 'retrying'].includes(place);
@@ -414,7 +416,7 @@ class Subject {
   /** Tasks that a later call has made due because they are full. */
   readonly #madeDue = new Set<string>();
 
-  /** What one call does; a time that depends on the instant of the call is a range. */
+  /** One call; a time that depends on the instant of the call is a range. */
   #merged(one: KeyedTask, runAt: number | undefined, answer: { id: string; isDuplicate: boolean }): void {
     const { model } = this;
     const before = model.tasks.get(model.dedupKeys.get(one.dedupKey) ?? '');
@@ -429,9 +431,12 @@ class Subject {
       const { id } = answer;
       expect(model.tasks.has(id)).toBe(false);
       model.tasks.set(id, {
-        ...{ id: 0, delayMs: 0, attempts: 5, attempt: 0, token: 0, isAbandoned: false },
-        ...{ key: id, priority: one.priority, payload: one.elements },
-        ...{ place: at === undefined ? 'ready' : 'scheduled', at: at ?? 0 },
+        ...NO_OTHERS,
+        key: id,
+        priority: one.priority,
+        payload: one.elements,
+        place: at === undefined ? 'ready' : 'scheduled',
+        at: at ?? 0,
       });
       model.dedupKeys.set(one.dedupKey, id);
       return;
@@ -771,7 +776,16 @@ const all: fc.MaybeWeightedArbitrary<Operation>[] = [
   {
     weight: 4,
     arbitrary: fc.record({
-      type: fc.constantFrom('cancel', 'remove', 'remove', 'retry', 'promote', 'reschedule', 'setPriority', 'setPayload'),
+      type: fc.constantFrom(
+        'cancel',
+        'remove',
+        'remove',
+        'retry',
+        'promote',
+        'reschedule',
+        'setPriority',
+        'setPayload',
+      ),
       which: places,
     }),
   },

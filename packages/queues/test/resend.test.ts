@@ -99,6 +99,27 @@ const writes: Readonly<Record<string, Write>> = {
     answer: true,
     stored: { state: 'scheduled' },
   },
+  'enqueue with a dedupKey': {
+    before: nothing,
+    act: async ({ twice }) => (await twice.queue.enqueue('t', 1, { dedupKey: 'k' })).isDuplicate,
+    answer: false,
+    look: ({ queue }) => queue.counts(),
+    stored: { ready: 1 },
+  },
+  // The element is there twice.
+  'enqueue that appends': {
+    before: ({ queue }) => queue.enqueue('t', [1], { dedupKey: 'k', onDuplicate: 'append' }),
+    act: async ({ twice }) =>
+      (await twice.queue.enqueue('t', [2], { dedupKey: 'k', onDuplicate: 'append' })).isDuplicate,
+    answer: true,
+    look: async ({ queue }) => (await queue.list('ready')).tasks[0],
+    stored: { payload: [1, 2, 2] },
+  },
+  setPayload: {
+    act: ({ twice }) => twice.queue.setPayload('a', 2),
+    answer: true,
+    stored: { state: 'ready', payload: 2 },
+  },
   setPriority: {
     act: ({ twice }) => twice.queue.setPriority('a', 'high'),
     answer: true,

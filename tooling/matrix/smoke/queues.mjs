@@ -47,6 +47,16 @@ async function stored(queue, redis, prefix) {
   const runAt = Date.now() + 7_200_000;
   assert.equal(await queue.reschedule('late', { runAt }), true);
   assert.equal(await queue.setPriority('late', 'low'), true);
+  assert.equal(await queue.setPayload('late', { is: 'new' }), true);
+  const { id: keyed } = await queue.enqueue('send', [1], {
+    dedupKey: 'k',
+    onDuplicate: 'append',
+    delayMs: 60_000,
+  });
+  const again = await queue.enqueue('send', [2], { dedupKey: 'k', onDuplicate: 'append' });
+  assert.deepEqual(again, { id: keyed, isDuplicate: true });
+  assert.deepEqual((await queue.get(keyed)).payload, [1, 2]);
+  assert.equal(await queue.remove(keyed), true);
   const { priority, runAt: movedTo } = await queue.get('late');
   assert.deepEqual([priority, movedTo], ['low', runAt]);
   assert.equal(await queue.promote('late'), true);

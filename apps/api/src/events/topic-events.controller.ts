@@ -28,7 +28,7 @@ export class TopicEventsController {
       '`messaging:read`, `cache:<name>` `cache:read`, `lock:<name>` `locks:read`, `market` `market:read`, `overview` `queues:read`, ' +
       '`redis` `ops:read`. `data` is JSON with the `topic`; `id` continues all topics ' +
       'after the event, by `Last-Event-ID` or `after`. The first event is `open`. Events of queues are enqueued, started, succeeded, ' +
-      'retrying, dead, cancelled, waiting, ready, rescheduled, reprioritized, removed, progress, paused and resumed; those of members ' +
+      'retrying, dead, cancelled, waiting, ready, rescheduled, reprioritized, changed, removed, progress, paused and resumed; those of members ' +
       'as of `/v1/members/{member}/events`; of a mailbox arrived, without the messages; of a cache stored, deleted and invalidated, by ' +
       'requests of this API; of the market listed, sold, withdrawn and expired. Topics of locks, of Redis and of the overview have the ' +
       'value of now and each change. `gap`: events of a queue were trimmed before they were read. ' +

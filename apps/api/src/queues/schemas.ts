@@ -9,7 +9,6 @@ import { limit, longCursor, nextCursor } from '../http/page.js';
 
 const YEAR_MS = 365 * 86_400_000;
 const MAX_DELAY_MS = 10 * YEAR_MS;
-const MAX_BATCH = 1_000;
 export const MAX_HEADERS_BYTES = 16_384;
 
 export const queueName = nameSchema.meta({ examples: ['mail'] });
@@ -32,7 +31,7 @@ export const instant = z
   .min(0)
   .meta({ description: 'ms since the epoch', examples: [1_795_176_000_000] });
 export const delayMs = z.int().min(0).max(MAX_DELAY_MS);
-const termMs = z.int().min(1).max(MAX_DELAY_MS);
+export const termMs = z.int().min(1).max(MAX_DELAY_MS);
 
 // Queues.
 
@@ -224,29 +223,12 @@ export const oneDelay = [
   { path: ['runAt'] as PropertyKey[], error: 'excludes delayMs' },
 ] as const;
 
-const newTask = z
-  .strictObject({
-    ...taskFields,
-    dedupMs: termMs
-      .optional()
-      .meta({ description: 'how long the id is refused as a duplicate, also after the task has ended' }),
-  })
-  .refine(...oneDelay)
-  .refine(...dueInTime);
-
-export const taskBody = newTask.meta({
-  id: 'TaskBody',
-  examples: [{ name: 'report.daily', payload: { day: '2026-11-20' }, delayMs: 60_000 }],
-});
-
-export const batchBody = z
-  .strictObject({ tasks: z.array(newTask).min(1).max(MAX_BATCH) })
-  .meta({ id: 'TaskBatchBody', examples: [{ tasks: [{ name: 'report.daily', payload: null }] }] });
-
 export const enqueuedSchema = z
   .object({
     id: taskId,
-    isDuplicate: z.boolean().meta({ description: 'it was there before, and is unchanged' }),
+    isDuplicate: z.boolean().meta({
+      description: 'it was there before; it is unchanged, unless `onDuplicate` says otherwise',
+    }),
   })
   .meta({ id: 'Enqueued' });
 

@@ -1,5 +1,5 @@
 import { noteTask } from '@mortise/app-common/log';
-import { Body, Controller, Delete, Get, HttpStatus, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
@@ -21,16 +21,8 @@ import { childrenSchema } from './flow-schemas.js';
 import { OpenQueues } from './open-queues.js';
 import { Redaction } from './redaction.js';
 import { requestHeadersOf } from './request-headers.js';
-import {
-  batchBody,
-  batchSchema,
-  cancelBody,
-  enqueuedSchema,
-  taskBody,
-  taskSchema,
-  tasksPage,
-  tasksQuery,
-} from './schemas.js';
+import { batchSchema, cancelBody, enqueuedSchema, taskSchema, tasksPage, tasksQuery } from './schemas.js';
+import { batchBody, payloadBody, taskBody } from './new-task-schemas.js';
 import { priorityBody, rescheduleBody } from './operation-schemas.js';
 import type { Cut } from './shown-payload.js';
 import { cut } from './shown-payload.js';
@@ -57,7 +49,7 @@ export class TasksController {
     description: 'The first task creates the queue. A payload has up to 262,144 bytes, a body 1 MiB.',
   })
   @TakesIdempotencyKey('Becomes the id of the task: the same request again stores nothing.')
-  @Creates(enqueuedSchema, 'It is stored.', 'It was there before.', 'Location')
+  @Creates(enqueuedSchema, 'It is stored.', 'It was there before, or another task has its key.', 'Location')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,
@@ -76,6 +68,10 @@ export class TasksController {
     @IdempotencyKey() key: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Enqueued> {
+    if (key !== undefined && body.dedupKey !== undefined) {
+      const errors = [{ pointer: '/dedupKey', message: 'excludes the Idempotency-Key' }];
+      throw new Problem('invalid-body', undefined, { errors });
+    }
     const task = { ...body, ...senderIdOf(body.id, key) };
     await this.quotas.requireTasks(1);
     const { id, isDuplicate } = await this.queues
@@ -338,6 +334,31 @@ export class TasksController {
     @Body({ schema: priorityBody }) { priority }: z.infer<typeof priorityBody>,
   ): Promise<void> {
     await this.#act(queueName, id, (queue) => queue.setPriority(id, priority).catch(refuseMisuse));
+  }
+
+  @Put('tasks/:id/payload')
+  @RouteConfig(LARGE_BODY)
+  @ApiOperation({
+    summary: 'Replace the payload of a task',
+    description: 'Of one that is neither active nor succeeded. A repeated request changes nothing.',
+  })
+  @AnswersNothing('It has the payload.')
+  @Problems(
+    'invalid-id',
+    ...BODY_PROBLEMS,
+    'invalid-payload',
+    'payload-too-large',
+    'quota-exceeded',
+    'unknown-queue',
+    'unknown-task',
+    'wrong-state',
+  )
+  async replacePayload(
+    @Name('queue') queueName: string,
+    @TaskId() id: string,
+    @Body({ schema: payloadBody }) { payload }: z.infer<typeof payloadBody>,
+  ): Promise<void> {
+    await this.#act(queueName, id, (queue) => queue.setPayload(id, payload));
   }
 
   /** Throws the problems `unknown-task` and `wrong-state`. */

@@ -41,7 +41,7 @@ export class Producer {
   /** Not an async function: that would create one more promise for each task. */
   #store(name: string, payload: unknown, options: EnqueueOptions | KeyedEnqueueOptions): Promise<Enqueued> {
     try {
-      if ((options as Partial<KeyedEnqueueOptions>).dedupKey !== undefined)
+      if ((options as Partial<KeyedEnqueueOptions> | null)?.dedupKey !== undefined)
         return this.#merger.enqueue(name, payload, options as KeyedEnqueueOptions);
       const request = this.#enqueuer.prepare(name, payload, options);
       if (this.#enqueuer.isOpen) return this.#enqueuer.submit(request);

@@ -1,7 +1,7 @@
 import { ArgumentTypeError, requireInteger, requireOneOf, requireText } from '@mortise/redis';
 import type { EnqueueOptions } from '../options.js';
 
-/** What an enqueue with a `dedupKey` does when a task that no worker has fetched has the key. */
+/** The effect of an enqueue with a `dedupKey` on the task that has the key. */
 export type OnDuplicate = 'keep' | 'replace' | 'earliest' | 'latest' | 'append';
 
 export interface KeyedEnqueueOptions extends Omit<EnqueueOptions, 'id' | 'dedupMs'> {
@@ -11,7 +11,7 @@ export interface KeyedEnqueueOptions extends Omit<EnqueueOptions, 'id' | 'dedupM
    */
   readonly dedupKey: string;
   /**
-   * What happens to the task that has the key. `keep`: nothing. `replace`: it gets the new payload. `earliest`, `latest`: the new
+   * The effect on the task that has the key. `keep`: none. `replace`: it gets the new payload. `earliest`, `latest`: the new
    * payload, and the earlier or later one of both times (`latest`: debounce). `append`: the payload is an array, and its elements are
    * added to the array of the task. Its other options stay. Default `keep`.
    */
@@ -24,7 +24,7 @@ export interface KeyedEnqueueOptions extends Omit<EnqueueOptions, 'id' | 'dedupM
 }
 
 /** As queue.merge.lua expects them. */
-export const MODES = { keep: 'K', replace: 'R', earliest: 'E', latest: 'L', append: 'A' } as const;
+const MODES = { keep: 'K', replace: 'R', earliest: 'E', latest: 'L', append: 'A' } as const;
 
 export interface ResolvedMerge {
   readonly mode: (typeof MODES)[OnDuplicate];
@@ -53,7 +53,9 @@ export function resolveMerge(
     max: MOST_ELEMENTS,
   });
   if (onDuplicate === 'append' && !(Array.isArray(payload) && payload.length <= most))
-    throw new ArgumentTypeError("onDuplicate 'append' needs an array of at most maxElements elements as payload");
+    throw new ArgumentTypeError(
+      "onDuplicate 'append' needs an array of at most maxElements elements as payload",
+    );
   return { merge: { mode: MODES[onDuplicate], key, maxElements: most }, others };
 }
 

@@ -41,25 +41,30 @@ describe('enqueue with a dedupKey', () => {
     ['latest', 1, 2, 2, 2],
     ['latest', 0, 2, 2, 2],
     ['latest', 0, 0, 2, 0],
-  ])('%s: after %i and %i hours the task has payload %i and runs after %i', async (mode, a, b, payload, hours) => {
-    for (const group of [undefined, 'g']) {
-      const bench = new Bench();
-      const first = await bench.queue.enqueue('ok', 1, { ...keyed(mode, a * HOUR_MS), group });
-      const second = await bench.queue.enqueue('ok', 2, { ...keyed(mode, b * HOUR_MS), group });
-      expect([first.isDuplicate, second]).toEqual([false, { id: first.id, isDuplicate: true }]);
-      expect((await bench.queue.get(first.id))!.payload).toBe(payload);
-      expect(await hoursOf(bench, first.id)).toBe(hours);
-      await bench.expectCounts({ [hours === 0 ? 'ready' : 'scheduled']: 1 });
-      await bench.work();
-      await bench.queue.promote(first.id);
-      expect(await bench.queue.result(first.id)).toBe(payload);
-    }
-  });
+  ])(
+    '%s: after %i and %i hours the task has payload %i and runs after %i',
+    async (mode, a, b, payload, hours) => {
+      for (const group of [undefined, 'g']) {
+        const bench = new Bench();
+        const first = await bench.queue.enqueue('ok', 1, { ...keyed(mode, a * HOUR_MS), group });
+        const second = await bench.queue.enqueue('ok', 2, { ...keyed(mode, b * HOUR_MS), group });
+        expect([first.isDuplicate, second]).toEqual([false, { id: first.id, isDuplicate: true }]);
+        expect((await bench.queue.get(first.id))!.payload).toBe(payload);
+        expect(await hoursOf(bench, first.id)).toBe(hours);
+        await bench.expectCounts({ [hours === 0 ? 'ready' : 'scheduled']: 1 });
+        await bench.work();
+        await bench.queue.promote(first.id);
+        expect(await bench.queue.result(first.id)).toBe(payload);
+      }
+    },
+  );
 
   test('append adds elements in order until the most, then the batch is due and another begins', async () => {
     const bench = new Bench();
     const options = { ...keyed('append', HOUR_MS), maxElements: 3 };
-    const ids = await Promise.all([[1], [], [2], [3, 4], [5, 6, 7]].map((payload) => bench.queue.enqueue('ok', payload, options)));
+    const ids = await Promise.all(
+      [[1], [], [2], [3, 4], [5, 6, 7]].map((payload) => bench.queue.enqueue('ok', payload, options)),
+    );
     expect(new Set(ids.map(({ id }) => id)).size).toBe(3);
     expect(await payloads(bench)).toEqual([
       [1, 2],
@@ -109,8 +114,12 @@ describe('enqueue with a dedupKey', () => {
       expect((await bench.queue.enqueue('ok', 1, { ...keyed('replace'), group })).isDuplicate).toBe(false);
     }
     await bench.expectCounts({ ready: 3 });
-    await expect(bench.queue.enqueue('die', 1, keyed('replace'))).rejects.toMatchObject({ code: 'ERR_TASK_CONFLICT' });
-    await expect(bench.queue.enqueue('ok', [1], keyed('append'))).rejects.toMatchObject({ code: 'ERR_TASK_CONFLICT' });
+    await expect(bench.queue.enqueue('die', 1, keyed('replace'))).rejects.toMatchObject({
+      code: 'ERR_TASK_CONFLICT',
+    });
+    await expect(bench.queue.enqueue('ok', [1], keyed('append'))).rejects.toMatchObject({
+      code: 'ERR_TASK_CONFLICT',
+    });
   });
 
   test('a full queue takes no new task, but a new payload', async () => {
@@ -227,6 +236,8 @@ describe('setPayload', () => {
   test('a payload that cannot be stored is refused', async () => {
     const { queue } = new Bench({ maxPayloadBytes: 10 });
     await expect(queue.setPayload('a', undefined)).rejects.toMatchObject({ code: 'ERR_INVALID_PAYLOAD' });
-    await expect(queue.setPayload('a', 'x'.repeat(20))).rejects.toMatchObject({ code: 'ERR_PAYLOAD_TOO_LARGE' });
+    await expect(queue.setPayload('a', 'x'.repeat(20))).rejects.toMatchObject({
+      code: 'ERR_PAYLOAD_TOO_LARGE',
+    });
   });
 });
