@@ -50,7 +50,7 @@ export type { EnqueuedFlow } from './flow/flows.js';
 export type { IdleOptions } from './results/idle.js';
 export type { ResultOptions } from './results/results.js';
 export type { Enqueued, EnqueuedEach } from './enqueue/enqueuer.js';
-export type { KeyedEnqueueOptions, OnDuplicate } from './merge/merge-options.js';
+export type { KeyedEnqueueOptions, OnDuplicate } from './enqueue/merge-options.js';
 export { Queue } from './queue.js';
 export type { ScheduledTaskOptions } from './schedule/definition.js';
 export type { CronRule, IntervalRule, ScheduleRule } from './schedule/rule.js';

@@ -21,8 +21,8 @@ import { clean, drain, retryAll } from './operate/bulk.js';
 import type { ObliterateOptions } from './removal/obliteration.js';
 import { obliterate } from './removal/obliteration.js';
 import { Operator } from './operate/operator.js';
-import type { KeyedEnqueueOptions } from './merge/merge-options.js';
-import { Merger } from './merge/merger.js';
+import type { KeyedEnqueueOptions } from './enqueue/merge-options.js';
+import { Merger } from './enqueue/merger.js';
 import type { EnqueueOptions, QueueOptions, RescheduleOptions } from './options.js';
 import { resolveQueueOptions, resolveReschedule } from './options.js';
 import { handledNames } from './work/handler-names.js';
@@ -186,10 +186,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * cancelled ones get it for their retry. A resent command changes nothing. O(bytes); else costs what `cancel` does. Rejects with
    * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE or ERR_MEMORY_FULL.
    */
-  async setPayload<Name extends keyof Tasks & string>(
-    id: string,
-    payload: PayloadOf<Tasks, Name>,
-  ): Promise<boolean> {
+  async setPayload(id: string, payload: PayloadOf<Tasks, keyof Tasks & string>): Promise<boolean> {
     return this.#merger.setPayload(id, payload);
   }
 

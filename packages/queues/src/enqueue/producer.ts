@@ -1,6 +1,6 @@
 import { ArgumentTypeError, requireKnown, requireObject } from '@mortise/redis';
-import type { Merger } from '../merge/merger.js';
-import type { KeyedEnqueueOptions } from '../merge/merge-options.js';
+import type { Merger } from './merger.js';
+import type { KeyedEnqueueOptions } from './merge-options.js';
 import type { EnqueueOptions } from '../options.js';
 import type { Enqueued, Enqueuer } from './enqueuer.js';
 import type { ProducerTelemetry } from './producer-telemetry.js';

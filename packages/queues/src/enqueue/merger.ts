@@ -5,7 +5,7 @@
  */
 import type { CommandArgument, RedisClient } from '@mortise/redis';
 import { Coalescer, keySlot, wholeJson } from '@mortise/redis';
-import type { Enqueued, Enqueuer, Prepared } from '../enqueue/enqueuer.js';
+import type { Enqueued, Enqueuer, Prepared } from './enqueuer.js';
 import { InvalidPayloadError, MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
 import { DEFAULT_MAX_TASKS } from '../limits.js';
 import { queueMerge } from '../scripts.gen.js';
