@@ -43,7 +43,7 @@ const hostNames = z
     ),
   );
 
-/** Of members of payloads. */
+/** Of members of JSON values. */
 const names = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))

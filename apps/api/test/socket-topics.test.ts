@@ -110,6 +110,7 @@ test('an event that was read before the answer `unfollowed` is not sent after it
     socket as unknown as WebSocket,
     {
       principal: ANYONE,
+      shown: (event: unknown) => event,
       timeoutMs: 60_000,
       limits: { take: () => Promise.resolve({}) },
       topics: { open: () => Promise.resolve({ token: '0', events: events() }) },

@@ -4,6 +4,7 @@ import { Audit } from './audit.js';
 import { Authentication } from './authentication.js';
 import { KeyStore } from './key-store.js';
 import { KeyVerifier } from './key-verifier.js';
+import { Redaction } from './redaction.js';
 import { SessionController } from './session.controller.js';
 import { SessionVerifier } from './session-verifier.js';
 import { TenantStore } from './tenant-store.js';
@@ -12,7 +13,16 @@ import { TokenVerifier } from './token-verifier.js';
 @Global()
 @Module({
   controllers: [SessionController],
-  providers: [KeyStore, KeyVerifier, TenantStore, TokenVerifier, SessionVerifier, Authentication, Audit],
-  exports: [Audit, Authentication, KeyStore, KeyVerifier, TenantStore],
+  providers: [
+    KeyStore,
+    KeyVerifier,
+    TenantStore,
+    TokenVerifier,
+    SessionVerifier,
+    Authentication,
+    Audit,
+    Redaction,
+  ],
+  exports: [Audit, Authentication, KeyStore, KeyVerifier, Redaction, TenantStore],
 })
 export class CallersModule {}

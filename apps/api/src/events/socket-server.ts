@@ -11,6 +11,7 @@ import type { WebSocket } from 'ws';
 
 import { Authentication } from '../callers/authentication.js';
 import type { Principal } from '../callers/principal.js';
+import { Redaction } from '../callers/redaction.js';
 import type { Config } from '../config.js';
 import { challengeOf } from '../http/challenge.js';
 import { linesOf, messageOf } from '../http/client-error.js';
@@ -49,6 +50,7 @@ export class SocketServer implements OnApplicationBootstrap {
     private readonly origins: Origins,
     private readonly connections: Connections,
     private readonly authentication: Authentication,
+    private readonly redaction: Redaction,
     private readonly chats: TenantChats,
     private readonly topics: TopicEvents,
     private readonly limits: RequestLimits,
@@ -106,6 +108,7 @@ export class SocketServer implements OnApplicationBootstrap {
       chats,
       topics,
       principal,
+      shown: (event) => this.redaction.shownIn(event, principal),
       limits,
       usage,
       log: log.child({ reqId, tenant }),

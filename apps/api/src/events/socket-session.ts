@@ -31,6 +31,8 @@ export interface SessionContext {
   readonly topics: TopicEvents;
   /** Whose session it is. */
   readonly principal: Principal;
+  /** An event as the sender of the request may see it. */
+  readonly shown: (event: SentEvent) => SentEvent;
   readonly limits: Pick<RequestLimits, 'take'>;
   readonly usage: Pick<Usage, 'require'>;
   /** It names the request and the tenant. */
@@ -121,7 +123,7 @@ export class SocketSession implements LiveStream, Outlet<SentEvent> {
 
   write(event: SentEvent): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    this.#send({ event });
+    this.#send({ event: this.#context.shown(event) });
     if (this.#hasRoom) return undefined;
     this.#room ??= new Promise((resolve) => {
       this.#onRoom = () => {

@@ -14,7 +14,7 @@ import { operationBody, operationSchema } from './operation-schemas.js';
 import type { Operation } from './operation-schemas.js';
 import { refuseMisuse } from './misuse.js';
 import { Operations } from './operations.js';
-import { Redaction } from './redaction.js';
+import { Redaction } from '../callers/redaction.js';
 
 @ApiTags('tasks')
 @Controller('v1')

@@ -13,7 +13,6 @@ import { OpenQueues } from './open-queues.js';
 import { OperationsController } from './operations.controller.js';
 import { Operations } from './operations.js';
 import { QueuesController } from './queues.controller.js';
-import { Redaction } from './redaction.js';
 import { ResultsController } from './results.controller.js';
 import { SchedulesController } from './schedules.controller.js';
 import { TasksController } from './tasks.controller.js';
@@ -41,7 +40,7 @@ import { TasksController } from './tasks.controller.js';
     OperationsController,
     MailTasksController,
   ],
-  providers: [OpenQueues, Operations, Redaction],
+  providers: [OpenQueues, Operations],
   exports: [OpenQueues],
 })
 export class RemoteQueuesModule {}

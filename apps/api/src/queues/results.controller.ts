@@ -1,7 +1,7 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { TaskNotFoundError } from '@mortise/queues';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Answers } from '../http/answers.js';
@@ -12,7 +12,6 @@ import { Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from './open-queues.js';
-import { Redaction } from './redaction.js';
 import { resultQuery, resultSchema } from './schedule-schemas.js';
 import { TaskId } from './task-id.decorator.js';
 
@@ -22,7 +21,6 @@ export class ResultsController {
   constructor(
     private readonly queues: OpenQueues,
     private readonly waits: OpenWaits,
-    private readonly redaction: Redaction,
   ) {}
 
   @Get()
@@ -49,14 +47,13 @@ export class ResultsController {
     @Name('queue') queueName: string,
     @TaskId() id: string,
     @Query({ schema: resultQuery }) { waitMs }: z.infer<typeof resultQuery>,
-    @Req() { principal }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof resultSchema>> {
     return this.waits.run(reply, waitMs, (signal) =>
       this.queues.use(queueName, async (queue) => {
         try {
           const result = await queue.result(id, { waitMs, signal });
-          return result === undefined ? {} : { result: this.redaction.shown(result, principal) };
+          return result === undefined ? {} : { result };
         } catch (error) {
           if (!(error instanceof TaskNotFoundError)) throw error;
           throw new Problem('unknown-task', `there is no task "${id}"`, { queue: queueName, taskId: id });

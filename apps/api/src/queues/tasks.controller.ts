@@ -19,7 +19,7 @@ import { refuseMisuse, refuseReuse } from './misuse.js';
 import { filterTasks } from './task-filter.js';
 import { childrenSchema } from './flow-schemas.js';
 import { OpenQueues } from './open-queues.js';
-import { Redaction } from './redaction.js';
+import { Redaction } from '../callers/redaction.js';
 import { requestHeadersOf } from './request-headers.js';
 import { batchSchema, cancelBody, enqueuedSchema, taskSchema, tasksPage, tasksQuery } from './schemas.js';
 import { batchBody, payloadBody, taskBody } from './new-task-schemas.js';
@@ -154,8 +154,8 @@ export class TasksController {
   @ApiOperation({
     summary: 'Read a task',
     description:
-      'Finished tasks are kept for a while only. For the session of a browser, members of the payload and of the result whose names ' +
-      'are in `REDACT` are `[redacted]`.',
+      'Finished tasks are kept for a while only. For the session of a browser, members of its values whose names are in `REDACT` are ' +
+      '`[redacted]`.',
   })
   @Answers(taskSchema, 'The task.')
   @Problems('invalid-id', 'invalid-query', 'unknown-queue', 'unknown-task')
@@ -234,16 +234,11 @@ export class TasksController {
   async listChildren(
     @Name('queue') queueName: string,
     @TaskId() id: string,
-    @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof childrenSchema>> {
     return this.queues.use(queueName, async (queue) => {
       const children = await queue.children(id);
       if (children) {
-        const items = children.ended.map(({ result, ...child }) => ({
-          ...child,
-          ...(result !== undefined && { result: this.redaction.shown(result, principal) }),
-        }));
-        return { count: children.count, items };
+        return { count: children.count, items: [...children.ended] };
       }
       if (!(await queue.get(id))) throw unknownTask(queueName, id);
       return { count: 0, items: [] };

@@ -1,9 +1,22 @@
-import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Put, Res } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  HttpStatus,
+  Param,
+  Post,
+  Put,
+  Req,
+  Res,
+} from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { RowState } from '@mortise/cache/rows';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
+import { Redaction } from '../callers/redaction.js';
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { IfNoneMatch, isKnown, TakesIfNoneMatch } from '../http/entity-tags.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
@@ -18,7 +31,10 @@ const ROW_HEADERS = headerRefs(['ETag', 'Age', 'X-Next-Refresh', 'X-Refresh-Fail
 @ApiTags('cache')
 @Controller('v1/cache/:table/rows/:row')
 export class RowsController {
-  constructor(private readonly tables: RowCaches) {}
+  constructor(
+    private readonly tables: RowCaches,
+    private readonly redaction: Redaction,
+  ) {}
 
   @Get()
   @ApiOperation({
@@ -40,6 +56,7 @@ export class RowsController {
     @Param('table', { schema: tableNameSchema }) table: string,
     @Param('row', { schema: rowIdSchema }) id: string,
     @IfNoneMatch() known: readonly string[],
+    @Req() { principal }: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const state = scheduled(await this.tables.of(table).inspect(id), table, id);
@@ -48,11 +65,12 @@ export class RowsController {
       .header('etag', etag)
       .header('age', Math.floor(state.ageMs! / SECOND_MS))
       .header('x-next-refresh', state.nextInMs / SECOND_MS)
-      // A client may keep a copy, but has to revalidate it.
-      .header('cache-control', 'no-cache');
+      // A client may keep a copy, but has to revalidate it. That of a session may have less than the row.
+      .header('cache-control', principal?.isSession ? 'no-store' : 'no-cache');
     if (state.failures > 0) reply.header('x-refresh-failures', state.failures);
     if (isKnown(known, etag)) await reply.code(HttpStatus.NOT_MODIFIED).send();
-    else await reply.type('application/json').send(JSON.stringify(state.row));
+    else
+      await reply.type('application/json').send(JSON.stringify(this.redaction.shown(state.row, principal)));
   }
 
   @Put()

@@ -5,10 +5,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import type { Config } from '../../config.js';
+import { Redaction } from '../../callers/redaction.js';
 import { Origins } from '../../http/origins.js';
 import { CONFIG, LOG } from '../../tokens.js';
 import { EventStream } from './event-stream.js';
-import type { StreamEvent } from './forward-events.js';
+import type { Outlet, StreamEvent } from './forward-events.js';
 import { forwardEvents } from './forward-events.js';
 import { LiveStreams } from './live-streams.js';
 
@@ -20,6 +21,7 @@ export class EventServer {
   constructor(
     private readonly streams: LiveStreams,
     private readonly origins: Origins,
+    private readonly redaction: Redaction,
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOG) private readonly log: Logger,
   ) {}
@@ -64,16 +66,19 @@ export class EventServer {
       socket.off('end', leave);
       this.streams.remove(stream);
     });
-    void this.#forward(stream, events, signal, request.id);
+    void this.#forward(stream, events, signal, request);
   }
 
   async #forward(
     stream: EventStream,
     events: AsyncIterable<Sent>,
     signal: AbortSignal,
-    reqId: string,
+    { id: reqId, principal }: FastifyRequest,
   ): Promise<void> {
-    const reason = await forwardEvents(events, stream, signal, (err) =>
+    const outlet: Outlet<Sent> = {
+      write: (event) => stream.write(this.redaction.shownIn(event, principal)),
+    };
+    const reason = await forwardEvents(events, outlet, signal, (err) =>
       this.log.error({ err, reqId }, 'events'),
     );
     if (reason) stream.end(reason);

@@ -1,11 +1,12 @@
-/** Sessions of browsers see no member of payloads and results whose name is in REDACT, neither by reading nor by searching. */
+/** Sessions of browsers see no member of a value whose name is in REDACT, neither by reading nor by searching. */
 import { Inject, Injectable } from '@nestjs/common';
 
-import type { Principal } from '../callers/principal.js';
+import type { Principal } from './principal.js';
 import type { Config } from '../config.js';
+import { showValues } from '../http/shown-values.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG } from '../tokens.js';
-import { isHidden, plainName, redacted } from './shown-payload.js';
+import { isHidden, plainName, redacted } from '../queues/shown-payload.js';
 
 /** The sender of a request; null: without authentication. */
 type Sender = Principal | null;
@@ -21,6 +22,12 @@ export class Redaction {
   /** The value as the sender may see it. */
   shown(value: unknown, sender: Sender): unknown {
     return sender?.isSession ? redacted(value, this.#hidden) : value;
+  }
+
+  /** The same for all values of callers in an answer or an event. */
+  shownIn<Answer>(answer: Answer, sender: Sender): Answer {
+    if (!sender?.isSession) return answer;
+    return showValues(answer, (value) => this.shown(value, sender)) as Answer;
   }
 
   /**
