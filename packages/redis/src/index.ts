@@ -16,6 +16,7 @@ export type { OnError } from './error-reporter.js';
 export { ErrorReporter } from './error-reporter.js';
 export { failureOf } from './failure-of.js';
 export { ignorable } from './ignorable.js';
+export { inexactNumber } from './inexact-number.js';
 export { isTransient } from './is-transient.js';
 export { DEFAULT_PREFIX, decodeName, encodeName, EntityKeys, KeySpace } from './key-space.js';
 export { keySlot } from './key-slot.js';
