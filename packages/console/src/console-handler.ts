@@ -200,7 +200,7 @@ class Handler {
 
   #problemOf({ method }: HttpCall, error: unknown): Problem {
     const problem = problemOf(error, method !== 'GET');
-    if (problem.slug === 'internal-error') this.#errors.report(error);
+    if (problem.status === 500) this.#errors.report(error);
     return problem;
   }
 }

@@ -4,6 +4,8 @@ import { Cache } from '@mortise/cache';
 import { otelTelemetry } from '@mortise/cache/otel';
 import { RowCache } from '@mortise/cache/rows';
 import { SqliteSource } from '@mortise/cache/sqlite';
+import { consoleHandler } from '@mortise/console';
+import type { ConsoleHandler, ConsoleRight } from '@mortise/console';
 import { LockTimeoutError, Mutex } from '@mortise/locks';
 import { QuorumMutex } from '@mortise/locks/quorum';
 import { Chats } from '@mortise/messaging';
@@ -36,6 +38,9 @@ export async function held(): Promise<number> {
   return lease.fencingToken;
 }
 
+const mountConsole = (): ConsoleHandler =>
+  consoleHandler(redis, { authorize: ({ headers }): ConsoleRight => (headers.cookie ? 'change' : 'read') });
+
 const made = [
   worker,
   new AddressBook(redis, 'guild:7'),
@@ -44,6 +49,8 @@ const made = [
   new Chats(redis),
   new QuorumMutex(redises, 'invoice:42', { leaseMs: 10_000 }),
 ];
-const types = [RowCache, SqliteSource, FileSender, sandbox, otelTelemetry].map((one) => typeof one);
+const types = [RowCache, SqliteSource, FileSender, sandbox, otelTelemetry, mountConsole].map(
+  (one) => typeof one,
+);
 console.log(made.length, new Set(types).size, isTimeout(new LockTimeoutError('a', 5)));
 for (const each of redises) each.disconnect();

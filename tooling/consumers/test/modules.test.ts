@@ -85,6 +85,27 @@ describe('bundlers', () => {
     expect(project.node([out])).toEqual({ code: 0, output: USED });
   });
 
+  test('esbuild: the console says why it has no page', () => {
+    project.write(
+      'bundled.ts',
+      `import { consoleHandler } from '@mortise/console';
+       import { Redis } from 'ioredis';
+       try {
+         consoleHandler(new Redis({ lazyConnect: true }), { authorize: () => 'read' });
+       } catch (error) {
+         console.log((error as Error).message);
+       }`,
+    );
+    const args = ['bundled.ts', '--bundle', '--platform=node', '--external:ioredis'];
+    expect(
+      project.node([tool('esbuild/bin/esbuild'), ...args, '--outfile=bundled.cjs', '--log-level=error']),
+    ).toEqual({
+      code: 0,
+      output: '',
+    });
+    expect(project.node(['bundled.cjs']).output).toContain('leave @mortise/console out of the bundle');
+  });
+
   test.each(['commonjs', 'module'])('webpack, %s', (type) => {
     project.write('package.json', { name: 'consumer', private: true });
     const isModule = type === 'module';
@@ -149,7 +170,7 @@ describe('test runners', () => {
 });
 
 describe('the types', () => {
-  test.each(['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache'])(
+  test.each(['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache', 'console'])(
     'of @mortise/%s are found in each way (attw)',
     async (name) => {
       const file = readdirSync(project.packed).find((entry) => entry.startsWith(`mortise-${name}-`));

@@ -1,16 +1,15 @@
 /** A request and its response, from node:http, Express, NestJS or Fastify. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { Problem } from './problem.js';
+import type { Parsed } from './json-body.js';
+import { jsonBody } from './json-body.js';
+import type { Problem } from './problem.js';
 
 /** A request of node:http, of Express, or of Fastify. */
 export type ConsoleRequest = IncomingMessage | { readonly raw: IncomingMessage; readonly body?: unknown };
 
 /** A response of node:http, of Express, or of Fastify. */
 export type ConsoleResponse = ServerResponse | { readonly raw: ServerResponse; hijack: () => unknown };
-
-const MAX_BODY_BYTES = 1_048_576;
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** No page shows an answer in a frame, and none loads anything. */
 const HEADERS = {
@@ -77,46 +76,7 @@ export class HttpCall {
   }
 
   /** The JSON of the body; undefined without one. Throws problems. */
-  async body(): Promise<unknown> {
-    const {
-      'content-type': type,
-      'content-length': length,
-      'transfer-encoding': coding,
-    } = this.request.headers;
-    if (coding === undefined && (length === undefined || length === '0')) return undefined;
-    // A form of another page could send any other type.
-    if (!/^application\/json(?:\s*;|$)/i.test(type ?? '')) throw new Problem('unsupported-media-type');
-    // The host has read it already.
-    const { body } = this.given as { readonly body?: unknown };
-    if (body !== undefined) return body;
-    const text = await this.#text();
-    if (text === '') return undefined;
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      throw new Problem('malformed-json');
-    }
-  }
-
-  async #text(): Promise<string> {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    try {
-      // A destroyed request would take the answer with it.
-      const body = this.request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-      for await (const chunk of body) {
-        bytes += chunk.length;
-        if (bytes > MAX_BODY_BYTES) break;
-        chunks.push(chunk);
-      }
-    } catch (error) {
-      throw new Problem('malformed-request', '', {}, { cause: error });
-    }
-    if (bytes > MAX_BODY_BYTES) throw new Problem('body-too-large', `more than ${MAX_BODY_BYTES} bytes`);
-    try {
-      return utf8.decode(Buffer.concat(chunks));
-    } catch {
-      throw new Problem('malformed-json');
-    }
+  body(): Promise<unknown> {
+    return jsonBody(this.request, this.given as Parsed);
   }
 }

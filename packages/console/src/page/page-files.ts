@@ -11,7 +11,7 @@ import type { HttpCall, Headers } from '../http/http-call.js';
 import { Problem } from '../http/problem.js';
 
 /** From src/page/, and from dist/esm/ and dist/cjs/. */
-const FOLDER = fileURLToPath(new URL('../../dist/page/', import.meta.url));
+const FOLDER = '../../dist/page/';
 const INDEX = 'index.html';
 const BUILT_FOR = '/console/';
 const BUILT_API = 'content="/v1/"';
@@ -45,12 +45,13 @@ interface File {
 export class PageFiles {
   readonly #files = new Map<string, File>();
 
-  /** Throws when the package was not built. @param mount Such as `/console`. */
+  /** Throws where there are none. @param mount Such as `/console`. */
   constructor(mount: string) {
-    for (const name of readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })) {
+    const { folder, names } = namesOfFiles();
+    for (const name of names) {
       const type = TYPES[name.split('.').at(-1)!];
       if (type === undefined) continue;
-      const text = readFileSync(join(FOLDER, name), 'utf8')
+      const text = readFileSync(join(folder, name), 'utf8')
         .replaceAll(BUILT_FOR, `${mount}/`)
         .replace(BUILT_API, `content="${mount}/v1/"`);
       this.#files.set(name.replaceAll('\\', '/'), { type, plain: Buffer.from(text) });
@@ -71,6 +72,18 @@ export class PageFiles {
       vary: 'Accept-Encoding',
     };
     sendFile(http, found, headers);
+  }
+}
+
+/** A bundle has the code of this package without its files, and then also `import.meta.url` may be missing. */
+function namesOfFiles(): { readonly folder: string; readonly names: readonly string[] } {
+  try {
+    const folder = fileURLToPath(new URL(FOLDER, import.meta.url));
+    return { folder, names: readdirSync(folder, { recursive: true, encoding: 'utf8' }) };
+  } catch (error) {
+    throw new Error('the files of the console are not there: leave @mortise/console out of the bundle', {
+      cause: error,
+    });
   }
 }
 
