@@ -2,8 +2,9 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 
+import { Follower } from '../fixture/follower.js';
 import type { Served } from '../fixture/serve.js';
-import { redis, SAME_ORIGIN, serve } from '../fixture/serve.js';
+import { redis, serve } from '../fixture/serve.js';
 
 let served: Served;
 beforeAll(async () => {
@@ -11,64 +12,21 @@ beforeAll(async () => {
   await served.queue('mail').enqueue('t', 1);
 });
 
-interface Event {
-  readonly id: string;
-  readonly type: string;
-  readonly topic?: string;
-  readonly queues?: unknown;
-}
-
-class Follower {
-  readonly events: Event[] = [];
-  readonly #ended = new AbortController();
-
-  /** Resolves when the stream is open. */
-  async open(of: Served, topics: string, headers: Record<string, string> = {}): Promise<this> {
-    const response = await fetch(`${of.url}/console/v1/events?topics=${topics}`, {
-      headers: { ...SAME_ORIGIN, ...headers },
-      signal: this.#ended.signal,
-    });
-    void this.#read(response.body!).catch(() => undefined);
-    await this.next('open');
-    return this;
-  }
-
-  next(type: string): Promise<Event> {
-    return until(type, () => this.events.find((event) => event.type === type));
-  }
-
-  leave(): void {
-    this.#ended.abort();
-  }
-
-  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
-    let rest = '';
-    for await (const text of body.pipeThrough(new TextDecoderStream())) {
-      const blocks = (rest + text).split('\n\n');
-      rest = blocks.pop()!;
-      for (const block of blocks) {
-        const [, id, data] = /^id: (\S+)\nevent: \S+\ndata: (.*)$/.exec(block) ?? [];
-        if (data !== undefined) this.events.push({ ...(JSON.parse(data) as Event), id: id! });
-      }
-    }
-  }
-}
-
 describe('a stream', () => {
   test('continues after an event', async () => {
-    const first = await new Follower().open(served, 'queue:mail');
+    const first = await new Follower().open(served.url, 'queue:mail');
     await served.queue('mail').pause();
     const { id } = await first.next('paused');
     first.leave();
     await served.queue('mail').resume();
-    const second = await new Follower().open(served, 'queue:mail', { 'last-event-id': id });
+    const second = await new Follower().open(served.url, 'queue:mail', { 'last-event-id': id });
     await second.next('resumed');
     expect(second.events.map(({ type }) => type)).toEqual(['open', 'resumed']);
     second.leave();
   });
 
   test('tells the overview, and its change', async () => {
-    const follower = await new Follower().open(served, 'overview,queue:mail');
+    const follower = await new Follower().open(served.url, 'overview,queue:mail');
     const { queues } = await follower.next('overview');
     expect(queues).toContainEqual(expect.objectContaining({ name: 'mail' }));
     await served.queue('fresh').enqueue('t', 1);
@@ -94,7 +52,7 @@ describe('a stream', () => {
   test('ends when its client has gone: then nothing is read any more', async () => {
     const own = await serve();
     await own.queue('mail').enqueue('t', 1);
-    const follower = await new Follower().open(own, 'overview');
+    const follower = await new Follower().open(own.url, 'overview');
     await follower.next('overview');
     follower.leave();
     await own.queue('mail').enqueue('t', 2);
@@ -112,7 +70,7 @@ describe('a stream', () => {
     await own.queue('mail').enqueue('t', 1);
     const followers: Follower[] = [];
     for (let n = 0; n < 6; n += 1) {
-      followers.push(await new Follower().open(own, 'overview'));
+      followers.push(await new Follower().open(own.url, 'overview'));
       await followers.at(-1)!.next('overview');
     }
     const calls = jest.spyOn(redis, 'sendCommand');

@@ -4,6 +4,7 @@ import { keysOf } from './keys.js';
 import { appMetrics, metricsOf } from './metrics.js';
 import { optionsOf } from './options.js';
 import { FEATURES, PACKAGES } from './packages.js';
+import { problemsOf } from './problems.js';
 import type { Region } from './region.js';
 
 /** All parts of pages that are made from the source. */
@@ -48,6 +49,27 @@ export const regions: readonly Region[] = [
       'List queues and tasks, retry, cancel, pause and clean from a terminal with npx @mortise/queues.',
     ...region,
   })),
+  {
+    file: 'console/reference/options.md',
+    name: 'options',
+    title: 'Options of the console',
+    description: 'Every option of @mortise/console, with its default.',
+    text: optionsOf('console'),
+  },
+  {
+    file: 'console/reference/problems.md',
+    name: 'problems',
+    title: 'Problems of the console',
+    description: 'Every refusal of @mortise/console, with its status, its cause and what to do.',
+    text: problemsOf('console'),
+  },
+  {
+    file: 'console/reference/keys.md',
+    name: 'keys',
+    title: 'Keys of the console',
+    description: 'The keys of @mortise/console in Redis, and when they go away.',
+    text: keysOf('console'),
+  },
   {
     file: 'operations/monitoring.md',
     name: 'metrics',
