@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../start/pnpm.mjs';
 
-export const PACKAGES = ['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache'];
+export const PACKAGES = ['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache', 'console'];
 
 /** Where Debian has them. */
 export const SERVERS = [
