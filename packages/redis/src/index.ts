@@ -23,6 +23,7 @@ export { keySlot } from './key-slot.js';
 export type { Listener } from './listener.js';
 export type { LoopOptions, LoopStep } from './loop.js';
 export { Loop, LOOP_DEFAULTS } from './loop.js';
+export { Merged } from './merged.js';
 export { metricsOf } from './metrics-of.js';
 export { onAbort } from './on-abort.js';
 export type { OwnedClient } from './owned-client.js';
@@ -58,6 +59,7 @@ export {
   RedisVersionError,
 } from './redis-errors.js';
 export { reportUnreachable } from './report-unreachable.js';
+export { Sampled } from './sampled.js';
 export type { ScriptArgs, ScriptDefinition, ScriptKeys } from './script.js';
 export { Script } from './script.js';
 export { ServerClock } from './server-clock.js';
