@@ -1,5 +1,6 @@
 /**
- * Every refusal of this package, with those of workers and handlers in `worker-errors.ts`. A class of its own exists where a caller acts differently; its `code` tells cases apart.
+ * Every refusal of this package, with those of workers and handlers in `worker-errors.ts` and of bulk operations in
+ * `admin/errors.ts`. A class of its own exists where a caller acts differently; its `code` tells cases apart.
  * docs/queues/reference/errors.md shows the comments.
  */
 import { CodedError, LeaseLostError } from '@mortise/redis';

@@ -11,10 +11,12 @@ const PAGE = '../../docs/queues/reference/errors.md';
 test('the reference lists the codes of this package, and those that it passes on', () => {
   const root = join(import.meta.dirname, '..');
   const { declared, listed } = errorCodes(root, { document: PAGE });
-  const ofWorkers = errorCodes(root, { source: 'src/worker-errors.ts', document: PAGE }).declared;
+  const others = ['src/worker-errors.ts', 'src/admin/errors.ts'].flatMap(
+    (source) => errorCodes(root, { source, document: PAGE }).declared,
+  );
   expect(listed).toEqual(
     [
-      ...new Set([...declared, ...ofWorkers]),
+      ...new Set([...declared, ...others]),
       'ERR_CLIENT_CLOSED',
       'ERR_INVALID_ARG',
       'ERR_LEASE_LOST',

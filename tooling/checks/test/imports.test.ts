@@ -22,6 +22,7 @@ locks/node-redis: node-redis | @mortise/redis/node-redis
 locks/otel: otel | @mortise/redis/otel
 locks/quorum: acquire lease quorum telemetry | @mortise/redis
 queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis
+queues/admin: admin task | @mortise/redis
 queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core
 queues/node-redis: node-redis | @mortise/redis/node-redis
 queues/otel: otel | @mortise/redis/otel
@@ -44,6 +45,6 @@ cache/otel: otel | @mortise/redis/otel
 cache/postgres: sql | @mortise/redis pg
 cache/rows: rows telemetry | @mortise/redis
 cache/sqlite: sql | @mortise/redis libsql/promise
-console: http live page queues | @mortise/queues @mortise/redis"
+console: http live page queues | @mortise/queues @mortise/queues/admin @mortise/redis"
 `);
 });

@@ -12,6 +12,7 @@ import { Chats } from '@mortise/messaging';
 import { FileSender } from '@mortise/messaging/files';
 import { Queue, Worker } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
+import { BulkOperations, findTasks } from '@mortise/queues/admin';
 import { sandbox } from '@mortise/queues/sandbox';
 import { CodedError } from '@mortise/redis';
 import { Redis } from 'ioredis';
@@ -41,6 +42,13 @@ export async function held(): Promise<number> {
 const mountConsole = (): ConsoleHandler =>
   consoleHandler(redis, { authorize: ({ headers }): ConsoleRight => (headers.cookie ? 'change' : 'read') });
 
+export async function removeAll(): Promise<string> {
+  const { tasks } = await findTasks(queue, 'ready', { field: 'itemId', equals: 'ring' });
+  const names: 'mail.sold'[] = tasks.map(({ name }) => name);
+  const { id } = await new BulkOperations(redis).start(queue, { action: 'remove', state: 'ready' });
+  return id + names.join();
+}
+
 const made = [
   worker,
   new AddressBook(redis, 'guild:7'),
@@ -49,7 +57,7 @@ const made = [
   new Chats(redis),
   new QuorumMutex(redises, 'invoice:42', { leaseMs: 10_000 }),
 ];
-const types = [RowCache, SqliteSource, FileSender, sandbox, otelTelemetry, mountConsole].map(
+const types = [RowCache, SqliteSource, FileSender, findTasks, sandbox, otelTelemetry, mountConsole].map(
   (one) => typeof one,
 );
 console.log(made.length, new Set(types).size, isTimeout(new LockTimeoutError('a', 5)));

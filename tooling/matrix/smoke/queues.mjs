@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import * as queues from '@mortise/queues';
+import * as admin from '@mortise/queues/admin';
 import { sandbox } from '@mortise/queues/sandbox';
 import { Verbs } from './verbs.mjs';
 
 const { Claims, Discard, Overviews, Queue, RetryLater, Worker } = queues;
 
 export async function smoke({ connect, prefix, until }) {
-  const verbs = new Verbs(queues);
+  const verbs = new Verbs(queues, admin);
   const redis = await connect();
   const queue = new Queue(redis, 'mail', { prefix });
   await stored(queue, redis, prefix);
@@ -14,6 +15,7 @@ export async function smoke({ connect, prefix, until }) {
   await flow(queue, redis, prefix);
   await claimed(redis, prefix);
   await inThreads(redis, prefix);
+  await shown(redis, prefix, until);
   assert.equal(await queue.obliterate(), true);
   assert.equal(await Queue.exists(redis, 'mail', { prefix }), false);
   await queue.close();
@@ -189,6 +191,28 @@ async function claimed(redis, prefix) {
   await assert.rejects(claims.complete('a', first.lease), { code: 'ERR_LEASE_LOST' });
   await claims.stop();
   await claims[Symbol.asyncDispose]();
+}
+
+async function shown(redis, prefix, until) {
+  const queue = new Queue(redis, 'shown', { prefix });
+  const operations = new admin.BulkOperations(redis, { prefix });
+  const redactor = new admin.Redactor(['token']);
+  await queue.lastEvents();
+  await queue.enqueueMany([1, 2].map((n) => ({ name: 'send', payload: { n, token: 'x' } })));
+  const filter = { field: 'n', equals: '2' };
+  const { tasks } = await admin.findTasks(queue, 'ready', filter);
+  assert.deepEqual(
+    tasks.map(({ payload }) => admin.cutJson(redactor.redact(payload), 100).value),
+    [{ n: 2, token: '[redacted]' }],
+  );
+  assert.equal(redactor.hides('user.token'), true);
+  const { id } = await operations.start(queue, { action: 'remove', state: 'ready', ...filter });
+  await until(async () => (await operations.get(id)).status === 'completed', 'the bulk operation');
+  assert.equal((await queue.counts()).ready, 1);
+  assert.deepEqual(admin.taskTimes(await queue.lastEvents()), { count: 0, wait: null, run: null });
+  await until(() => operations.running === 0, 'no running operation');
+  await operations.stop();
+  await operations[Symbol.asyncDispose]();
 }
 
 async function inThreads(redis, prefix) {

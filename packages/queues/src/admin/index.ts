@@ -1,0 +1,14 @@
+export type { BulkOperationsOptions, BulkStartOptions } from './bulk-operations.js';
+export { BulkOperations } from './bulk-operations.js';
+export type { BulkAction, BulkOperation, BulkRequest } from './bulk-request.js';
+export { BULK_ACTIONS } from './bulk-request.js';
+export type { CutJson } from './cut-json.js';
+export { cutJson } from './cut-json.js';
+export { OperationConflictError, TooManyOperationsError } from './errors.js';
+export type { FindTasksOptions, FoundTasks } from './find-tasks.js';
+export { findTasks } from './find-tasks.js';
+export { Redactor } from './redactor.js';
+export type { TaskFilter } from './task-filter.js';
+export { hasField } from './task-filter.js';
+export type { Percentiles, TaskTimes } from './task-times.js';
+export { taskTimes } from './task-times.js';
