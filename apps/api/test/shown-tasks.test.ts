@@ -3,8 +3,6 @@ import { describe, expect, test } from '@jest/globals';
 import { Queue, Worker } from '@mortise/queues';
 import { connect, until } from '@mortise/test-kit';
 
-import { cut } from '../src/queues/shown-payload.js';
-import { timesOf } from '../src/queues/task-times.js';
 import type { Answer, Api } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
 
@@ -55,16 +53,6 @@ describe('a payload', () => {
     }
     const less = await taskOf('cut', 'euro', `?maxBytes=${bytes - 1}`);
     expect(less.payloadBytes).toBe(bytes);
-  });
-
-  test.each(['\uFFFD', '😀', '\u00e9'])('keeps each whole %s, wherever it is cut', (character) => {
-    const value = character.repeat(9);
-    const json = JSON.stringify(value);
-    for (let maxBytes = 1; maxBytes < Buffer.byteLength(json); maxBytes += 1) {
-      const { text } = cut(value, maxBytes);
-      expect(json.startsWith(text!)).toBe(true);
-      expect(maxBytes - Buffer.byteLength(text!)).toBeLessThan(Buffer.byteLength(character));
-    }
   });
 
   test('of 3 MB is cut, and so is a long result', async () => {
@@ -245,34 +233,6 @@ describe('the events and times of tasks', () => {
     expect(slugOf(await ask('GET queues/nowhere/times'))).toEqual([404, 'unknown-queue']);
     expect(slugOf(await ask('GET queues/nowhere/tasks/a/events'))).toEqual([404, 'unknown-queue']);
     expect((await ask('GET queues/timed/tasks/nobody/events')).json).toEqual({ items: [] });
-  });
-
-  test('are percentiles of the waits and of the runs that began and ended', () => {
-    const events = Array.from({ length: 100 }, (_, n) => [
-      { type: 'enqueued', id: `t${n}`, at: 0 },
-      { type: 'started', id: `t${n}`, at: n + 1 },
-      { type: n === 99 ? 'dead' : 'succeeded', id: `t${n}`, at: 3 * (n + 1) },
-    ]).flat();
-    const unknown = [
-      { type: 'succeeded', id: 'began before', at: 9_999 },
-      { type: 'paused', at: 9_999 },
-      { type: 'started', id: 'runs', at: 9_999 },
-    ];
-    expect(timesOf([...unknown, ...events] as never)).toEqual({
-      count: 100,
-      wait: { p50: 50, p95: 95, p99: 99 },
-      run: { p50: 100, p95: 190, p99: 198 },
-    });
-  });
-
-  test('have one wait for each task, and a run for each attempt', () => {
-    const types = ['enqueued', 'started', 'retrying', 'started', 'dead'];
-    const events = types.map((type, n) => ({ type, id: 't', at: n * n }));
-    expect(timesOf(events as never)).toEqual({
-      count: 2,
-      wait: { p50: 1, p95: 1, p99: 1 },
-      run: { p50: 3, p95: 7, p99: 7 },
-    });
   });
 });
 

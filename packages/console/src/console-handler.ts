@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 
+import { BulkOperations } from '@mortise/queues/admin';
 import type { RedisClient } from '@mortise/redis';
 import { ErrorReporter, requireClient } from '@mortise/redis';
 
@@ -23,7 +24,6 @@ import { resolveOptions } from './options.js';
 import { PageFiles } from './page/page-files.js';
 import { OpenQueues } from './queues/open-queues.js';
 import { operationRoutes } from './queues/operation-routes.js';
-import { Operations } from './queues/operations.js';
 import { queueRoutes } from './queues/queue-routes.js';
 import { scheduleRoutes } from './queues/schedule-routes.js';
 import { TaskRoutes } from './queues/task-routes.js';
@@ -68,7 +68,8 @@ class Handler {
   readonly #router: Router;
   readonly #topics: Topics;
   readonly #streams: Streams;
-  readonly #operations: Operations;
+  readonly #operations: BulkOperations;
+  #isClosed = false;
 
   constructor(redis: RedisClient, options: ResolvedOptions) {
     const { mount, prefix, queues: names, redact, onError } = options;
@@ -81,17 +82,18 @@ class Handler {
     const overview = new OverviewReader(redis, prefix, queues);
     this.#topics = new Topics(queues, overview, views);
     this.#streams = new Streams(report);
-    this.#operations = new Operations(redis, prefix, queues, report);
+    this.#operations = new BulkOperations(redis, { prefix, onError: report });
     this.#router = new Router({
       'GET overview': async () => done(await overview.read()),
       ...queueRoutes(queues),
       ...new TaskRoutes(queues, views).routes,
       ...scheduleRoutes(queues),
-      ...operationRoutes(this.#operations, views),
+      ...operationRoutes(this.#operations, queues, views, () => this.#isClosed),
     });
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#streams.stop();
     await this.#operations.stop();
   }

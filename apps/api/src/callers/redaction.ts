@@ -1,4 +1,5 @@
 /** Sessions of browsers see no member of a value whose name is in REDACT, neither by reading nor by searching. */
+import { Redactor } from '@mortise/queues/admin';
 import { Inject, Injectable } from '@nestjs/common';
 
 import type { Principal } from './principal.js';
@@ -6,22 +7,21 @@ import type { Config } from '../config.js';
 import { showValues } from '../http/shown-values.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG } from '../tokens.js';
-import { isHidden, plainName, redacted } from '../queues/shown-payload.js';
 
 /** The sender of a request; null: without authentication. */
 type Sender = Principal | null;
 
 @Injectable()
 export class Redaction {
-  readonly #hidden: ReadonlySet<string>;
+  readonly #redactor: Redactor;
 
   constructor(@Inject(CONFIG) { REDACT }: Config) {
-    this.#hidden = new Set(REDACT.map(plainName));
+    this.#redactor = new Redactor(REDACT);
   }
 
   /** The value as the sender may see it. */
   shown(value: unknown, sender: Sender): unknown {
-    return sender?.isSession ? redacted(value, this.#hidden) : value;
+    return sender?.isSession ? this.#redactor.redact(value) : value;
   }
 
   /** The same for all values of callers in an answer or an event. */
@@ -35,8 +35,7 @@ export class Redaction {
    * `invalid-query` or `invalid-body`.
    */
   requireVisible(field: string | undefined, sender: Sender, slug: 'invalid-query' | 'invalid-body'): void {
-    const members = sender?.isSession ? (field ?? '').split('.') : [];
-    if (!members.some((member) => isHidden(member, this.#hidden))) return;
+    if (!sender?.isSession || field === undefined || !this.#redactor.hides(field)) return;
     const errors = [{ pointer: '/field', message: 'is hidden from sessions by REDACT' }];
     throw new Problem(slug, undefined, { errors });
   }

@@ -1,13 +1,13 @@
 /** All queues in numbers, read once for all pages that watch them. */
 import { Overviews, Queue } from '@mortise/queues';
 import type { Counts } from '@mortise/queues';
+import { Sampled } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { Inject, Injectable } from '@nestjs/common';
 
 import type { Config } from '../config.js';
 import { currentTenant, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, REDIS } from '../tokens.js';
-import { Sampled } from '../redis/sampled.js';
 
 /** Queues that are shown, in the order of their names; further ones are counted. */
 const MAX_QUEUES = 100;

@@ -1,6 +1,7 @@
 /** Redis on a page: its memory and load, its slow commands, and the findings of the doctor. */
 import { examine } from '@mortise/app-common/doctor';
 import type { Finding } from '@mortise/app-common/doctor';
+import { Sampled } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 import { Inject, Injectable } from '@nestjs/common';
 import { Cluster } from 'ioredis';
@@ -8,7 +9,6 @@ import type { Redis } from 'ioredis';
 
 import type { Config } from '../config.js';
 import { CONFIG, REDIS } from '../tokens.js';
-import { Sampled } from '../redis/sampled.js';
 
 const EVERY_MS = 2_000;
 const SLOW_COMMANDS = 20;

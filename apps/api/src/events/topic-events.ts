@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { MailboxPosition } from '@mortise/messaging';
 import type { QueueEvent } from '@mortise/queues';
+import { Merged } from '@mortise/redis';
 
 import { CacheChanges } from '../caches/cache-changes.js';
 import { OverviewReader } from '../console/overview.js';
@@ -13,7 +14,6 @@ import { openEvents } from '../messaging/live/open-events.js';
 import { TenantChats, TenantMailboxes } from '../messaging/tenant-messaging.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from '../queues/open-queues.js';
-import { Merged } from './merged.js';
 import type { Tokens, Topic } from './topics.js';
 import { encodeTokens } from './topics.js';
 

@@ -1,7 +1,7 @@
 /** Locks that pages watch. A hand-over publishes to the next waiter alone, so one reader looks at each watched lock twice a second. */
+import { Sampled } from '@mortise/redis';
 import { Injectable } from '@nestjs/common';
 
-import { Sampled } from '../redis/sampled.js';
 import { currentTenant } from '../tenants/tenancy.js';
 import type { SeenLock } from './seen-state.js';
 import { seenLock, unlessUnreadable } from './seen-state.js';

@@ -1,4 +1,5 @@
 import { TaskConflictError } from '@mortise/queues';
+import { OperationConflictError } from '@mortise/queues/admin';
 
 import { Problem } from '../problems/problem.js';
 
@@ -15,10 +16,11 @@ export function refuseMisuse(error: unknown): never {
   throw new Problem('invalid-body', undefined, { errors }, { cause: error });
 }
 
-/** Where the id of the task is the Idempotency-Key, another task under it is the problem `request-reused`. */
+/** Where an id is the Idempotency-Key, another task or operation under it is the problem `request-reused`. */
 export function refuseReuse(requestKey: string | undefined): (error: unknown) => never {
   return (error) => {
-    if (requestKey === undefined || !(error instanceof TaskConflictError)) throw error;
+    const isTaken = error instanceof TaskConflictError || error instanceof OperationConflictError;
+    if (requestKey === undefined || !isTaken) throw error;
     throw new Problem('request-reused', undefined, { requestKey }, { cause: error });
   };
 }

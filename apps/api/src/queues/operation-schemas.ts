@@ -1,27 +1,17 @@
 /** Requests and responses of the routes of bulk operations. */
 import { TASK_STATES } from '@mortise/queues';
+import type { BulkAction } from '@mortise/queues/admin';
+import { BULK_ACTIONS } from '@mortise/queues/admin';
 import { z } from 'zod';
 
 import { byField, delayMs, fieldWithValue, instant, name, oneDelay, priority, queueName } from './schemas.js';
 
 const MAX_TASKS = 1_000_000;
 
-/** The states in which a task can be acted on so. */
-const STATES = {
-  retry: ['dead', 'cancelled', 'retrying'],
-  promote: ['scheduled', 'retrying'],
-  cancel: ['scheduled', 'ready', 'waiting', 'retrying', 'active'],
-  remove: TASK_STATES.filter((state) => state !== 'active'),
-  reschedule: ['scheduled', 'ready', 'retrying'],
-  'set-priority': ['scheduled', 'ready', 'waiting', 'retrying'],
-} as const satisfies Record<string, readonly string[]>;
-
-const action = z.enum(['retry', 'promote', 'cancel', 'remove', 'reschedule', 'set-priority']);
+const action = z.enum(Object.keys(BULK_ACTIONS) as BulkAction[]);
 const state = z.enum(TASK_STATES);
 /** For the actions reschedule and set-priority. */
 const moving = { delayMs: delayMs.optional(), runAt: instant.optional(), priority: priority.optional() };
-
-export type Action = z.infer<typeof action>;
 
 export const operationBody = z
   .strictObject({
@@ -48,7 +38,7 @@ export const operationBody = z
       (wanted === 'reschedule') === (ms !== undefined || at !== undefined),
     { path: ['delayMs'], error: 'goes together with the action reschedule' },
   )
-  .refine((body) => (STATES[body.action] as readonly string[]).includes(body.state), {
+  .refine((body) => (BULK_ACTIONS[body.action] as readonly string[]).includes(body.state), {
     path: ['state'],
     error: 'must be one in which tasks can be acted on so',
   })

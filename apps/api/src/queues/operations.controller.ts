@@ -1,7 +1,6 @@
 import { Body, Controller, Get, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { v7 as uuid } from 'uuid';
 import type { z } from 'zod';
 
 import { Answers } from '../http/answers.js';
@@ -12,7 +11,7 @@ import { headerRefs } from '../http/response-headers.js';
 import { Problem } from '../problems/problem.js';
 import { operationBody, operationSchema } from './operation-schemas.js';
 import type { Operation } from './operation-schemas.js';
-import { refuseMisuse } from './misuse.js';
+import { refuseMisuse, refuseReuse } from './misuse.js';
 import { Operations } from './operations.js';
 import { Redaction } from '../callers/redaction.js';
 
@@ -57,7 +56,10 @@ export class OperationsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Operation> {
     this.redaction.requireVisible(body.field, principal, 'invalid-body');
-    const operation = await this.operations.start(key ?? uuid(), { queue, ...body }).catch(refuseMisuse);
+    const operation = await this.operations
+      .start(queue, key, body)
+      .catch(refuseMisuse)
+      .catch(refuseReuse(key));
     reply.header('location', `/v1/operations/${operation.id}`);
     return operation;
   }

@@ -3,6 +3,8 @@ import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Req, Res }
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
+import { cutJson, findTasks, taskTimes } from '@mortise/queues/admin';
+import type { CutJson } from '@mortise/queues/admin';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
@@ -16,7 +18,6 @@ import { problemOf } from '../problems/problem-of.js';
 import { Quotas } from '../limits/quotas.js';
 import { Problem } from '../problems/problem.js';
 import { refuseMisuse, refuseReuse } from './misuse.js';
-import { filterTasks } from './task-filter.js';
 import { childrenSchema } from './flow-schemas.js';
 import { OpenQueues } from './open-queues.js';
 import { Redaction } from '../callers/redaction.js';
@@ -24,10 +25,7 @@ import { requestHeadersOf } from './request-headers.js';
 import { batchSchema, cancelBody, enqueuedSchema, taskSchema, tasksPage, tasksQuery } from './schemas.js';
 import { batchBody, payloadBody, taskBody } from './new-task-schemas.js';
 import { priorityBody, rescheduleBody } from './operation-schemas.js';
-import type { Cut } from './shown-payload.js';
-import { cut } from './shown-payload.js';
 import { taskEventsSchema, taskQuery, timesSchema } from './shown-schemas.js';
-import { timesOf } from './task-times.js';
 import { TaskId } from './task-id.decorator.js';
 
 type Enqueued = z.infer<typeof enqueuedSchema>;
@@ -131,7 +129,11 @@ export class TasksController {
     this.redaction.requireVisible(field, principal, 'invalid-query');
     if (field !== undefined) {
       return this.queues.use(queueName, async (queue) => {
-        const { tasks, cursor: nextCursor, isCapped } = await filterTasks(queue, state, query, query);
+        const {
+          tasks,
+          cursor: nextCursor,
+          isCapped,
+        } = await findTasks(queue, state, query, { limit, cursor }).catch(refuseMisuse);
         const items = tasks.map(({ payload: _payload, result: _result, logs: _logs, ...task }) => ({
           ...task,
           queue: queueName,
@@ -165,7 +167,7 @@ export class TasksController {
     @Query({ schema: taskQuery }) { maxBytes }: z.infer<typeof taskQuery>,
     @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof taskSchema>> {
-    const shown = (value: unknown): Cut => cut(this.redaction.shown(value, principal), maxBytes);
+    const shown = (value: unknown): CutJson => cutJson(this.redaction.shown(value, principal), maxBytes);
     return this.queues.use(queueName, async (queue) => {
       const task = await queue.get(id);
       if (!task) throw unknownTask(queueName, id);
@@ -220,7 +222,7 @@ export class TasksController {
   @Answers(timesSchema, 'Percentiles, ms.')
   @Problems('invalid-id', 'unknown-queue')
   async readTimes(@Name('queue') queueName: string): Promise<z.infer<typeof timesSchema>> {
-    return this.queues.use(queueName, async (queue) => timesOf(await queue.lastEvents()));
+    return this.queues.use(queueName, async (queue) => taskTimes(await queue.lastEvents()));
   }
 
   @Get('tasks/:id/children')

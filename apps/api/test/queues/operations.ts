@@ -2,7 +2,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 
-import { hasField } from '../../src/queues/task-filter.js';
 import type { Answer } from '../fixture/api.js';
 import { startApi } from '../fixture/api.js';
 import { api, get, post, prefix, queueOf, redis, slugOf } from './api.js';
@@ -17,23 +16,6 @@ const many = (count: number, user: (n: number) => unknown): object[] =>
   Array.from({ length: count }, (_, n) => ({ name: 't', payload: { user: { id: user(n) } }, id: `t${n}` }));
 
 describe('the tasks of a list', () => {
-  test.each([
-    [{ a: 1 }, 'a', '1', true],
-    [{ a: '1' }, 'a', '1', true],
-    [{ a: { b: [true, null] } }, 'a.b.0', 'true', true],
-    [{ a: { b: [true, null] } }, 'a.b.1', 'null', true],
-    [{ a: { b: 'x' } }, 'a.b', '"x"', false],
-    [{ a: { b: 'x' } }, 'a', '{"b":"x"}', true],
-    [{ a: 1 }, 'b', '1', false],
-    [{ a: 1 }, 'a.b', '1', false],
-    [{ a: 'x' }, 'a.length', '1', false],
-    [{}, 'constructor', 'x', false],
-    [null, 'a', 'null', false],
-    ['a', '0', 'a', false],
-  ])('%j by %s = %s: %s', (payload, field, equals, expected) => {
-    expect(hasField(payload, field, equals)).toBe(expected);
-  });
-
   test('are those with the member of the payload, and a page of few says that it is capped', async () => {
     await post('/fields/task-batches', { tasks: many(1_000, (n) => n % 250) });
     await post('/fields/task-batches', {
@@ -103,7 +85,7 @@ describe('an operation', () => {
     await closing.close();
     const { status, changed } = (await find(json.id)).json;
     expect([status, (await queueOf('closing').counts()).ready]).toEqual(['interrupted', 1_000 - changed]);
-    const key = `${prefix}:api:{operations}:operation:dead`;
+    const key = `${prefix}:queues:{dead}:operation`;
     const dead = { ...json, id: 'dead', status: 'running', updatedAt: Date.now() - 11_000 };
     await redis.set(key, JSON.stringify(dead));
     expect((await find('dead')).json.status).toBe('interrupted');

@@ -1,10 +1,10 @@
 /** All queues in numbers, read once for all followers. */
 import { Overviews } from '@mortise/queues';
 import type { Counts } from '@mortise/queues';
+import { Sampled } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
 
 import type { OpenQueues } from '../queues/open-queues.js';
-import { Sampled } from './sampled.js';
 
 /** Queues that are shown, in the order of their names; further ones are counted. */
 const MAX_QUEUES = 100;

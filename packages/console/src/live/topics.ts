@@ -1,11 +1,11 @@
 /** The topics of a stream, and the token that continues all of them. */
 import type { QueueEvent } from '@mortise/queues';
+import { Merged } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
 import { queryOf } from '../queues/given.js';
 import type { OpenQueues } from '../queues/open-queues.js';
 import type { TaskViews } from '../queues/task-views.js';
-import { Merged } from './merged.js';
 import type { OverviewReader } from './overview.js';
 
 /** The most topics of a stream. */

@@ -1,16 +1,42 @@
 /** The routes of bulk operations. */
-import type { Routes } from '../http/router.js';
+import type { BulkOperations, BulkRequest } from '@mortise/queues/admin';
+
+import { Problem } from '../http/problem.js';
+import type { Call, Routes } from '../http/router.js';
 import { done } from '../http/router.js';
-import { wishOf } from './operation-wish.js';
-import type { Operations } from './operations.js';
+import { membersOf } from './given.js';
+import type { OpenQueues } from './open-queues.js';
 import type { TaskViews } from './task-views.js';
 
-export function operationRoutes(operations: Operations, views: TaskViews): Routes {
+const MEMBERS = ['action', 'state', 'name', 'field', 'equals', 'delayMs', 'runAt', 'priority', 'limit'];
+
+/** The operations check the values. Throws ERR_INVALID_ARG, and the problem `invalid-body`. */
+function requestOf(body: Call['body'], views: TaskViews): BulkRequest {
+  const given = membersOf(body, MEMBERS);
+  const { field } = given;
+  if (typeof field === 'string' && views.hides(field)) throw new Problem('invalid-body', 'field is redacted');
+  return given as unknown as BulkRequest;
+}
+
+/** @param isClosed Whether the console is closed: it would not wait for a new operation. */
+export function operationRoutes(
+  operations: BulkOperations,
+  queues: OpenQueues,
+  views: TaskViews,
+  isClosed: () => boolean,
+): Routes {
   return {
     'POST queues/:queue/bulk-operations': async ({ params, body }) => {
-      const wish = wishOf(params['queue']!, body, views);
-      return { status: 202, body: await operations.start(wish) };
+      const request = requestOf(body, views);
+      if (isClosed()) throw new Problem('shutting-down');
+      const operation = await queues.use(params['queue']!, (queue) => operations.start(queue, request));
+      return { status: 202, body: operation };
     },
-    'GET operations/:id': async ({ params }) => done(await operations.find(params['id']!)),
+    'GET operations/:id': async ({ params }) => {
+      const id = params['id']!;
+      const operation = await operations.get(id);
+      if (!operation) throw new Problem('unknown-operation', '', { id });
+      return done(operation);
+    },
   };
 }

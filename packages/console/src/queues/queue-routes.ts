@@ -1,5 +1,6 @@
 /** The routes of queues. */
 import type { QueueOptions } from '@mortise/queues';
+import { taskTimes } from '@mortise/queues/admin';
 import { requireBoolean } from '@mortise/redis';
 
 import type { Routes } from '../http/router.js';
@@ -7,7 +8,6 @@ import { done, DONE } from '../http/router.js';
 import { membersOf, present, queryOf } from './given.js';
 import type { OpenQueues } from './open-queues.js';
 import { limitsOf, queueView, settingsOf } from './queue-views.js';
-import { timesOf } from './task-times.js';
 
 const SETTINGS = [
   'priorities',
@@ -46,7 +46,7 @@ export function queueRoutes(queues: OpenQueues): Routes {
       return done({ items: names.map((name) => ({ name })) });
     },
     'GET queues/:queue/times': async ({ params }) =>
-      done(await queues.use(params['queue']!, async (queue) => timesOf(await queue.lastEvents()))),
+      done(await queues.use(params['queue']!, async (queue) => taskTimes(await queue.lastEvents()))),
     'POST queues/:queue/pause': async ({ params }) => {
       await queues.use(params['queue']!, (queue) => queue.pause());
       return DONE;

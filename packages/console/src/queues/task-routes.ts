@@ -1,5 +1,6 @@
 /** The routes of tasks. */
 import type { EnqueueOptions, Queue, RescheduleOptions } from '@mortise/queues';
+import { findTasks } from '@mortise/queues/admin';
 import { requireText } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
@@ -7,7 +8,6 @@ import type { Answer, Call, Routes } from '../http/router.js';
 import { done, DONE } from '../http/router.js';
 import { digitsOf, membersOf, pageLimitOf, present, queryOf, stateOf } from './given.js';
 import type { OpenQueues } from './open-queues.js';
-import { filterTasks } from './task-filter.js';
 import type { TaskViews } from './task-views.js';
 
 const MAX_SHOWN_BYTES = 1_048_576;
@@ -74,7 +74,7 @@ export class TaskRoutes {
         tasks,
         cursor: nextCursor,
         isCapped,
-      } = await filterTasks(queue, state, filter, { limit, cursor });
+      } = await findTasks(queue, state, filter, { limit, cursor });
       const items = tasks.map(({ payload: _payload, result: _result, logs: _logs, ...task }) =>
         this.#views.summary(name!, task),
       );

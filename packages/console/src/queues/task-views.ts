@@ -1,28 +1,31 @@
 /** A task as the page shows it: cut, and without secrets. */
 import type { Child, QueueEvent, Task } from '@mortise/queues';
+import { cutJson, Redactor } from '@mortise/queues/admin';
 
 import { present } from './given.js';
-import { cut, plainName, redacted } from './shown-payload.js';
 
 type AnyTask = Task<Record<string, unknown>>;
 
 export class TaskViews {
-  readonly #hidden: ReadonlySet<string>;
+  readonly #redactor: Redactor;
 
   /** @param redact Names of members whose values are hidden. */
   constructor(redact: readonly string[]) {
-    this.#hidden = new Set(redact.map(plainName));
+    this.#redactor = new Redactor(redact);
   }
 
   /** Whether a path of members leads into one that is hidden: a search by its value would reveal it. */
   hides(field: string): boolean {
-    return field.split('.').some((member) => this.#hidden.has(plainName(member)));
+    return this.#redactor.hides(field);
   }
 
   /** @param maxBytes A longer payload or result is cut. */
   task(queue: string, task: AnyTask, maxBytes: number | undefined): object {
     const { payload, result, progress, ...others } = task;
-    const [sent, returned] = [cut(this.#shown(payload), maxBytes), cut(this.#shown(result), maxBytes)];
+    const [sent, returned] = [
+      cutJson(this.#shown(payload), maxBytes),
+      cutJson(this.#shown(result), maxBytes),
+    ];
     return present({
       ...others,
       queue,
@@ -49,6 +52,6 @@ export class TaskViews {
   }
 
   #shown(value: unknown): unknown {
-    return redacted(value, this.#hidden);
+    return this.#redactor.redact(value);
   }
 }

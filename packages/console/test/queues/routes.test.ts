@@ -303,8 +303,8 @@ describe('bulk operations', () => {
     const before = 300 - (counts.ready === 300 || counts.ready === 0 ? 0 : counts.ready);
     expect(await ended(json.id)).toMatchObject({ status: 'completed', changed: before, skipped: 0 });
     expect(await queue.counts()).toMatchObject(counts);
-    const [key] = await redis.keys(`${served.prefix}:console:*${json.id}`);
-    expect(await redis.pttl(key!)).toBeGreaterThan(86_000_000);
+    const key = `${served.prefix}:queues:{${json.id}}:operation`;
+    expect(await redis.pttl(key)).toBeGreaterThan(86_000_000);
   });
 
   test.each([
