@@ -16,7 +16,7 @@ import { EventsModule } from './events/events.module.js';
 import { RemoteFilesModule } from './files/remote-files.module.js';
 import { HealthController } from './health/health.controller.js';
 import { Connections } from './http/connections.js';
-import { RedactionInterceptor } from './http/redaction.interceptor.js';
+import { RedactionInterceptor } from './callers/redaction.interceptor.js';
 import { DeadlineInterceptor } from './http/deadline.interceptor.js';
 import { Origins } from './http/origins.js';
 import { QueryKeys } from './http/query-keys.js';

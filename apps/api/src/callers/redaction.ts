@@ -4,7 +4,7 @@ import { Inject, Injectable } from '@nestjs/common';
 
 import type { Principal } from './principal.js';
 import type { Config } from '../config.js';
-import { showValues } from '../http/shown-values.js';
+import { showValues } from './shown-values.js';
 import { Problem } from '../problems/problem.js';
 import { CONFIG } from '../tokens.js';
 

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Observable } from 'rxjs';
 import { map } from 'rxjs';
 
-import { Redaction } from '../callers/redaction.js';
+import { Redaction } from './redaction.js';
 
 /** Sessions get no answer with hidden members. A route that writes its answer itself calls `Redaction`. */
 @Injectable()
