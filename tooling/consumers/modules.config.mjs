@@ -1,7 +1,7 @@
 /** `npm run test:modules`: compilers, bundlers, test runners and the framework of other teams. */
 export default {
   preset: '@mortise/jest',
-  testMatch: ['<rootDir>/test/modules.test.ts', '<rootDir>/test/nextjs.test.ts'],
+  testMatch: ['<rootDir>/test/{keyv,modules,nextjs}.test.ts'],
   testTimeout: 300_000,
   reporters: [
     'default',

@@ -9,6 +9,9 @@
  * | `<prefix>:cache:{<cache>}:seq` | STRING: the latest token | loads, `set`, `invalidateTag` | a day after the last of them |
  * | `<prefix>:cache:{<cache>}:changes` | STRING: number of the latest invalidation message, on Cluster only | each change | a day after the last of them |
  * | `<prefix>:cache:{<cache>}:changed` | channel of near tiers, on Cluster only | each change | holds nothing |
+ * | `<prefix>:cache:{<cache>}:next-page:<key>` | STRING: a page or an answer to `fetch` | a cache handler of Next.js | at the end of its `ttlMs`, or before by its `expire` |
+ * | `<prefix>:cache:{<cache>}:next-tag:<tag>` | STRING: the tokens of its revalidations | `revalidateTag` of such a handler | 366 days after the last of them |
+ * | `<prefix>:cache:{<cache>}:next-seq` | STRING: the latest token | `revalidateTag` of such a handler | 366 days after the last of them |
  * | `<prefix>:cache:{<cache>}:loaded:<process>` | channel of the waiting readers of one process | loads, `set`, `delete` | holds nothing |
  *
  * With `shards`, each shard but the first has the tag `{<cache>%%<shard>}`.
@@ -43,6 +46,22 @@ export function cacheKeys(cache: string, prefix: string | undefined, shard: numb
     lease: (key) => entity.key('lease', key),
     tag: (tag) => entity.key('tag', tag),
     loaded: (process) => entity.key('loaded', process),
+  };
+}
+
+/** The keys of a cache handler of Next.js, which share one slot. */
+export interface NextKeys {
+  readonly seq: string;
+  readonly page: (key: string) => string;
+  readonly tag: (tag: string) => string;
+}
+
+export function nextKeys(cache: string, prefix: string | undefined): NextKeys {
+  const entity = new KeySpace('cache', prefix).entity(cache);
+  return {
+    seq: entity.key('next-seq'),
+    page: (key) => entity.key('next-page', key),
+    tag: (tag) => entity.key('next-tag', tag),
   };
 }
 

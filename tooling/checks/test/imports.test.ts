@@ -17,6 +17,8 @@ redis/nestjs: nestjs | @nestjs/common
 redis/node-redis: node-redis | -
 redis/otel: otel | -
 locks: acquire count-down-latch lease multi-lock mutex rate-limiter read-write-lock replication semaphore telemetry | @mortise/redis
+locks/express: acquire http rate-limiter telemetry | @mortise/redis
+locks/fastify: acquire http rate-limiter telemetry | @mortise/redis
 locks/nestjs: acquire count-down-latch lease multi-lock mutex nestjs quorum rate-limiter read-write-lock replication semaphore telemetry | @mortise/redis @mortise/redis/nestjs @nestjs/common
 locks/node-redis: node-redis | @mortise/redis/node-redis
 locks/otel: otel | @mortise/redis/otel
@@ -38,8 +40,10 @@ autocomplete/nestjs: book contacts nestjs text | @mortise/redis @mortise/redis/n
 autocomplete/node-redis: node-redis | @mortise/redis/node-redis
 autocomplete/otel: otel | @mortise/redis/otel
 cache: near read-through telemetry | @mortise/redis
+cache/keyv: keyv near read-through telemetry | @mortise/redis
 cache/loads: loads near read-through | @mortise/redis
 cache/nestjs: near nestjs read-through rows telemetry | @mortise/redis @mortise/redis/nestjs @nestjs/common
+cache/next: next read-through | @mortise/redis
 cache/node-redis: node-redis | @mortise/redis/node-redis
 cache/otel: otel | @mortise/redis/otel
 cache/postgres: sql | @mortise/redis pg

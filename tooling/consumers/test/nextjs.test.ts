@@ -4,11 +4,14 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { Project, tool } from '../src/project.js';
 
 const NEXT = '16.4.6';
@@ -56,8 +59,15 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /** Starts a program of the application, and returns a function that waits for a line. */
-function start(args: readonly string[]): (pattern: RegExp) => Promise<string> {
-  const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+function start(
+  args: readonly string[],
+  further: Readonly<Record<string, string>> = {},
+): (pattern: RegExp) => Promise<string> {
+  const child = spawn(process.execPath, args, {
+    cwd: folder,
+    env: { ...env, ...further },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   running.push(child);
   const lines: string[] = [];
   const output = createInterface(child.stdout).on('line', (line) => lines.push(line));
@@ -72,21 +82,30 @@ function start(args: readonly string[]): (pattern: RegExp) => Promise<string> {
   };
 }
 
+/** The program of Next.js in the application. */
+const NEXT_PROGRAM = 'node_modules/next/dist/bin/next';
+
+/** Builds the application, which may send requests to this process. Returns what the build printed. */
+async function build(bundler: string, further: Readonly<Record<string, string>> = {}): Promise<string> {
+  rmSync(join(folder, '.next'), { recursive: true, force: true });
+  const options = { cwd: folder, env: { ...env, ...further } };
+  return (await promisify(execFile)(process.execPath, [NEXT_PROGRAM, 'build', bundler], options)).stdout;
+}
+
+/** Starts a server of the build, and returns its address. */
+async function serve(further: Readonly<Record<string, string>> = {}): Promise<string> {
+  const served = start([NEXT_PROGRAM, 'start', '--port', '0', '--hostname', '127.0.0.1'], further);
+  const url = await served(/Local: +(\S+)/);
+  await served(/Ready/);
+  return url;
+}
+
 describe.each(['--turbopack', '--webpack'])('next build %s', (bundler) => {
   test('the route handlers cache, limit and enqueue, and the worker runs the tasks', async () => {
-    const next = join(folder, 'node_modules/next/dist/bin/next');
-    rmSync(join(folder, '.next'), { recursive: true, force: true });
-    const built = execFileSync(process.execPath, [next, 'build', bundler], {
-      cwd: folder,
-      env,
-      encoding: 'utf8',
-    });
-    expect(built).toMatch(/ƒ \/api\/prices\/\[item\]/);
+    expect(await build(bundler)).toMatch(/ƒ \/api\/prices\/\[item\]/);
 
-    const served = start([next, 'start', '--port', '0', '--hostname', '127.0.0.1']);
     const worked = start(['worker.mjs']);
-    const url = await served(/Local: +(\S+)/);
-    await served(/Ready/);
+    const url = await serve();
     const price = await fetch(`${url}/api/prices/hammer`);
     expect(await price.json()).toEqual({ price: 12 });
     expect(await redis.keys('start-nextjs:cache:*')).not.toEqual([]);
@@ -96,5 +115,91 @@ describe.each(['--turbopack', '--webpack'])('next build %s', (bundler) => {
     expect(statuses).toEqual([202, 202, 429]);
     expect(await worked(/mail to ann/)).toBe('mail to ann');
     expect(await worked(/mail to bob/)).toBe('mail to bob');
+  });
+});
+
+describe.each(['--turbopack', '--webpack'])('the cache handler of two servers, built with %s', (bundler) => {
+  let prices: Server;
+  let price = 12;
+  let queries = 0;
+  let further: Record<string, string>;
+  let urls: string[];
+
+  beforeAll(async () => {
+    prices = createServer((_request, response) => {
+      queries += 1;
+      response.end(String(price));
+    });
+    await once(prices.listen(0, '127.0.0.1'), 'listening');
+    further = { PRICES_URL: `http://127.0.0.1:${(prices.address() as AddressInfo).port}` };
+    cpSync(join(project.path, 'next-cache'), folder, { recursive: true });
+    expect(await build(bundler, further)).toMatch(/○ \/shop/);
+    // Of the build, which stores nothing in Redis.
+    expect(queries).toBe(1);
+  });
+  afterAll(async () => {
+    prices.closeAllConnections();
+    await new Promise((resolve) => prices.close(resolve));
+  });
+  beforeEach(async () => {
+    price = 12;
+    queries = 0;
+    urls = [await serve(further), await serve(further)];
+  });
+
+  /** The answer of a server: the price and the id of the render. */
+  async function read(server: number, path: string): Promise<{ shown: string; render: string }> {
+    const html = await (await fetch(urls[server]! + path)).text();
+    const text = html.replaceAll(/<!-- -->/g, '');
+    const [, shown, render] = /<p>(?:price|offer) (\S+) rendered (\S+?)<\/p>/.exec(text) ?? [];
+    if (shown === undefined || render === undefined) throw new Error(html);
+    return { shown, render };
+  }
+
+  async function revalidate(server: number, body: object): Promise<void> {
+    const answer = await fetch(`${urls[server]}/api/revalidate`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    expect(answer.status).toBe(204);
+  }
+
+  test('they share pages and answers, and revalidate them for each other', async () => {
+    const first = await read(0, '/shop');
+    expect(first.shown).toBe('12');
+    expect(await read(1, '/shop')).toEqual(first);
+
+    price = 14;
+    await revalidate(1, { tag: 'other' });
+    expect(await read(0, '/shop')).toEqual(first);
+    await revalidate(1, { tag: 'prices' });
+    const second = await read(0, '/shop');
+    expect(second.shown).toBe('14');
+    expect(await read(1, '/shop')).toEqual(second);
+
+    price = 16;
+    await revalidate(0, { tag: 'prices', profile: 'max' });
+    const third = await read(1, '/shop');
+    expect(third.shown).toBe('16');
+    expect(await read(0, '/shop')).toEqual(third);
+
+    price = 18;
+    await revalidate(0, { path: '/shop' });
+    const fourth = await read(1, '/shop');
+    expect(fourth.shown).toBe('18');
+    expect(await read(0, '/shop')).toEqual(fourth);
+    // One for each render, by whichever server.
+    expect(queries).toBe(4);
+  });
+
+  test('a page that is stale by its time is answered at once and rendered behind it', async () => {
+    const first = await read(0, '/offers/hammer');
+    expect(await read(1, '/offers/hammer')).toEqual(first);
+    const deadline = performance.now() + LIMIT_MS;
+    let next = first;
+    while (next.render === first.render && performance.now() < deadline)
+      next = await read(1, '/offers/hammer');
+    expect(next.render).not.toBe(first.render);
+    expect(next.shown).toBe('hammer');
   });
 });

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as cache from '@mortise/cache';
+import * as keyvEntry from '@mortise/cache/keyv';
 import * as loadsEntry from '@mortise/cache/loads';
+import { nextCacheHandler } from '@mortise/cache/next';
 import * as rowsEntry from '@mortise/cache/rows';
 import * as sqlite from '@mortise/cache/sqlite';
 import Database from 'libsql';
@@ -12,10 +14,12 @@ import { Verbs } from './verbs.mjs';
 const { ChangeFeed, Refresher, RowCache } = rowsEntry;
 
 export async function smoke({ connect, prefix, until, mayTrack }) {
-  const verbs = new Verbs(cache, loadsEntry, rowsEntry, sqlite);
+  const verbs = new Verbs(cache, keyvEntry, loadsEntry, rowsEntry, sqlite);
   const redis = await connect();
   await readThrough(redis, prefix, until, mayTrack);
   await loads(redis, prefix);
+  await keyv(redis, prefix);
+  await nextPages(redis, prefix);
   await rows(redis, prefix, until);
   await changes(redis, prefix, until);
   return verbs;
@@ -84,6 +88,39 @@ async function loads(redis, prefix) {
   assert.equal((await leases.request('loaded elsewhere')).value, 'title');
   await leases.stop();
   await leases[Symbol.asyncDispose]();
+}
+
+async function keyv(redis, prefix) {
+  const store = new keyvEntry.KeyvStore(redis, 'keyv', { prefix }).on('error', assert.fail);
+  store.namespace = 'smoke';
+  assert.equal(store.namespace, 'smoke');
+  assert.equal(await store.set('a', '1', 60_000), true);
+  await store.setMany([
+    { key: 'b', value: '2' },
+    { key: 'c', value: '3' },
+  ]);
+  assert.equal(await store.get('a'), '1');
+  assert.deepEqual(await store.getMany(['b', 'none']), ['2', undefined]);
+  assert.equal(await store.has('b'), true);
+  assert.deepEqual(await store.hasMany(['b', 'none']), [true, false]);
+  assert.equal(await store.delete('a'), true);
+  assert.equal(await store.deleteMany(['b', 'none']), true);
+  await store.clear();
+  assert.equal(await store.get('c'), undefined);
+  await store.disconnect();
+}
+
+async function nextPages(redis, prefix) {
+  const Handler = nextCacheHandler(() => redis, 'next', { prefix });
+  const context = { kind: 'FETCH', tags: ['prices'] };
+  const store = () => new Handler().set('hash', { kind: 'FETCH', tags: ['prices'] }, { fetchCache: true });
+  await store();
+  assert.deepEqual((await new Handler().get('hash', context)).value.tags, ['prices']);
+  await new Handler().revalidateTag('prices');
+  assert.equal(await new Handler().get('hash', context), null);
+  await store();
+  await new Handler().revalidateTag(['prices'], { expire: 60 });
+  assert.ok((await new Handler().get('hash', context)).lastModified < 0);
 }
 
 async function rows(redis, prefix, until) {
