@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import * as locks from '@mortise/locks';
+import * as expressEntry from '@mortise/locks/express';
+import * as fastifyEntry from '@mortise/locks/fastify';
 import * as quorum from '@mortise/locks/quorum';
 import { Verbs } from './verbs.mjs';
 
@@ -23,6 +25,8 @@ export async function smoke({ connect, others, prefix }) {
   await limiter.reset();
   assert.equal((await limiter.take()).remaining, 1);
 
+  await requests(redis, prefix);
+
   const latch = new CountDownLatch(redis, 'ready', { prefix, count: 2 });
   const opened = latch.wait({ waitMs: 10_000 });
   assert.equal(await latch.countDown({ id: 'a' }), 1);
@@ -43,6 +47,24 @@ export async function smoke({ connect, others, prefix }) {
     assert.equal(await votes.forceRelease(), true);
   }
   return verbs;
+}
+
+/** One request passes, and the next one is refused, in Express and in Fastify together. */
+async function requests(redis, prefix) {
+  const terms = { prefix, limit: 1, periodMs: 60_000 };
+  const request = { ip: '192.0.2.1', socket: {} };
+  const headers = {};
+  const passed = await new Promise((resolve, reject) => {
+    const response = { setHeader: (name, value) => (headers[name] = value), end: reject };
+    expressEntry.limitRequests(redis, 'http', terms)(request, response, (error) =>
+      error ? reject(error) : resolve(true),
+    );
+  });
+  assert.equal(passed, true);
+  assert.equal(headers['ratelimit-policy'], '"http";q=1;w=60');
+  const reply = { headers() {}, code: (status) => (reply.status = status), type() {}, send() {} };
+  assert.equal(await fastifyEntry.limitRequests(redis, 'http', terms)(request, reply), reply);
+  assert.equal(reply.status, 429);
 }
 
 /** The verbs of every lock. */
