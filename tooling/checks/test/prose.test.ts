@@ -38,10 +38,16 @@ function wordsOf(sentence: string): number {
   return sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 }
 
-/** References and figures are made, and the first page of the site is a list of links. */
-const pages = files('README.md', 'CONTRIBUTING.md', 'apps/*/README.md', 'docs/*.md').filter(
-  (file) => !/\/(?:benchmarks|reference)\/|BENCHMARKS|^docs\/index/.test(file),
-);
+/** Figures are made, and the first page of the site is a list of links. */
+const pages = files(
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'apps/*/README.md',
+  'deploy/*.md',
+  'tooling/*/README.md',
+  'docs/*.md',
+).filter((file) => !/\/benchmarks\/|BENCHMARKS|^docs\/index/.test(file));
 
 function longLines(file: string): string[] {
   return proseOf(file)

@@ -24,16 +24,16 @@ export class TopicEventsController {
   @ApiOperation({
     summary: 'Follow queues, members, mailboxes, caches, locks and more in one stream',
     description:
-      'Server-sent events of all topics: `queue:<name>` needs the scope `queues:read`, `member:<name>` and `mailbox:<name>` ' +
-      '`messaging:read`, `cache:<name>` `cache:read`, `lock:<name>` `locks:read`, `market` `market:read`, `overview` `queues:read`, ' +
-      '`redis` `ops:read`. `data` is JSON with the `topic`; `id` continues all topics ' +
-      'after the event, by `Last-Event-ID` or `after`. The first event is `open`. Events of queues are enqueued, started, succeeded, ' +
-      'retrying, dead, cancelled, waiting, ready, rescheduled, reprioritized, changed, removed, progress, paused and resumed; those of members ' +
-      'as of `/v1/members/{member}/events`; of a mailbox arrived, without the messages; of a cache stored, deleted and invalidated, by ' +
-      'requests of this API; of the market listed, sold, withdrawn and expired. Topics of locks, of Redis and of the overview have the ' +
-      'value of now and each change. `gap`: events of a queue were trimmed before they were read. ' +
-      '`reset`: the topic goes on from now, since the event that was read last is not there any more, or may have been followed by others. ' +
-      '`dropped`, with a `reason`, is the last event of a stream that the server ends.',
+      'Server-sent events of several topics. A topic needs a scope: `queue:<name>` and `overview` need `queues:read`, ' +
+      '`member:<name>` and `mailbox:<name>` need `messaging:read`, `cache:<name>` needs `cache:read`. `lock:<name>` needs ' +
+      '`locks:read`, `market` needs `market:read`, and `redis` needs `ops:read`. `data` is JSON with the `topic`. To continue all ' +
+      'topics after an event, send its `id` as `Last-Event-ID` or `after`. The first event is `open`. A task of a queue has the ' +
+      'events enqueued, started, progress, succeeded, retrying, dead, cancelled, waiting, ready, rescheduled, reprioritized, ' +
+      'changed and removed. A queue has paused and resumed. Members have the events of `/v1/members/{member}/events`. A mailbox has arrived, ' +
+      'without the messages. A cache has stored, deleted and invalidated, for requests to this API. The market has listed, sold, ' +
+      'withdrawn and expired. The topics of locks, of Redis and of the overview send their present value, then each change. ' +
+      '`gap` says that a queue trimmed events before you read them. `reset` says that the topic continues from now: your last ' +
+      'event is gone, or others may have followed it. `dropped`, with a `reason`, is the last event of a stream that the server ends.',
   })
   @ApiHeader({
     name: 'Last-Event-ID',

@@ -28,9 +28,9 @@ export class OperationsController {
   @ApiOperation({
     summary: 'Act on all tasks that match',
     description:
-      'Retries, promotes, cancels, removes, reschedules or reprioritizes the tasks of a state, of a name and by a member of ' +
-      'their payload, in the background: `Location` has the address that tells how far it is. Tasks that reach the state ' +
-      'meanwhile may or may not be met.',
+      'Retries, promotes, cancels, removes, reschedules or reprioritizes the tasks of a state, in the background. A name and a ' +
+      'member of the payload narrow the choice. The address in `Location` tells the progress. A task that reaches the state ' +
+      'meanwhile may be left out.',
   })
   @TakesIdempotencyKey('Becomes the id of the operation: the same request again starts nothing.')
   @ApiResponse({

@@ -1,4 +1,5 @@
 /** Text of documentation comments, as a cell of a table. */
+const MAX_LINE = 160;
 const ABBREVIATED = /\b(?:e\.g|i\.e|vs|etc|No)\.$/;
 
 /** Sentences end with a full stop before a blank, outside of code. */
@@ -15,6 +16,18 @@ export function sentences(text: string): string[] {
   }
   const rest = text.slice(begin).trim();
   return rest === '' ? found : [...found, rest];
+}
+
+/** Lines that a reader of the source sees without scrolling. */
+export function wrapped(text: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < MAX_LINE)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join('\n');
 }
 
 export function escaped(text: string): string {

@@ -22,7 +22,7 @@ export const REQUEST_PROBLEMS = {
   'invalid-body': {
     status: 400,
     title: 'The body is not what the route takes',
-    when: 'A member is missing, unknown, of another type or out of range; or the body has more than 64 levels, a key `__proto__`, `constructor` or `prototype`, or half of a surrogate pair.',
+    when: 'A member is missing, unknown, of another type or out of range. Or the body has more than 64 levels, a key `__proto__`, `constructor` or `prototype`, or half of a surrogate pair.',
     action: 'Compare with `/openapi.json`.',
     fields: '`errors`: up to 20 of `pointer` and `message`',
   },
@@ -36,7 +36,7 @@ export const REQUEST_PROBLEMS = {
   'invalid-id': {
     status: 400,
     title: 'An id has characters or a length that ids cannot have',
-    when: 'A name in the address has more than 1,024 bytes (900 of the key of a schedule), or is `.` or `..`; an id of the market or of a guild is not 1 to 128 of `A-Z a-z 0-9 . _ ~ @ : -`; or a contact has control characters.',
+    when: 'A name in the address is `.` or `..`, or has more than 1,024 bytes (900 for the key of a schedule). Or an id of the market or of a guild is not 1 to 128 of `A-Z a-z 0-9 . _ ~ @ : -`. Or a contact has control characters.',
     action: 'Use another id.',
     fields: '`parameter`',
   },
