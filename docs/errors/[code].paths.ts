@@ -2,5 +2,5 @@
 import { errorPages } from '../../tooling/docs/src/reference/error-pages.js';
 
 export default {
-  paths: () => Array.from(errorPages(), ([code, content]) => ({ params: { code }, content })),
+  paths: () => Array.from(errorPages(), ([code, { text }]) => ({ params: { code }, content: text })),
 };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { defineConfig, type DefaultTheme } from 'vitepress';
 import { linkOf, slugOf } from '../src/links.js';
 import { writeMarkdown } from '../src/llms.js';
+import { searchedIn } from '../src/reference/error-pages.js';
 import { readPages, root, sectionsOf, type Page } from '../src/pages.js';
 
 const sections = sectionsOf(readPages());
@@ -69,7 +70,10 @@ export default defineConfig({
     nav: [...nav.slice(0, 1), { text: 'Topics', items: nav.slice(1) }],
     sidebar,
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: { miniSearch: { _splitIntoSections: (file) => searchedIn(file) as never } },
+    },
     socialLinks: [{ icon: 'github', link: 'https://github.com/mortise-js/mortise' }],
   },
   buildEnd({ outDir, site }) {

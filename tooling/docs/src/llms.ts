@@ -12,7 +12,7 @@ export function writeMarkdown(sections: readonly Section[], base: string, to: st
     mkdirSync(dirname(join(to, file)), { recursive: true });
     writeFileSync(join(to, file), published(file, readFileSync(join(docs, file), 'utf8')));
   }
-  for (const [code, text] of errorPages()) writeFileSync(join(to, `errors/${code}.md`), text);
+  for (const [code, { text }] of errorPages()) writeFileSync(join(to, `errors/${code}.md`), text);
 }
 
 export function llmsOf(sections: readonly Section[], base: string): string {
@@ -26,6 +26,11 @@ export function llmsOf(sections: readonly Section[], base: string): string {
   const parts = sections
     .filter(({ isInternal }) => !isInternal)
     .map((section) => `## ${section.title}\n\n${listOf([section]).join('\n')}`);
+  const codes = Array.from(
+    errorPages(),
+    ([code, { when }]) => `- [${code}](${base}errors/${code}.md): ${when}`,
+  );
+  parts.push(`## Errors\n\n${codes.join('\n')}`);
   // The format of llms.txt gives this title to the section that a reader with little room leaves out.
   const internal = listOf(sections.filter(({ isInternal }) => isInternal));
   return [`# Mortise\n\n> ${description}`, ...parts, `## Optional\n\n${internal.join('\n')}\n`].join('\n\n');

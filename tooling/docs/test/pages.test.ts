@@ -64,6 +64,9 @@ test('a link to a file outside docs becomes an address, and an address of a page
   expect(linkOf('queues/retries.md', `${GITHUB}/docs/locks/semantics.md#clocks`)).toBe(
     '/locks/semantics.md#clocks',
   );
+  expect(linkOf('queues/reference/errors.md', 'https://mortise.dev/errors/ERR_LEASE_LOST')).toBe(
+    '/errors/ERR_LEASE_LOST',
+  );
   for (const target of ['flows.md#parents', '../locks/mutex.md', '#backoff', 'https://redis.io'])
     expect(linkOf('queues/retries.md', target)).toBe(target);
 });

@@ -33,7 +33,10 @@ test('each page of docs is a page of the site, as HTML and as Markdown, and is i
 test('the site finds words without a service', () => {
   const chunks = readdirSync(join(site, 'assets/chunks'));
   const index = chunks.find((file) => file.startsWith('@localSearchIndex'))!;
-  expect(readFileSync(join(site, 'assets/chunks', index), 'utf8')).toContain('outbox');
+  const text = readFileSync(join(site, 'assets/chunks', index), 'utf8');
+  expect(text).toContain('outbox');
+  const codes = [...errorPages().keys()];
+  expect(codes.filter((code) => !text.includes(`/mortise/errors/${code}`))).toEqual([]);
 });
 
 test('a page loads nothing from another host', () => {
@@ -51,11 +54,18 @@ test('a link to a source file leads to the repository', () => {
   expect(readFileSync(join(site, 'TESTING.md'), 'utf8')).toContain(`](${address})`);
 });
 
+test('the reference of errors leads to the page of each code', () => {
+  const html = readFileSync(join(site, 'locks/reference/errors.html'), 'utf8');
+  expect(html).toContain('<a href="/mortise/errors/ERR_LOCK_TIMEOUT"');
+});
+
 test('each code of an error has the page that messages link to', () => {
   const codes = [...errorPages().keys()];
   expect(codes.length).toBeGreaterThan(70);
   const missing = codes.filter((code) => !existsSync(join(site, `errors/${code}.html`)));
   expect(missing).toEqual([]);
+  const llms = readFileSync(join(site, 'llms.txt'), 'utf8');
+  expect(codes.filter((code) => !llms.includes(`](/mortise/errors/${code}.md): `))).toEqual([]);
   const html = readFileSync(join(site, 'errors/ERR_LOCK_TIMEOUT.html'), 'utf8');
   expect(html).toContain('<title>ERR_LOCK_TIMEOUT | Mortise</title>');
   expect(html).toContain('LockTimeoutError');

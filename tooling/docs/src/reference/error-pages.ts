@@ -2,9 +2,16 @@
 import { errorClasses, fieldTable } from './errors.js';
 import { FEATURES } from './packages.js';
 
-/** By code, as Markdown. */
-export function errorPages(): Map<string, string> {
-  const sections = new Map<string, string[]>();
+export interface ErrorPage {
+  /** What the first class with this code says about it. */
+  readonly when: string;
+  /** Markdown. */
+  readonly text: string;
+}
+
+/** By code. */
+export function errorPages(): Map<string, ErrorPage> {
+  const sections = new Map<string, { when: string; parts: string[] }>();
   for (const folder of ['redis', ...FEATURES]) {
     for (const { name, comment, codes, fields } of errorClasses(folder)) {
       for (const { code, when, remedy } of codes) {
@@ -16,9 +23,27 @@ export function errorPages(): Map<string, string> {
           ...(fields.length > 0 ? [fieldTable(fields)] : []),
           `[All errors of @mortise/${folder}](/${folder}/reference/errors.md)`,
         ];
-        sections.set(code, [...(sections.get(code) ?? []), section.join('\n\n')]);
+        const page = sections.get(code) ?? { when, parts: [] };
+        page.parts.push(section.join('\n\n'));
+        sections.set(code, page);
       }
     }
   }
-  return new Map(Array.from(sections, ([code, parts]) => [code, `# ${code}\n\n${parts.join('\n\n')}\n`]));
+  return new Map(
+    Array.from(sections, ([code, { when, parts }]) => [
+      code,
+      { when, text: `# ${code}\n\n${parts.join('\n\n')}\n` },
+    ]),
+  );
+}
+
+/** What the search of the site knows of a made page: VitePress reads only files for its index. */
+export function searchedIn(
+  file: string,
+): { anchor: string; titles: string[]; text: string }[] | undefined {
+  const [, code] = /\/errors\/(ERR_\w+)\.md$/.exec(file) ?? [];
+  const page = code === undefined ? undefined : errorPages().get(code);
+  if (!page) return undefined;
+  const text = page.text.replace(/^# .*$/m, '').replace(/\]\([^)]*\)|[`#*|[\]]|-{3,}/g, ' ');
+  return [{ anchor: '', titles: [code!], text }];
 }

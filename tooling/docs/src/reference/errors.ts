@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
+import { SITE } from '../links.js';
 import { root } from '../pages.js';
 import { commentOf, tagsOf } from './comment.js';
 import { escaped, tableOf } from './text.js';
@@ -134,7 +135,7 @@ export function errorsOf(folder: string): string {
     for (const { code, when, remedy } of codes) {
       const [, , before = ''] = rows.get(code) ?? [];
       // Two classes of JavaScript have one code for misuse. The first one stands for both.
-      const row = rows.get(code) ?? [`\`${code}\``, `\`${name}\``, '', escaped(remedy)];
+      const row = rows.get(code) ?? [linkOfCode(code), `\`${name}\``, '', escaped(remedy)];
       row[2] = `${before} ${escaped(when)}`.trim();
       rows.set(code, row);
     }
@@ -151,6 +152,11 @@ export function errorsOf(folder: string): string {
       ...(fields.length > 0 ? [fieldTable(fields)] : []),
     ]),
   ].join('\n\n');
+}
+
+/** The address that messages end with: the site has the page, the repository doesn't. */
+function linkOfCode(code: string): string {
+  return `[\`${code}\`](${SITE}/errors/${code})`;
 }
 
 /** Without the column of meanings, if the names say enough. */
