@@ -19,15 +19,19 @@ function withoutFences(text: string): string {
   return text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
 }
 
+/** `[text](target)`, and `[label]: target` on a line of its own. */
+function linksOf(file: string): string[] {
+  return [...withoutFences(read(file)).matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)].map(
+    ([, target, defined]) => (target ?? defined)!,
+  );
+}
+
 test('there are documents to check', () => {
   expect(documents).toEqual(expect.arrayContaining(['README.md', 'docs/ARCHITECTURE.md', 'CONTRIBUTING.md']));
 });
 
 describe.each(documents)('%s', (file) => {
-  // `[text](target)`, and `[label]: target` on a line of its own.
-  const links = [...withoutFences(read(file)).matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)].map(
-    ([, target, defined]) => (target ?? defined)!,
-  );
+  const links = linksOf(file);
   const labels = [...withoutFences(read(file)).matchAll(/^\[([^\]]+)\]: /gm)].map(([, label]) => label!);
   /** A link to this repository is one to the file beside it. */
   const local = links.map((target) =>
@@ -98,6 +102,47 @@ describe.each(documents)('%s', (file) => {
       });
     expect(bare).toEqual([]);
   });
+});
+
+/** Hosts that documents lead to. No test asks them: a new one is read by a person once, and a typo in one is found here. */
+const HOSTS = [
+  'antirez.com',
+  'croner.56k.guru',
+  'docs.npmjs.com',
+  'github.com',
+  'keepachangelog.com',
+  'martin.kleppmann.com',
+  'mortise.dev',
+  'publint.dev',
+  'redis.io',
+  'standardschema.dev',
+  'verdaccio.org',
+  'www.standardwebhooks.com',
+];
+
+/** Whether a browser sends the address as it is written: no http, user, port, empty step, or full stop of a sentence. */
+function isWellFormed(address: string): boolean {
+  const { protocol, username, port, pathname, href } = new URL(address);
+  const isPlain = protocol === 'https:' && username === '' && port === '';
+  const isAsWritten = href === address || href === `${address}/`;
+  return isPlain && isAsWritten && !pathname.includes('//') && !/[.,;:!?)]$/.test(address);
+}
+
+test('links to other hosts are well formed, and lead to known hosts', () => {
+  const addresses = documents.flatMap((file) => linksOf(file).filter((target) => /^[a-z]+:/.test(target)));
+  expect(addresses.length).toBeGreaterThan(50);
+  expect(addresses.filter((address) => !isWellFormed(address))).toEqual([]);
+  expect([...new Set(addresses.map((address) => new URL(address).hostname))].toSorted()).toEqual(HOSTS);
+});
+
+test.each([
+  'http://redis.io/docs',
+  'https://redis.io//docs',
+  'https://redis.io/docs.',
+  'https://redis.io:443/docs',
+  'https://redis.io/a b',
+])('%s is not well formed', (address) => {
+  expect(isWellFormed(address)).toBe(false);
 });
 
 test('docs/ARCHITECTURE.md stays readable in one go', () => {

@@ -38,9 +38,7 @@ export function errorPages(): Map<string, ErrorPage> {
 }
 
 /** What the search of the site knows of a made page: VitePress reads only files for its index. */
-export function searchedIn(
-  file: string,
-): { anchor: string; titles: string[]; text: string }[] | undefined {
+export function searchedIn(file: string): { anchor: string; titles: string[]; text: string }[] | undefined {
   const [, code] = /\/errors\/(ERR_\w+)\.md$/.exec(file) ?? [];
   const page = code === undefined ? undefined : errorPages().get(code);
   if (!page) return undefined;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
 import { commentOf } from './comment.js';
-import { escaped, sentences, wrapped } from "./text.js";
+import { escaped, sentences, wrapped } from './text.js';
 
 const isModule = (file: string): boolean => file.startsWith('nestjs/');
 
