@@ -1,7 +1,8 @@
 /**
  * The blocks of TypeScript in documents. A block after `<!-- path -->` is a file of examples, which the tests of its package
- * run. Any other block is a fragment, which is only type-checked: as a module of its own, after its prelude. The text of a
- * module keeps the line numbers of the document, so that an error of the compiler names the line of the page.
+ * run. Any other block is a fragment: a module of its own, between the prelude and the check that its page hides. It is
+ * type-checked and run, and prints its `// Output:` or the hidden output. The text of a module keeps the line numbers of
+ * the document, so that an error of the compiler names the line of the page.
  */
 export interface Quote {
   readonly line: number;
@@ -12,6 +13,12 @@ export interface Quote {
 export interface Fragment {
   readonly line: number;
   readonly source: string;
+  /** The lines that it prints, if the page tells them. */
+  readonly output: readonly string[] | undefined;
+  /** Whether it goes on after its output, as a loop does that waits for more. */
+  readonly isEndless: boolean;
+  /** Whether a hidden check asserts something about its effect. */
+  readonly isChecked: boolean;
 }
 
 interface Open {
@@ -23,7 +30,8 @@ interface Open {
 
 const FENCE = /^ *(`{3,}|~{3,})(\w*)/;
 const QUOTED = /^<!-- ((?:packages|apps|tooling\/(?:consumers|docs))\/\S+\.\w+) -->$/;
-const PRELUDE = '<!-- prelude';
+/** Comments that belong to a fragment: code before it, code after it, and its output. */
+const HIDDEN = /^<!-- (prelude|check|output)$/;
 const CONTINUES = '<!-- continues -->';
 
 export function blocksOf(document: string): { quotes: Quote[]; fragments: Fragment[] } {
@@ -33,19 +41,29 @@ export function blocksOf(document: string): { quotes: Quote[]; fragments: Fragme
   let last: string[] = [];
   let next: string[] = [];
   let quoted: string | undefined;
-  let isPrelude = false;
+  let hidden: { kind: string; lines: string[] } | undefined;
   let open: Open | undefined;
 
   for (const [index, line] of document.split('\n').entries()) {
-    if (isPrelude) {
-      isPrelude = line !== '-->';
-      if (isPrelude) next[index] = line;
+    if (hidden) {
+      if (line === '-->') {
+        if (hidden.kind === 'prelude') next = hidden.lines;
+        else fragments.push(completed(fragments.pop(), hidden.kind, hidden.lines, index));
+        hidden = undefined;
+      } else hidden.lines[index] = line;
     } else if (open && line.trim() === open.fence) {
       const text = open.lines.map((each) => `${each}\n`).join('');
       if (quoted !== undefined) quotes.push({ line: open.line, file: quoted, text });
       else if (open.language === 'ts') {
         for (const [offset, each] of open.lines.entries()) next[open.line + offset] = each;
-        fragments.push({ line: open.line, source: Array.from(next, (each) => each ?? '').join('\n') });
+        const output = outputOf(text);
+        fragments.push({
+          line: open.line,
+          source: moduleOf(next),
+          output,
+          isEndless: false,
+          isChecked: false,
+        });
         last = next;
       }
       [open, quoted, next] = [undefined, undefined, []];
@@ -54,8 +72,9 @@ export function blocksOf(document: string): { quotes: Quote[]; fragments: Fragme
     } else if (FENCE.test(line)) {
       const [, fence, language] = FENCE.exec(line)!;
       open = { line: index + 1, fence: fence!, language: language!, lines: [] };
-    } else if (line.startsWith(PRELUDE)) {
-      isPrelude = true;
+    } else if (HIDDEN.test(line)) {
+      const kind = HIDDEN.exec(line)![1]!;
+      hidden = { kind, lines: kind === 'prelude' ? next : [] };
     } else if (line === CONTINUES) {
       next = [...last];
     } else if (line !== '') {
@@ -63,4 +82,31 @@ export function blocksOf(document: string): { quotes: Quote[]; fragments: Fragme
     }
   }
   return { quotes, fragments };
+}
+
+function moduleOf(lines: readonly string[]): string {
+  return Array.from(lines, (each) => each ?? '').join('\n');
+}
+
+function completed(
+  fragment: Fragment | undefined,
+  kind: string,
+  lines: readonly string[],
+  end: number,
+): Fragment {
+  if (!fragment) throw new Error(`line ${end}: there is no fragment before <!-- ${kind} -->`);
+  if (kind === 'output')
+    return { ...fragment, output: lines.filter((line) => line !== undefined), isEndless: true };
+  const before = fragment.source.split('\n');
+  const source = moduleOf(Array.from({ length: end }, (_, index) => lines[index] ?? before[index] ?? ''));
+  return { ...fragment, source, isChecked: /\bassert\b/.test(moduleOf(lines)) };
+}
+
+/** The lines after `// Output:`, which end a program. */
+export function outputOf(program: string): string[] | undefined {
+  const [, output] = program.split(/^\/\/ Output:\n/m);
+  return output
+    ?.trimEnd()
+    .split('\n')
+    .map((line) => line.replace(/^\/\/ ?/, ''));
 }

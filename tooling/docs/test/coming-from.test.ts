@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { startSingle, type RedisServer } from '@mortise/redis-server';
 import { transformSync } from '@swc/core';
 import { Redis } from 'ioredis';
-import { blocksOf } from '../src/blocks.js';
+import { blocksOf, outputOf } from '../src/blocks.js';
 import { docs, root } from '../src/pages.js';
 
 /** Where the programs find the dependencies of this package. */
@@ -61,11 +61,7 @@ async function linesOf(file: string, name: string): Promise<string[]> {
 }
 
 function promisedBy(file: string): string[] {
-  const [, output = ''] = readFileSync(join(root, file), 'utf8').split('// Output:\n');
-  return output
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.replace('// ', ''));
+  return outputOf(readFileSync(join(root, file), 'utf8')) ?? [];
 }
 
 test('each page has a program before and a program after', () => {

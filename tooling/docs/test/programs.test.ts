@@ -2,42 +2,21 @@
  * Each block of TypeScript in a README, or a page of docs either quotes a file of examples, which the tests of its
  * package run, or type-checks as a module against the sources of the packages.
  */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SourceTextModule } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { blocksOf } from '../src/blocks.js';
+import { documents } from '../src/documents.js';
 import { root } from '../src/pages.js';
 
 const folder = join(root, 'tooling/docs');
 /** Where the imports of the fragments find the dependencies of this package. */
 const modules = join(folder, '.cache/fragments');
 
-const documents = execFileSync(
-  'git',
-  [
-    'ls-files',
-    '--cached',
-    '--others',
-    '--exclude-standard',
-    '--deduplicate',
-    '--',
-    'README.md',
-    'docs/*.md',
-    '*/README.md',
-  ],
-  { cwd: root, encoding: 'utf8' },
-)
-  .split('\n')
-  .filter((file) => file !== '')
-  .map((file) => {
-    const text = readFileSync(join(root, file), 'utf8');
-    return { file, text, ...blocksOf(text) };
-  });
-const quotes = documents.flatMap(({ file, quotes: ofFile }) =>
-  ofFile.map((quote) => ({ page: file, ...quote })),
-);
+const pages = documents().map((document) => ({ ...document, ...blocksOf(document.text) }));
+const quotes = pages.flatMap(({ file, quotes: ofFile }) => ofFile.map((quote) => ({ page: file, ...quote })));
 
 /** A call and its imports may stand on several pages. */
 const MAX_LINES_SHOWN_TWICE = 5;
@@ -68,7 +47,7 @@ test('each quoted file is an example, and the page has it as it is', () => {
 
 test('no program stands in two documents', () => {
   // A reader comes from a README to a guide, and reads nothing twice.
-  const programs = documents.flatMap(({ file, text }) =>
+  const programs = pages.flatMap(({ file, text }) =>
     [...text.matchAll(/^```(?:ts|js)\n([\s\S]*?)^```$/gm)]
       .map(([, code]) => ({ file, code: code! }))
       .filter(({ code }) => code.split('\n').length > MAX_LINES_SHOWN_TWICE),
@@ -81,7 +60,7 @@ test('no program stands in two documents', () => {
 });
 
 test('each block of JavaScript or JSON parses', () => {
-  const blocks = documents.flatMap(({ file, text }) =>
+  const blocks = pages.flatMap(({ file, text }) =>
     [...text.matchAll(/^```(js|json)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({
       file,
       isJson: language === 'json',
@@ -96,7 +75,7 @@ test('each block of JavaScript or JSON parses', () => {
 });
 
 test('each other block compiles with `strict`', async () => {
-  const files = documents.flatMap(({ file, fragments }) =>
+  const files = pages.flatMap(({ file, fragments }) =>
     fragments.map(({ line, source }) => ({ path: join(modules, `${file}.${line}.ts`), source })),
   );
   for (const { path, source } of files) {
@@ -125,7 +104,7 @@ test('each other block compiles with `strict`', async () => {
     JSON.stringify({
       extends: '@mortise/tsconfig/base.json',
       compilerOptions,
-      files: files.map(({ path }) => path),
+      files: [join(folder, 'src/fragments/reader.d.ts'), ...files.map(({ path }) => path)],
     }),
   );
   const tsc = join(folder, 'node_modules/typescript/bin/tsc');

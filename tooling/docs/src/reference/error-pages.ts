@@ -3,7 +3,7 @@ import { errorClasses, fieldTable } from './errors.js';
 import { FEATURES } from './packages.js';
 
 export interface ErrorPage {
-  /** What the first class with this code says about it. */
+  /** The words of the first class with this code. */
   readonly when: string;
   /** Markdown. */
   readonly text: string;
@@ -37,7 +37,7 @@ export function errorPages(): Map<string, ErrorPage> {
   );
 }
 
-/** What the search of the site knows of a made page: VitePress reads only files for its index. */
+/** The text in which the site searches for a made page: VitePress reads only files for its index. */
 export function searchedIn(file: string): { anchor: string; titles: string[]; text: string }[] | undefined {
   const [, code] = /\/errors\/(ERR_\w+)\.md$/.exec(file) ?? [];
   const page = code === undefined ? undefined : errorPages().get(code);
