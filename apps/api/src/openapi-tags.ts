@@ -17,7 +17,8 @@ export const TAGS: Readonly<Record<string, string>> = {
   caches: 'Values of your own, with one load for all clients.',
   cache: 'Rows of a database that a worker keeps fresh.',
   aggregates: 'Counts of the access logs of a day.',
-  overview: 'Queues in numbers, the state of Redis, and the names of stored entities, for operators and the console.',
+  overview:
+    'Queues in numbers, the state of Redis, and the names of stored entities, for operators and the console.',
   players: 'Players of the marketplace and their items.',
   listings: 'Offers of the marketplace.',
   sales: 'Purchases of the marketplace and their receipts.',

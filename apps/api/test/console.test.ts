@@ -189,3 +189,43 @@ test('the audit log has each change by a session, and those that were refused', 
     ['POST', '/v1/queues/audited/tasks', 201, 'admin'],
   ]);
 });
+
+describe('events of a queue, under a console that is read-only', () => {
+  const keepEvents = async (queue: string): Promise<number> =>
+    (await ask(`GET /v1/queues/${queue}`)).json.keepEvents as number;
+
+  test('are not switched on by a session, which learns that they are off', async () => {
+    await ask('POST /v1/queues/silent/tasks', { id: 'one', name: 'a', payload: 1 });
+    const session = await openSession(readOnly);
+    const times = await ask('GET /v1/queues/silent/times', undefined, session, readOnly);
+    expect(times.json).toEqual({ hasEvents: false, count: 0, wait: null, run: null });
+    const events = await ask('GET /v1/queues/silent/tasks/one/events', undefined, session, readOnly);
+    expect([events.status, events.json]).toEqual([200, { hasEvents: false, items: [] }]);
+    const stream = await EventReader.open(readOnly.url, '/v1/events?topics=queue:silent,cache:shop', session);
+    await stream.count(2);
+    expect(stream.events[1]).toMatchObject({ event: 'off', data: { topic: 'queue:silent' } });
+    // The other topics go on.
+    await ask('PUT /v1/caches/shop/entries/lamp', { value: 1 });
+    await stream.count(3);
+    expect(stream.events[2]).toMatchObject({ event: 'stored', data: { topic: 'cache:shop', key: 'lamp' } });
+    expect([await keepEvents('silent'), stream.isEnded]).toEqual([0, false]);
+    stream.close();
+  });
+
+  test('are shown where somebody has switched them on', async () => {
+    await ask('POST /v1/queues/loud/tasks', { id: 'one', name: 'a', payload: 1 });
+    expect((await ask('GET /v1/queues/loud/times', undefined, bearer, readOnly)).json.hasEvents).toBe(true);
+    expect(await keepEvents('loud')).toBe(10_000);
+    await ask('POST /v1/queues/loud/tasks', { id: 'two', name: 'a', payload: 1 });
+    const session = await openSession(readOnly);
+    const { json } = await ask('GET /v1/queues/loud/tasks/two/events', undefined, session, readOnly);
+    expect([json.hasEvents, json.items.length]).toEqual([true, 1]);
+  });
+
+  test('are switched on by a session of a console that is on', async () => {
+    await ask('POST /v1/queues/watched/tasks', { name: 'a', payload: 1 });
+    const session = await openSession();
+    expect((await ask('GET /v1/queues/watched/times', undefined, session)).json.hasEvents).toBe(true);
+    expect(await keepEvents('watched')).toBe(10_000);
+  });
+});

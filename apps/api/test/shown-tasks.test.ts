@@ -195,8 +195,13 @@ describe('a session', () => {
 describe('the events and times of tasks', () => {
   test('are those since the first reader came', async () => {
     await enqueue('timed', 'before', 1, { delayMs: HOUR_MS });
-    expect((await ask('GET queues/timed/tasks/before/events')).json).toEqual({ items: [] });
-    expect((await ask('GET queues/timed/times')).json).toEqual({ count: 0, wait: null, run: null });
+    expect((await ask('GET queues/timed/tasks/before/events')).json).toEqual({ hasEvents: true, items: [] });
+    expect((await ask('GET queues/timed/times')).json).toEqual({
+      hasEvents: true,
+      count: 0,
+      wait: null,
+      run: null,
+    });
     await enqueue('timed', 'one', 1, { attempts: 2 });
     await enqueue('timed', 'other', 1, { delayMs: HOUR_MS });
     for (const error of ['broken', 'again']) {
@@ -232,7 +237,7 @@ describe('the events and times of tasks', () => {
   test('are unknown of an unknown queue, and none of an unknown task', async () => {
     expect(slugOf(await ask('GET queues/nowhere/times'))).toEqual([404, 'unknown-queue']);
     expect(slugOf(await ask('GET queues/nowhere/tasks/a/events'))).toEqual([404, 'unknown-queue']);
-    expect((await ask('GET queues/timed/tasks/nobody/events')).json).toEqual({ items: [] });
+    expect((await ask('GET queues/timed/tasks/nobody/events')).json).toEqual({ hasEvents: true, items: [] });
   });
 });
 

@@ -427,7 +427,7 @@ test('a hidden tab reads nothing, and goes on where it was', async () => {
 }, 30_000);
 
 test('a console that is read-only offers no change', async () => {
-  const readOnly = new Service({ CONSOLE: 'read-only', MORTISE_PREFIX: service.prefix });
+  await using readOnly = new Service({ CONSOLE: 'read-only', MORTISE_PREFIX: service.prefix });
   await readOnly.start();
   const other = await open(browser);
   await signIn(other.page, readOnly, 'queues/keys');
@@ -437,7 +437,16 @@ test('a console that is read-only offers no change', async () => {
     .first()
     .waitFor();
   expect(await other.page.getByRole('button', { name: /Pause|Enqueue|Delete|Reschedule/ }).count()).toBe(0);
+  // Nobody has looked at this queue before: the page says what its look does not do.
+  const { id } = await service.done('POST', 'queues/unseen/tasks', { name: 'a', payload: 1 });
+  for (const place of ['queues/unseen', 'queues/unseen/events', `queues/unseen/tasks/${id}`]) {
+    await visit(other.page, readOnly, place);
+    await other.page.getByText('The events of this queue are off').waitFor();
+  }
+  expect((await service.done('GET', 'queues/unseen')).keepEvents).toBe(0);
+  await visit(other.page, readOnly, 'queues/keys');
+  await other.page.getByText('Run, p50', { exact: true }).waitFor();
+  expect(await other.page.getByText('The events of this queue are off').count()).toBe(0);
   expect(other.troubles).toEqual([]);
   await other.close();
-  await readOnly.kill();
 }, 30_000);

@@ -83,9 +83,8 @@ export class Authentication {
   }
 
   /** Sessions of a console that is read-only change nothing. Throws the problem `console-read-only`. */
-  #requireMayChange(method: string, { isSession }: Principal): void {
-    if (this.#isReadOnly && isSession && method !== 'GET' && method !== 'HEAD')
-      throw new Problem('console-read-only');
+  #requireMayChange(method: string, { isReadOnly }: Principal): void {
+    if (isReadOnly && method !== 'GET' && method !== 'HEAD') throw new Problem('console-read-only');
   }
 
   #accessOf(method: string, url: string): Access {
@@ -104,7 +103,7 @@ export class Authentication {
         : await this.sessions.verify(session, method, headers);
     // The same words for every reason: an unknown id must not differ from a wrong secret.
     if (!principal) throw new Problem('unauthenticated', 'the credential is not valid');
-    return principal;
+    return session !== undefined && this.#isReadOnly ? { ...principal, isReadOnly: true } : principal;
   }
 
   async #verify(authorization: string): Promise<Principal | undefined> {

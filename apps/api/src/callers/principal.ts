@@ -21,6 +21,8 @@ export interface Principal {
   readonly scopes: ReadonlySet<Scope>;
   /** It came with the cookie of a session. */
   readonly isSession?: true;
+  /** A session of a console that is read-only. */
+  readonly isReadOnly?: true;
   /** Of its requests; undefined: KEY_LIMIT. */
   readonly limit?: Rate;
   /** Checks the credential again; undefined when it is no longer valid. Throws errors of Redis. */

@@ -45,7 +45,9 @@ export class FollowedTopics {
     this.#followed.set(topic.id, controller);
     try {
       const tokens = after === undefined ? {} : decodeTokens(after, [topic]);
-      const opened = await inTenant(this.#principal.tenant, () => this.#topics.open([topic], tokens, signal));
+      const opened = await inTenant(this.#principal.tenant, () =>
+        this.#topics.open([topic], tokens, signal, this.#principal),
+      );
       return { ...opened, signal };
     } catch (error) {
       if (this.#followed.get(topic.id) === controller) this.#followed.delete(topic.id);

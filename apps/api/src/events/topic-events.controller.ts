@@ -32,7 +32,8 @@ export class TopicEventsController {
       'changed and removed. A queue has paused and resumed. Members have the events of `/v1/members/{member}/events`. A mailbox has arrived, ' +
       'without the messages. A cache has stored, deleted and invalidated, for requests to this API. The market has listed, sold, ' +
       'withdrawn and expired. The topics of locks, of Redis and of the overview send their present value, then each change. ' +
-      '`gap` says that a queue trimmed events before you read them. `reset` says that the topic continues from now: your last ' +
+      '`gap` says that a queue trimmed events before you read them. `off` says that the events of a queue are off, and a ' +
+      'session of a read-only console does not switch them on. `reset` says that the topic continues from now: your last ' +
       'event is gone, or others may have followed it. `dropped`, with a `reason`, is the last event of a stream that the server ends.',
   })
   @ApiHeader({
@@ -68,7 +69,7 @@ export class TopicEventsController {
     const token = lastEventId || after;
     const tokens = token === undefined ? {} : decodeTokens(token, topics);
     await this.server.serve(request, reply, async (signal) =>
-      withOpen(topics, await this.topics.open(topics, tokens, signal)),
+      withOpen(topics, await this.topics.open(topics, tokens, signal, request.principal!)),
     );
   }
 }

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { MailboxPosition } from '@mortise/messaging';
 import type { QueueEvent } from '@mortise/queues';
-import { Merged } from '@mortise/redis';
+import { Merged, onAbort } from '@mortise/redis';
 
+import type { Principal } from '../callers/principal.js';
 import { CacheChanges } from '../caches/cache-changes.js';
 import { OverviewReader } from '../console/overview.js';
 import type { NodeFigures } from '../console/redis-figures.js';
@@ -14,6 +15,7 @@ import { openEvents } from '../messaging/live/open-events.js';
 import { TenantChats, TenantMailboxes } from '../messaging/tenant-messaging.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from '../queues/open-queues.js';
+import { areOffFor } from '../queues/stored-events.js';
 import type { Tokens, Topic } from './topics.js';
 import { encodeTokens } from './topics.js';
 
@@ -28,7 +30,12 @@ interface TopicEvent {
 }
 
 /** Subscribes to a topic. Adds its token, if none is given. */
-type Opener = (topic: Topic, tokens: Tokens, signal: AbortSignal) => Promise<AsyncIterable<TopicEvent>>;
+type Opener = (
+  topic: Topic,
+  tokens: Tokens,
+  signal: AbortSignal,
+  follower: Principal,
+) => Promise<AsyncIterable<TopicEvent>>;
 
 /** Topics to which a stream has subscribed. */
 export interface OpenTopics {
@@ -42,10 +49,10 @@ export interface OpenTopics {
 export class TopicEvents {
   readonly #openers: Readonly<Record<Topic['kind'], Opener>> = {
     queue: (...given) => this.#openQueue(...given),
-    member: (...given) => this.#openMember(...given),
-    mailbox: (...given) => this.#openMailbox(...given),
-    cache: (...given) => this.#openCache(...given),
-    market: (...given) => this.#openMarket(...given),
+    member: (topic, tokens, signal) => this.#openMember(topic, tokens, signal),
+    mailbox: (topic, tokens, signal) => this.#openMailbox(topic, tokens, signal),
+    cache: (topic, tokens, signal) => this.#openCache(topic, tokens, signal),
+    market: (topic, tokens, signal) => this.#openMarket(topic, tokens, signal),
     overview: async (topic, tokens, signal) => openSampled(topic, tokens, this.overviews.follow(signal)),
     redis: async (topic, tokens, signal) => openSampled(topic, tokens, nodesOf(this.redis.follow(signal))),
     lock: async (topic, tokens, signal) => openSampled(topic, tokens, this.locks.follow(topic.name, signal)),
@@ -66,16 +73,27 @@ export class TopicEvents {
    * Resolves when it has subscribed to all topics: they yield all that happens from then on, or after the tokens. Throws the problems
    * `unknown-queue` and `invalid-token`.
    */
-  async open(topics: readonly Topic[], given: Tokens, signal: AbortSignal): Promise<OpenTopics> {
+  async open(
+    topics: readonly Topic[],
+    given: Tokens,
+    signal: AbortSignal,
+    follower: Principal,
+  ): Promise<OpenTopics> {
     const tokens: Tokens = { ...given };
     const sources = await Promise.all(
-      topics.map((topic) => this.#openers[topic.kind](topic, tokens, signal)),
+      topics.map((topic) => this.#openers[topic.kind](topic, tokens, signal, follower)),
     );
     return { token: encodeTokens(tokens), events: merge(sources, tokens) };
   }
 
-  async #openQueue(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
+  async #openQueue(
+    topic: Topic,
+    tokens: Tokens,
+    signal: AbortSignal,
+    follower: Principal,
+  ): Promise<AsyncIterable<TopicEvent>> {
     return this.queues.use(topic.name, async (queue) => {
+      if (await areOffFor(queue, follower)) return openOff(topic, tokens, signal);
       const after = (tokens[topic.id] ??= await queue.eventsCursor());
       const events = (from: string): AsyncIterable<QueueEvent> => queue.events({ after: from, signal });
       // Checked now: the reading begins later.
@@ -135,6 +153,15 @@ export class TopicEvents {
   }
 }
 
+/** A topic of events that are off says so, and nothing else. */
+function openOff(topic: Topic, tokens: Tokens, signal: AbortSignal): AsyncIterable<TopicEvent> {
+  const token = (tokens[topic.id] ??= NO_POSITION);
+  return (async function* read(): AsyncGenerator<TopicEvent, void> {
+    yield { topic, event: { type: 'off' }, token };
+    await aborted(signal);
+  })();
+}
+
 /** Values of now: the first one is where a continued topic goes on. */
 function openSampled(
   topic: Topic,
@@ -185,4 +212,11 @@ function orInvalidToken<T>(open: () => T): T {
     if (!(error instanceof RangeError)) throw error;
     throw new Problem('invalid-token', undefined, {}, { cause: error });
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else onAbort(signal, resolve);
+  });
 }

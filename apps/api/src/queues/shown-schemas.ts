@@ -14,8 +14,14 @@ export const taskQuery = z.strictObject({
     .meta({ description: 'a payload or result whose JSON is longer is cut; default: it is whole' }),
 });
 
+/** Of a session that may change nothing, and so switches nothing on. */
+const hasEvents = z
+  .boolean()
+  .meta({ description: 'false: the events of the queue are off, and this session may not switch them on' });
+
 export const taskEventsSchema = z
   .object({
+    hasEvents,
     items: z.array(
       z.object({
         type: z.string().meta({ examples: ['started'] }),
@@ -38,6 +44,7 @@ const percentiles = z
 
 export const timesSchema = z
   .object({
+    hasEvents,
     count: count.meta({ description: 'the runs that were looked at' }),
     wait: percentiles,
     run: percentiles,

@@ -26,6 +26,7 @@ import { batchSchema, cancelBody, enqueuedSchema, taskSchema, tasksPage, tasksQu
 import { batchBody, payloadBody, taskBody } from './new-task-schemas.js';
 import { priorityBody, rescheduleBody } from './operation-schemas.js';
 import { taskEventsSchema, taskQuery, timesSchema } from './shown-schemas.js';
+import { lastEventsFor } from './stored-events.js';
 import { TaskId } from './task-id.decorator.js';
 
 type Enqueued = z.infer<typeof enqueuedSchema>;
@@ -191,17 +192,19 @@ export class TasksController {
   @ApiOperation({
     summary: 'Read what happened to a task',
     description:
-      'Searches the last 2,000 events of the queue. The first call switches the events of the queue on.',
+      'Searches the last 2,000 events of the queue. The first call switches the events of the queue on, unless a session of a console ' +
+      'that is read-only sends it.',
   })
   @Answers(taskEventsSchema, 'Its events; none when they are older.')
   @Problems('invalid-id', 'unknown-queue')
   async taskEvents(
     @Name('queue') queueName: string,
     @TaskId() id: string,
+    @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof taskEventsSchema>> {
     return this.queues.use(queueName, async (queue) => {
-      const events = await queue.lastEvents();
-      const items = events
+      const events = await lastEventsFor(queue, principal);
+      const items = (events ?? [])
         .filter((event) => event.id === id)
         .map(({ type, at, attempt, error, progress }) => ({
           type,
@@ -210,19 +213,27 @@ export class TasksController {
           ...(error && { error: { ...error } }),
           ...(progress !== undefined && { progress }),
         }));
-      return { items };
+      return { hasEvents: events !== null, items };
     });
   }
 
   @Get('times')
   @ApiOperation({
     summary: 'Read how long tasks wait and run',
-    description: 'By the last 2,000 events of the queue. The first call switches its events on.',
+    description:
+      'By the last 2,000 events of the queue. The first call switches its events on, unless a session of a console that is read-only ' +
+      'sends it.',
   })
   @Answers(timesSchema, 'Percentiles, ms.')
   @Problems('invalid-id', 'unknown-queue')
-  async readTimes(@Name('queue') queueName: string): Promise<z.infer<typeof timesSchema>> {
-    return this.queues.use(queueName, async (queue) => taskTimes(await queue.lastEvents()));
+  async readTimes(
+    @Name('queue') queueName: string,
+    @Req() { principal }: FastifyRequest,
+  ): Promise<z.infer<typeof timesSchema>> {
+    return this.queues.use(queueName, async (queue) => {
+      const events = await lastEventsFor(queue, principal);
+      return { hasEvents: events !== null, ...taskTimes(events ?? []) };
+    });
   }
 
   @Get('tasks/:id/children')

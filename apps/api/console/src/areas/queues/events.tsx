@@ -46,6 +46,8 @@ export function Events({ queue }: { readonly queue: string }): JSX.Element {
   /** What a paused list shows, while the other one goes on. */
   const [kept, setKept] = useState<List>();
   const onEvent = useCallback((event: LiveEvent) => {
+    // The page of the queue says it.
+    if (event.type === 'off') return;
     const next = { at: Date.now(), ...event, key: String((last += 1)) } as Seen;
     setList(({ items, count }) => ({ items: [next, ...items].slice(0, MAX_SHOWN), count: count + 1 }));
   }, []);

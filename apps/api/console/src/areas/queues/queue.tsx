@@ -12,6 +12,7 @@ import { Figure, Head, Read, State, Tabs } from '../../ui/elements.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { EnqueueButton } from './enqueue.tsx';
+import { EventsOff } from './events-off.tsx';
 import { Events } from './events.tsx';
 import { Schedules } from './schedules.tsx';
 import { Settings } from './settings.tsx';
@@ -58,6 +59,7 @@ export function OneQueue({ queue, tab, session }: Props): JSX.Element {
       <Read of={view}>
         {(shown) => (
           <>
+            {times.value?.hasEvents === false && <EventsOff queue={queue} />}
             <Figures view={shown} times={times.value} />
             <Tabs
               label="Parts of the queue"

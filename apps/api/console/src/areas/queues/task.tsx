@@ -15,12 +15,13 @@ import { bytesText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { ACTION_DONE, ACTION_TITLES, ActionFields, actionBody, isDanger } from './actions.tsx';
 import { EnqueueButton } from './enqueue.tsx';
+import { EventsOff } from './events-off.tsx';
 import { Flow } from './flow.tsx';
 import { actOnTask } from './one-action.ts';
 import { ACTION_STATES, isPossible, toneOf } from './states.ts';
 import type { Action } from './states.ts';
 import { Timeline } from './timeline.tsx';
-import type { QueueView, TaskEvent, TaskView } from './types.ts';
+import type { QueueView, TaskEvent, TaskEvents, TaskView } from './types.ts';
 
 interface Props {
   readonly queue: string;
@@ -34,7 +35,7 @@ const MAX_BYTES = 16_384;
 export function OneTask({ queue, id, session }: Props): JSX.Element {
   const task = useResource<TaskView>(withQuery(path`queues/${queue}/tasks/${id}`, { maxBytes: MAX_BYTES }));
   const settings = useResource<QueueView>(path`queues/${queue}`);
-  const events = useResource<{ items: readonly TaskEvent[] }>(path`queues/${queue}/tasks/${id}/events`);
+  const events = useResource<TaskEvents>(path`queues/${queue}/tasks/${id}/events`);
   const reload = useThrottled(
     useCallback(() => {
       task.reload();
@@ -72,6 +73,7 @@ export function OneTask({ queue, id, session }: Props): JSX.Element {
           />
         )}
       </Head>
+      {events.value?.hasEvents === false && <EventsOff queue={queue} />}
       <Read of={task}>
         {(shown) => <Shown queue={queue} task={shown} events={events.value?.items ?? []} />}
       </Read>

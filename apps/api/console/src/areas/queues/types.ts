@@ -48,6 +48,10 @@ export interface TaskEvent {
   readonly error?: { readonly name: string; readonly message: string };
 }
 
+export interface TaskEvents extends Pick<Times, 'hasEvents'> {
+  readonly items: readonly TaskEvent[];
+}
+
 export interface TaskView extends TaskSummary {
   readonly payload?: unknown;
   /** The beginning of a payload that was cut. */
@@ -60,6 +64,8 @@ export interface TaskView extends TaskSummary {
 }
 
 export interface Times {
+  /** False: the events of the queue are off, and this session may not switch them on. */
+  readonly hasEvents: boolean;
   readonly count: number;
   readonly wait: Percentiles | null;
   readonly run: Percentiles | null;
