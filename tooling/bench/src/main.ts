@@ -16,6 +16,7 @@ import { aggregation } from './scenarios/aggregation/index.js';
 import { api } from './scenarios/api/index.js';
 import { autocomplete } from './scenarios/autocomplete/index.js';
 import { cache } from './scenarios/cache/index.js';
+import { consoles } from './scenarios/console/index.js';
 import { files } from './scenarios/files/index.js';
 import { locks } from './scenarios/locks/index.js';
 import { messaging } from './scenarios/messaging/index.js';
@@ -30,6 +31,7 @@ const scenarios = [
   ...cache,
   ...aggregation,
   ...api,
+  ...consoles,
 ];
 const results = fileURLToPath(new URL('../results/', import.meta.url));
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url));
