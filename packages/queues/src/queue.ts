@@ -229,7 +229,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return listPage<Tasks>(this.#shards, 'list', state, options);
   }
 
-  /** As `list`, without payloads and results, which may be large. Cursors of both calls are interchangeable. */
+  /** As `list`, without payloads and results, with interchangeable cursors. Up to 25 round trips where these are large: pages are full. */
   async summaries(state: TaskState, options: ListOptions = {}): Promise<Page<TaskSummary<Tasks>>> {
     return listPage<Tasks>(this.#shards, 'summaries', state, options);
   }

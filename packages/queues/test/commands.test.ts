@@ -239,15 +239,15 @@ cancel a scheduled task → operator.move:  get settings · time · hget tasks �
 cancel an unknown task → operator.move:  get settings · time · hget tasks
 remove → operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · zrem dedupIds · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists flows · exists awaited
 retry → operator.move:  get settings · time · hget tasks · hget attempts · zrem cancelled · hset tasks · hset attempts · zadd retrying:1 · zpopmin idle
-retryAll → queue.list:  get settings · time · zcard cancelled · zrange cancelled · hmget tasks · hmget attempts · hmget progress | operator.move:  get settings · time · (hget tasks · hget attempts · zrem cancelled · hset tasks · hset attempts · zadd retrying:1) ×3 · zpopmin idle
+retryAll → queue.list:  get settings · time · zcard cancelled · zrange cancelled · (hstrlen tasks · hstrlen attempts) ×3 · hmget tasks · hmget attempts · hmget progress | operator.move:  get settings · time · (hget tasks · hget attempts · zrem cancelled · hset tasks · hset attempts · zadd retrying:1) ×3 · zpopmin idle
 promote → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · zpopmin idle
 reschedule → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · get timekeeper · zpopmin idle
 setPriority → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zrem scheduled:1 · zadd scheduled:0 · hset tasks
-setPayload → queue.merge:  get settings · time · hlen tasks · hget tasks · hget attempts · hset tasks · hget dedupKeys
+setPayload → queue.merge | eval settings tasks attempts idle timekeeper tombstones grouped groups runnableGroups limitedGroups events dedupKeys ready:0 scheduled:0 retrying:0 ready:1 scheduled:1 retrying:1:  get settings · time · hlen tasks · hget tasks · hget attempts · hset tasks · hget dedupKeys
 a key → queue.merge:  get settings · time · hlen tasks · hexists tasks · hget dedupKeys ×2 · hset tasks · hset dedupKeys · rpush ready:1 · zpopmin idle
 the same key → queue.merge:  get settings · time · hlen tasks · hexists tasks · hget dedupKeys · hget tasks · hget attempts · hset tasks · hset dedupKeys · zscore scheduled:1 · zscore retrying:1 · zscore scheduled:1 · lpos ready:1 · lrem ready:1 · zadd scheduled:1 · get timekeeper · zpopmin idle
-list → queue.list:  get settings · time · zcount scheduled:0 · zcount retrying:0 · exists tombstones · lrange ready:0 · zcount scheduled:1 · zcount retrying:1 · exists tombstones · lrange ready:1 · hmget tasks · hmget attempts · hmget progress · lrange ready:1
-the second page → queue.list:  get settings · time · zcount cancelled ×2 · zrange cancelled ×2 · hmget tasks · hmget attempts · hmget progress
+list → queue.list:  get settings · time · zcount scheduled:0 · zcount retrying:0 · exists tombstones · lrange ready:0 · zcount scheduled:1 · zcount retrying:1 · exists tombstones · lrange ready:1 · (hstrlen tasks · hstrlen attempts) ×2 · hmget tasks · hmget attempts · hmget progress · lrange ready:1
+the second page → queue.list:  get settings · time · zcount cancelled ×2 · zrange cancelled ×2 · hstrlen tasks · hstrlen attempts · hmget tasks · hmget attempts · hmget progress
 drain → operator.drain:  get settings · time · exists tombstones · zrange scheduled:0 · zrange retrying:0 · lrange ready:0 · zrange scheduled:1 · zrange retrying:1 · lrange ready:1 · hmget tasks · lpop ready:1 · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists flows · lrange ready:1 · zrange grouped · exists awaited
 clean → operator.clean:  get settings · time · zrange cancelled · zrem cancelled · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists flows"
 `);

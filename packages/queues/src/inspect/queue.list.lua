@@ -39,7 +39,8 @@ for priority = 0, priorityCount - 1 do
   ready[priority], scheduled[priority], retrying[priority] = unpack(KEYS, 12 + 3 * priority, 14 + 3 * priority)
 end
 local PRIORITIES, TOKEN_BYTES = 16, 4
--- Entries are read in batches; the batch that exceeds this number of entries or bytes is the last one of the call.
+-- Entries are read in batches; the one that exceeds this number of entries or bytes is the last one of the call. Records of the
+-- largest size would otherwise hold the server for 15 ms each, 50 of them in a batch.
 local BATCH = 50
 local MOST_SEEN = 1000
 local MOST_BYTES = 4194304
@@ -66,12 +67,25 @@ local function continueAt(nextAt, nextAfter)
   reply[1], reply[2], reply[3] = section, nextAt, nextAfter
 end
 
--- Adds the wanted tasks of a batch. `instants` are in the order of the ids; `isTask` returns false for a tombstone.
-local function show(ids, instants, isTask)
-  seen = seen + #ids
-  local records = redis.call('HMGET', tasks, unpack(ids))
-  local lasts = redis.call('HMGET', attempts, unpack(ids))
-  local reports = redis.call('HMGET', progress, unpack(ids))
+-- How many of the first ids can be shown until the call has read too many bytes: at least one.
+local function fitting(ids)
+  local sum = bytes
+  for i, id in ipairs(ids) do
+    sum = sum + redis.call('HSTRLEN', tasks, id) + redis.call('HSTRLEN', attempts, id)
+    if sum >= MOST_BYTES then
+      return i
+    end
+  end
+  return #ids
+end
+
+-- Adds the wanted tasks among the first `count` of a batch. `instants` are in the order of the ids; `isTask` returns false for a
+-- tombstone.
+local function show(ids, count, instants, isTask)
+  seen = seen + count
+  local records = redis.call('HMGET', tasks, unpack(ids, 1, count))
+  local lasts = redis.call('HMGET', attempts, unpack(ids, 1, count))
+  local reports = redis.call('HMGET', progress, unpack(ids, 1, count))
   for i, record in ipairs(records) do
     local last
     record, last = expandRecord(record, lasts[i])
@@ -154,12 +168,14 @@ local function listSet(key, first, beyond, hasInstants, skipped)
       return continueAt(at, after)
     end
     local ids, instants = split(redis.call('ZRANGE', key, first, math.min(beyond, first + batchSize()) - 1, 'WITHSCORES'))
-    first = first + #ids
-    at, after = instants[#ids], ids[#ids]
+    local own = {}
     for i, member in ipairs(ids) do
-      ids[i] = string.sub(member, (skipped or 0) + 1)
+      own[i] = string.sub(member, (skipped or 0) + 1)
     end
-    show(ids, hasInstants and instants)
+    local count = fitting(own)
+    first = first + count
+    at, after = instants[count], ids[count]
+    show(own, count, hasInstants and instants)
   end
 end
 
@@ -172,9 +188,11 @@ local function listSetBackwards(key)
     end
     local first = math.max(0, beyond - batchSize())
     local ids, instants = split(redis.call('ZRANGE', key, first, beyond - 1, 'WITHSCORES'))
-    beyond = first
-    at, after = instants[1], ids[1]
-    show(reversed(ids))
+    local backwards = reversed(ids)
+    local count = fitting(backwards)
+    beyond = beyond - count
+    at, after = instants[#ids - count + 1], backwards[count]
+    show(backwards, count)
   end
 end
 
@@ -210,9 +228,10 @@ local function listReady(priority)
     if isFull() then
       return continueAt(index, after)
     end
-    index = index + #ids
-    after = ids[#ids]
-    show(ids, nil, isTask)
+    local count = fitting(ids)
+    index = index + count
+    after = ids[count]
+    show(ids, count, nil, isTask)
   end
 end
 
@@ -230,8 +249,9 @@ local function listGroups()
     for i, entry in ipairs(entries) do
       ids[i] = string.sub(entry, struct.unpack('>H', entry) + 12)
     end
-    after = entries[#entries]
-    show(ids)
+    local count = fitting(ids)
+    after = entries[count]
+    show(ids, count)
   end
 end
 
@@ -270,10 +290,11 @@ local function listSucceeded()
       return continueAt(at, after)
     end
     local first = math.max(0, beyond - batchSize())
-    local ids = redis.call('LRANGE', succeeded, first, beyond - 1)
-    at, after = string.format('%.0f', succeededAt(first) or 0), ids[1]
-    beyond = first
-    show(reversed(ids))
+    local ids = reversed(redis.call('LRANGE', succeeded, first, beyond - 1))
+    local count = fitting(ids)
+    beyond = beyond - count
+    at, after = string.format('%.0f', succeededAt(beyond) or 0), ids[count]
+    show(ids, count)
   end
 end
 
@@ -293,7 +314,7 @@ local function listWaiting()
         if isFull() then
           return continueAt(cursor, after)
         end
-        show({ id }, nil, isTask)
+        show({ id }, 1, nil, isTask)
         after = id
       end
     end

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { Queue, TASK_STATES } from '@mortise/queues';
-import type { ListOptions, TaskState } from '@mortise/queues';
+import { Queue, TASK_STATES, Worker } from '@mortise/queues';
+import type { ListOptions, Page, Task, TaskState } from '@mortise/queues';
+import { freshPrefix } from '@mortise/test-kit';
 import { Bench, HOSTILE_IDS } from '../fixture/bench.js';
 import { redis } from '../fixture/new-queue.js';
 import { counted, until } from '../fixture/until.js';
@@ -302,5 +303,53 @@ describe('going from page to page while tasks come and go', () => {
       const shown = [...first.tasks, ...rest.tasks].map(({ id }) => id);
       expect(new Set(shown)).toEqual(new Set(all));
     }
+  });
+});
+
+describe('tasks with large payloads', () => {
+  const COUNT = 12;
+  const MIB = 1_048_576;
+
+  test.each<[TaskState, object]>([
+    ['ready', {}],
+    ['ready', { group: 'g' }],
+    ['scheduled', { delayMs: 60_000 }],
+    ['cancelled', {}],
+  ])('in the state %s, with %j, are listed by 4 MiB, and come once', async (state, options) => {
+    const queue = new Queue(redis, 'large', { prefix: freshPrefix(), maxPayloadBytes: 2 * MIB });
+    const ids = range(COUNT);
+    for (const id of ids) await queue.enqueue('t', 'x'.repeat(MIB), { id, ...options });
+    if (state === 'cancelled') for (const id of ids) await queue.cancel(id);
+    const [found, sizes] = [[] as string[], [] as number[]];
+    let cursor: string | null = null;
+    do {
+      const page: Page<Task<Record<string, unknown>>> = await queue.list(state, { cursor });
+      found.push(...page.tasks.map(({ id }) => id));
+      sizes.push(page.tasks.length);
+      cursor = page.cursor;
+    } while (cursor !== null);
+    expect(sizes).toEqual([4, 4, 4]);
+    const { tasks, cursor: end } = await queue.summaries(state, { limit: 10 });
+    expect([tasks.map(({ id }) => id), end === null]).toEqual([found.slice(0, 10), false]);
+    expect(found.toSorted()).toEqual(ids.toSorted());
+  });
+
+  test('and results: succeeded ones too', async () => {
+    const prefix = freshPrefix();
+    const queue = new Queue(redis, 'large', { prefix, maxPayloadBytes: 2 * MIB });
+    const worker = new Worker(
+      redis,
+      ['large'],
+      { t: () => 'x'.repeat(MIB) },
+      { prefix, maxPayloadBytes: 2 * MIB },
+    );
+    await queue.enqueueMany(range(COUNT).map((id) => ({ name: 't', payload: 1, options: { id } })));
+    await worker.start();
+    await queue.idle();
+    await worker.stop();
+    const first = await queue.list('succeeded');
+    const second = await queue.list('succeeded', { cursor: first.cursor });
+    expect([first.tasks.length, second.tasks.length]).toEqual([4, 4]);
+    expect(new Set([...first.tasks, ...second.tasks].map(({ id }) => id)).size).toBe(8);
   });
 });
