@@ -5,7 +5,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 
-import { BulkOperations } from '@mortise/queues/admin';
+import { Overviews } from '@mortise/queues';
+import { BulkOperations, LiveOverview } from '@mortise/queues/admin';
 import type { RedisClient } from '@mortise/redis';
 import { ErrorReporter, requireClient } from '@mortise/redis';
 
@@ -16,7 +17,6 @@ import { problemOf } from './http/problem-of.js';
 import { Problem } from './http/problem.js';
 import type { Answer } from './http/router.js';
 import { done, Router } from './http/router.js';
-import { OverviewReader } from './live/overview.js';
 import { Streams } from './live/streams.js';
 import { Topics } from './live/topics.js';
 import type { ConsoleOptions, ConsoleRight, ResolvedOptions } from './options.js';
@@ -79,7 +79,7 @@ class Handler {
     this.#page = new PageFiles(mount);
     const queues = new OpenQueues(redis, prefix, names);
     const views = new TaskViews(redact);
-    const overview = new OverviewReader(redis, prefix, queues);
+    const overview = new LiveOverview(new Overviews(redis, { prefix }), () => queues.names());
     this.#topics = new Topics(queues, overview, views);
     this.#streams = new Streams(report);
     this.#operations = new BulkOperations(redis, { prefix, onError: report });

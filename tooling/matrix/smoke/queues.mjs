@@ -210,6 +210,14 @@ async function shown(redis, prefix, until) {
   await until(async () => (await operations.get(id)).status === 'completed', 'the bulk operation');
   assert.equal((await queue.counts()).ready, 1);
   assert.deepEqual(admin.taskTimes(await queue.lastEvents()), { count: 0, wait: null, run: null });
+  assert.equal((await admin.queueView(queue)).counts.ready, 1);
+  const overviews = new Overviews(redis, { prefix });
+  const overview = new admin.LiveOverview(overviews, () => Queue.names(redis, { prefix }));
+  const follower = new AbortController();
+  for await (const { total } of overview.follow(follower.signal)) {
+    assert.deepEqual([total > 0, overview.isFollowed], [true, true]);
+    follower.abort();
+  }
   await until(() => operations.running === 0, 'no running operation');
   await operations.stop();
   await operations[Symbol.asyncDispose]();

@@ -1,9 +1,9 @@
+import type { OverviewOfQueues } from '@mortise/queues/admin';
 import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 
 import { Answers } from '../http/answers.js';
 import { Problems } from '../http/problems.decorator.js';
-import type { OverviewOfQueues } from './overview.js';
 import { OverviewReader } from './overview.js';
 import type { RedisReport } from './redis-figures.js';
 import { RedisFigures } from './redis-figures.js';

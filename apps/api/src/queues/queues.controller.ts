@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { Queue, QueueLimits } from '@mortise/queues';
+import type { ConfigureOptions, QueueLimits } from '@mortise/queues';
+import { queueView, settingsView } from '@mortise/queues/admin';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -56,20 +57,9 @@ export class QueuesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof queueSchema>> {
     return this.queues.use(name, async (queue) => {
-      const [settings, counts, head] = await Promise.all([
-        settingsOf(queue),
-        queue.counts(),
-        queue.summaries('ready', { limit: 1 }),
-      ]);
-      const [next] = head.tasks;
+      const { counts, load, headAgeMs, ...settings } = await queueView(queue);
       reply.header('etag', tagOf(settings));
-      const { concurrency, shards } = settings;
-      return {
-        ...settings,
-        counts,
-        load: concurrency === null ? null : (counts.active + counts.ready) / (concurrency * shards),
-        headAgeMs: next ? Math.max(0, Date.now() - next.enqueuedAt) : null,
-      };
+      return { ...settings, counts, load, headAgeMs };
     });
   }
 
@@ -105,10 +95,10 @@ export class QueuesController {
       ...(priorities && { priorities }),
       ...(shards !== undefined && { shards }),
     });
-    const check = (stored: StoredSettings): void => requireMatch(ifMatch!, viewOf(name, stored));
+    const check: ConfigureOptions['check'] = (stored) => requireMatch(ifMatch!, settingsView(name, stored));
     await queue.configure(limitsOf(body), ifMatch === undefined ? {} : { check });
     if (isPaused !== undefined) await (isPaused ? queue.pause() : queue.resume());
-    const settings = await settingsOf(queue);
+    const settings = settingsView(name, await queue.settings());
     reply.header('etag', tagOf(settings));
     return settings;
   }
@@ -209,31 +199,6 @@ export class QueuesController {
     const options = { state, limit, ...(name !== undefined && { name }) };
     return this.queues.use(queueName, async (queue) => ({ tasks: await queue.retryAll(options) }));
   }
-}
-
-type StoredSettings = Awaited<ReturnType<Queue['settings']>>;
-
-async function settingsOf(queue: Queue): Promise<Settings> {
-  return viewOf(queue.name, await queue.settings());
-}
-
-function viewOf(name: string, values: StoredSettings): Settings {
-  const { priorities, shards, isPaused, keepEvents } = values;
-  return {
-    name,
-    priorities: [...priorities],
-    shards,
-    isPaused,
-    concurrency: values.concurrency ?? null,
-    rate: values.rate ?? null,
-    groups: {
-      concurrency: values.groupConcurrency ?? null,
-      rate: values.groupRate ?? null,
-      isOrdered: values.isOrdered,
-    },
-    maxTasks: values.maxTasks ?? null,
-    keepEvents,
-  };
 }
 
 function limitsOf({

@@ -1,12 +1,12 @@
 /** The topics of a stream, and the token that continues all of them. */
 import type { QueueEvent } from '@mortise/queues';
+import type { LiveOverview } from '@mortise/queues/admin';
 import { Merged } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
 import { queryOf } from '../queues/given.js';
 import type { OpenQueues } from '../queues/open-queues.js';
 import type { TaskViews } from '../queues/task-views.js';
-import type { OverviewReader } from './overview.js';
 
 /** The most topics of a stream. */
 const MAX_TOPICS = 10;
@@ -31,10 +31,10 @@ interface TopicEvent {
 
 export class Topics {
   readonly #queues: OpenQueues;
-  readonly #overview: OverviewReader;
+  readonly #overview: LiveOverview;
   readonly #views: TaskViews;
 
-  constructor(queues: OpenQueues, overview: OverviewReader, views: TaskViews) {
+  constructor(queues: OpenQueues, overview: LiveOverview, views: TaskViews) {
     this.#queues = queues;
     this.#overview = overview;
     this.#views = views;

@@ -1,13 +1,13 @@
 /** The routes of queues. */
 import type { QueueOptions } from '@mortise/queues';
-import { taskTimes } from '@mortise/queues/admin';
+import { queueView, settingsView, taskTimes } from '@mortise/queues/admin';
 import { requireBoolean } from '@mortise/redis';
 
 import type { Routes } from '../http/router.js';
 import { done, DONE } from '../http/router.js';
 import { membersOf, present, queryOf } from './given.js';
 import type { OpenQueues } from './open-queues.js';
-import { limitsOf, queueView, settingsOf } from './queue-views.js';
+import { limitsOf } from './queue-limits.js';
 
 const SETTINGS = [
   'priorities',
@@ -34,7 +34,7 @@ export function queueRoutes(queues: OpenQueues): Routes {
       const queue = queues.insist(params['queue']!, present({ priorities, shards }) as QueueOptions);
       await queue.configure(limitsOf(given));
       if (isPaused !== undefined) await (isPaused ? queue.pause() : queue.resume());
-      return done(await settingsOf(queue));
+      return done(settingsView(queue.name, await queue.settings()));
     },
     'DELETE queues/:queue': async ({ params, query }) => {
       const { isForced } = queryOf(query, ['isForced']);
