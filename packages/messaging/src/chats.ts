@@ -9,7 +9,7 @@
  * message to 1,000 members costs 8.6 ms of Redis; here it costs 0.04 ms, with push.
  */
 import type { RedisClient } from '@mortise/redis';
-import { requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
+import { Codecs, requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import type { ChatEvents } from './follow/chat-event.js';
 import { Follower } from './follow/follower.js';
 import { Signals } from './follow/signals.js';
@@ -71,6 +71,7 @@ export class Chats<Body = unknown> {
     const context: ChatsContext = {
       redis: requireClient(redis),
       limits: resolveChatsOptions(options),
+      codecs: Codecs.of(options.codecs),
       keys: new MessagingKeys(options.prefix),
       hub: WaiterHub.of(redis),
       telemetry: SafeTelemetry.of(options.telemetry, telemetryAttributes('chat')),

@@ -1,5 +1,5 @@
-export { ClientClosedError } from '@mortise/redis';
-export type { Telemetry } from '@mortise/redis';
+export { ClientClosedError, isEncoded } from '@mortise/redis';
+export type { EncodedValue, PayloadCodec, Telemetry } from '@mortise/redis';
 export type { ChatMessage } from './log/chat-message.js';
 export { Chats } from './chats.js';
 export type { CreateResult } from './members/creator.js';

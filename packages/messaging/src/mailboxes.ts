@@ -11,7 +11,7 @@
  * never see them, and `unread` is exact.
  */
 import type { RedisClient } from '@mortise/redis';
-import { ignorable, requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
+import { Codecs, ignorable, requireClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import { MessagingKeys } from './keys.js';
 import { Acks } from './mailbox/acks.js';
 import type { MailboxEvent } from './mailbox/arrivals.js';
@@ -52,6 +52,7 @@ export class Mailboxes<Body = unknown> {
     const context: MailboxesContext = {
       redis: requireClient(redis),
       limits: resolveMailboxesOptions(options),
+      codecs: Codecs.of(options.codecs),
       keys: new MessagingKeys(options.prefix),
       hub: WaiterHub.of(redis),
       telemetry: SafeTelemetry.of(options.telemetry, telemetryAttributes('mailbox')),

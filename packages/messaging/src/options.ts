@@ -1,4 +1,4 @@
-import type { Telemetry } from '@mortise/redis';
+import type { PayloadCodec, Telemetry } from '@mortise/redis';
 import type { ChatUnreadableError } from './errors.js';
 
 /** Limits of every mailbox. */
@@ -18,6 +18,11 @@ export interface MailboxesOptions {
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
+  /**
+   * Encode bodies before they are stored, in this order, and decode them: see `@mortise/messaging/codecs`. 1 to 8. A body that this
+   * program can't decode is returned as it is stored; `isEncoded(body)` tells. Senders, members and ids are not encoded. Default: none.
+   */
+  readonly codecs?: readonly PayloadCodec[] | undefined;
   /** Receives counts and measurements, see docs/messaging/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
@@ -98,6 +103,8 @@ export interface ChatsOptions {
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
+  /** As for mailboxes; bodies of messages and edits. */
+  readonly codecs?: readonly PayloadCodec[] | undefined;
   /** Receives counts and measurements, see docs/messaging/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }

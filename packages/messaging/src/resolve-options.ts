@@ -50,6 +50,7 @@ const LOG_OPTIONS = [
   'keepMs',
   'dedupMs',
   'prefix',
+  'codecs',
   'telemetry',
 ];
 const MAILBOXES_OPTIONS = new Set(LOG_OPTIONS);

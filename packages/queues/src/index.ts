@@ -26,13 +26,18 @@ export {
   WorkerError,
 } from './errors.js';
 export type { TaskLeaseLostError } from './errors.js';
-export { ClientClosedError, LeaseLostError, RedisUnreachableError } from '@mortise/redis';
-export type { Telemetry } from '@mortise/redis';
+export {
+  ClientClosedError,
+  isEncoded,
+  LeaseLostError,
+  PayloadEncodedError,
+  RedisUnreachableError,
+} from '@mortise/redis';
+export type { EncodedValue, PayloadCodec, Telemetry } from '@mortise/redis';
 export type {
   Backoff,
   BackoffFunction,
   EnqueueOptions,
-  RescheduleOptions,
   FailedAttempt,
   Fairness,
   QueueOptions,
@@ -41,6 +46,7 @@ export type {
 export { DEFAULTS } from './options.js';
 export type { OnCodedError } from './on-coded-error.js';
 export type { EndedAttempt, OnFailed, OnSucceeded } from './ended-attempt.js';
+export type { RescheduleOptions } from './operate/reschedule-options.js';
 export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';
 export type { EventsOptions, LastEventsOptions } from './events/events.js';

@@ -7,6 +7,7 @@ export const QUEUE_OPTIONS = new Set([
   'keepCancelled',
   'shards',
   'schemas',
+  'codecs',
   'telemetry',
 ]);
 
@@ -40,5 +41,6 @@ export const WORKER_OPTIONS = new Set([
   'onSucceeded',
   'onFailed',
   'schemas',
+  'codecs',
   'telemetry',
 ]);

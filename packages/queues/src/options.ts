@@ -1,5 +1,6 @@
 import type {
   Backoff as PlainBackoff,
+  PayloadCodec,
   Resolved,
   ResolvedBackoff as ResolvedPlainBackoff,
   Telemetry,
@@ -7,6 +8,7 @@ import type {
 import {
   ArgumentRangeError,
   ArgumentTypeError,
+  Codecs,
   requireArray,
   requireDuration,
   requireFunction,
@@ -83,6 +85,11 @@ export interface QueueOptions<Tasks = Record<string, unknown>> {
    * Default: none.
    */
   readonly schemas?: InputSchemas<Tasks> | undefined;
+  /**
+   * Encode payloads before they are stored, in this order, and decode payloads and results: see `@mortise/queues/codecs`. 1 to 8.
+   * Limits and schemas apply to the plain JSON. Names, headers, progress, logs and errors are not encoded. Default: none.
+   */
+  readonly codecs?: readonly PayloadCodec[] | undefined;
   /** Counters, and a span for each call that enqueues, whose context travels in the headers. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
@@ -176,6 +183,11 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
    * reported with ERR_INVALID_PAYLOAD; an error thrown by a schema fails the attempt. Default: none.
    */
   readonly schemas?: OutputSchemas<Tasks> | undefined;
+  /**
+   * As for the queue: decode payloads and encode results. An attempt whose payload can't be decoded fails with ERR_PAYLOAD_ENCODED.
+   * Default: none.
+   */
+  readonly codecs?: readonly PayloadCodec[] | undefined;
   /** Counters, durations, and a span for each attempt, in which its handler runs. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
@@ -295,24 +307,6 @@ export function resolveWhen({ delayMs, runAt }: EnqueueOptions): number {
   return at;
 }
 
-export interface RescheduleOptions {
-  /** From now, ms: 0 to 10 years. Excludes `runAt`. */
-  readonly delayMs?: number | undefined;
-  /** An instant, ms since the epoch or a Date. Excludes `delayMs`. One up to a minute ago means now. */
-  readonly runAt?: number | Date | undefined;
-}
-
-const RESCHEDULE_OPTIONS = new Set(['delayMs', 'runAt']);
-
-/** As `resolveWhen`. Throws TypeError or RangeError. */
-export function resolveReschedule(options: RescheduleOptions): number {
-  requireOptions('reschedule', options, RESCHEDULE_OPTIONS);
-  const { delayMs, runAt } = options;
-  if (delayMs === undefined && runAt === undefined)
-    throw new ArgumentTypeError('reschedule needs delayMs or runAt');
-  return resolveWhen(options);
-}
-
 export function resolveQueueOptions<Tasks>(options: QueueOptions<Tasks>) {
   requireOptions('Queue', options, QUEUE_OPTIONS);
   const { prefix, priorities, shards } = options;
@@ -320,10 +314,13 @@ export function resolveQueueOptions<Tasks>(options: QueueOptions<Tasks>) {
   return {
     prefix,
     /** Undefined: the stored ones. */
-    priorities: priorities && resolvePriorities(priorities),
-    shards: shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS }),
+    named: {
+      priorities: priorities && resolvePriorities(priorities),
+      shards: shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS }),
+    },
     maxPayloadBytes: requireMaxPayloadBytes(maxPayloadBytes),
     keepCancelled: requireInteger('keepCancelled', keepCancelled, { min: 1, max: 10_000_000 }),
+    codecs: Codecs.of(options.codecs),
   };
 }
 
@@ -362,7 +359,14 @@ export function resolveWorkerOptions(options: WorkerOptions) {
 export function resolveEndOptions(
   options: Pick<
     WorkerOptions,
-    'prefix' | 'backoff' | 'keepSucceeded' | 'keepSucceededMs' | 'keepDead' | 'maxPayloadBytes' | 'onError'
+    | 'prefix'
+    | 'backoff'
+    | 'keepSucceeded'
+    | 'keepSucceededMs'
+    | 'keepDead'
+    | 'maxPayloadBytes'
+    | 'codecs'
+    | 'onError'
   >,
 ) {
   const { prefix, onError } = options;
@@ -377,6 +381,7 @@ export function resolveEndOptions(
     keepSucceededMs: requireInteger('keepSucceededMs', keepSucceededMs, { min: 0, max: MAX_DELAY_MS }),
     keepDead: requireInteger('keepDead', keepDead, { min: 1, max: 10_000_000 }),
     maxPayloadBytes: requireMaxPayloadBytes(maxPayloadBytes),
+    codecs: Codecs.of(options.codecs),
     onError: onError === undefined ? undefined : withCodes(requireFunction('onError', onError)),
   };
 }

@@ -6,6 +6,15 @@ export { callAfter } from './call-after.js';
 export { callRedis, callRedisBuffer } from './client-calls.js';
 export { isClosed, onClosed } from './closure.js';
 export type { CommandArgument, RedisClient, RedisConnection } from './client.js';
+export type { EncodedValue, PayloadCodec } from './payload-codecs.js';
+export {
+  Codecs,
+  decodedJson,
+  isEncoded,
+  looksEncoded,
+  PayloadEncodedError,
+  readJson,
+} from './payload-codecs.js';
 export type { CoalescerOptions, Outcomes, SendBatch } from './coalescer.js';
 export { Coalescer } from './coalescer.js';
 export type { LeaseEnd, LeaseLostOptions } from './coded-error.js';

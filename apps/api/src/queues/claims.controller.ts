@@ -1,5 +1,6 @@
 /** Lets an HTTP client work as a worker. */
 import { Body, Controller, Post, Res } from '@nestjs/common';
+import { isEncoded } from '@mortise/queues';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
@@ -40,6 +41,12 @@ const RESULT: BodyConfig = { maxBodyBytes: 524_288 };
 const REPEATED =
   'A repeated request gets `lease-lost`: after a lost answer, the state of the task tells whether the first one succeeded.';
 
+/** The codecs of encoded payloads, in the order in which each was encoded. */
+function codecsOf(tasks: readonly { readonly payload: unknown }[]): string[] {
+  const names = tasks.flatMap(({ payload }) => (isEncoded(payload) ? payload.$codec.split(',') : []));
+  return [...new Set(names)];
+}
+
 @ApiTags('claims')
 @Controller('v1/queues/:queue')
 export class ClaimsController {
@@ -56,9 +63,10 @@ export class ClaimsController {
       'In the order in which workers take them, together with programs that use @mortise/queues. Each task has to be ' +
       'completed or failed before its lease ends, or the lease moved by `heartbeat`; else it runs again. A client ' +
       'that closes the connection waits no longer, and gets no task. After a lost answer, the tasks run again when their ' +
-      'leases end; a repeated request gets other tasks.',
+      'leases end; a repeated request gets other tasks. A payload that its producer has encoded comes as it is stored, ' +
+      '`{ "$codec", "data" }`, and the header `Payload-Codecs` names the codecs.',
   })
-  @Answers(claimsSchema, 'The tasks; none when none came in time.')
+  @Answers(claimsSchema, 'The tasks; none when none came in time.', 'Payload-Codecs')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-waits', 'quota-exceeded', 'shutting-down')
   async claimTasks(
     @Name('queue') queueName: string,
@@ -72,6 +80,8 @@ export class ClaimsController {
       signal.throwIfAborted();
       return tasks;
     });
+    const codecs = codecsOf(items);
+    if (codecs.length > 0) reply.header('payload-codecs', codecs.join(', '));
     return { items };
   }
 

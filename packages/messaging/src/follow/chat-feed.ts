@@ -6,7 +6,7 @@
  * the log. After an interruption a leave may have been missed: then each follower reads its cursor again before it
  * takes anything. Rejected: a queue for each follower, which is either small or needs the memory 1,000 times.
  */
-import type { Listener } from '@mortise/redis';
+import type { Codecs, Listener } from '@mortise/redis';
 import { afterMicrotasks, ClientClosedError } from '@mortise/redis';
 import type { ChatsContext } from '../log/context.js';
 import type { ChatKeys } from '../keys.js';
@@ -50,6 +50,7 @@ export class ChatFeed implements Listener {
   /** When it was last certain that nothing was missed, by `performance.now()`. */
   checkedAt = performance.now();
   readonly #context: ChatsContext;
+  readonly codecs: Codecs | undefined;
   readonly #heads: ChatHeads;
   readonly #onEmpty: (feed: ChatFeed) => void;
   readonly #followers = new Map<string, Set<FeedFollower>>();
@@ -76,6 +77,7 @@ export class ChatFeed implements Listener {
   ) {
     this.#context = context;
     this.#heads = heads;
+    this.codecs = context.codecs;
     this.keys = context.keys.chat(chatId);
     this.#onEmpty = onEmpty;
   }

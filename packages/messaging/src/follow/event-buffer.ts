@@ -153,7 +153,7 @@ export class EventBuffer {
 
   /** Undefined for a tombstone. */
   #read(entry: string): BufferedEvent | undefined {
-    const message = toChatMessage(entry, this.epoch);
+    const message = toChatMessage(entry, this.epoch, this.#feed.codecs);
     this.#deliveredId = entryId(entry);
     return message && { type: message.kind, epoch: this.epoch, message };
   }

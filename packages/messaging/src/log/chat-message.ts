@@ -1,3 +1,4 @@
+import type { Codecs } from '@mortise/redis';
 import { decodeEntry } from './entry.js';
 
 /** A message, an edit or a deletion, as members read it. */
@@ -16,8 +17,12 @@ export interface ChatMessage<Body = unknown> {
 }
 
 /** A stored entry as members read it; undefined for a tombstone. */
-export function toChatMessage<Body>(entry: string, epoch: number): ChatMessage<Body> | undefined {
-  const { id, kind, from, body, sentAt, revises } = decodeEntry<Body>(entry, epoch);
+export function toChatMessage<Body>(
+  entry: string,
+  epoch: number,
+  codecs: Codecs | undefined,
+): ChatMessage<Body> | undefined {
+  const { id, kind, from, body, sentAt, revises } = decodeEntry<Body>(entry, epoch, codecs);
   if (kind === 'deleted') return undefined;
   const message = { id, kind, from, body: body as Body, sentAt };
   return revises === undefined ? message : { ...message, revises };

@@ -1,4 +1,4 @@
-import type { RedisClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
+import type { Codecs, RedisClient, SafeTelemetry, WaiterHub } from '@mortise/redis';
 import type { MessagingKeys } from '../keys.js';
 import type { ChatLimits, MailboxLimits } from '../resolve-options.js';
 
@@ -6,6 +6,8 @@ interface Context<Limits> {
   readonly redis: RedisClient;
   readonly keys: MessagingKeys;
   readonly limits: Limits;
+  /** Of bodies. */
+  readonly codecs: Codecs | undefined;
   readonly hub: WaiterHub;
   readonly telemetry: SafeTelemetry | undefined;
 }

@@ -12,13 +12,20 @@
  * | `D` | a deletion | `<from>` NUL `<id of the message>` |
  * | `X` | the tombstone of a deleted or expired message | `<id of the deletion>` |
  */
-import { decodeName, encodeName, requireName, wholeJson } from '@mortise/redis';
+import type { Codecs, JsonProblem } from '@mortise/redis';
+import { decodeName, encodeName, looksEncoded, readJson, requireName, wholeJson } from '@mortise/redis';
 import { InvalidBodyError } from '../errors.js';
 
 /** Ids of messages, both included. */
 export interface IdRange {
   readonly fromId: number;
   readonly toId: number;
+}
+
+/** Of the instance that stores a body. */
+export interface BodyContext {
+  readonly limits: { readonly maxPayloadBytes: number };
+  readonly codecs: Codecs | undefined;
 }
 
 export type EntryKind = 'message' | 'edit' | 'delete' | 'deleted';
@@ -50,7 +57,11 @@ export function entryId(entry: string): number {
  *
  * @param epoch Of the log, in ms since 1970: positive, unlike the stored one.
  */
-export function decodeEntry<Body = unknown>(entry: string, epoch: number): Entry<Body> {
+export function decodeEntry<Body = unknown>(
+  entry: string,
+  epoch: number,
+  codecs: Codecs | undefined,
+): Entry<Body> {
   const colon = entry.indexOf(':');
   const kind = KINDS[entry.charAt(colon + 1)] ?? 'message';
   const timeAt = kind === 'message' ? colon + 1 : colon + 2;
@@ -64,10 +75,11 @@ export function decodeEntry<Body = unknown>(entry: string, epoch: number): Entry
   const separator = payload.indexOf(SEPARATOR);
   const from = decodeName(payload.slice(0, separator));
   const content = payload.slice(separator + 1);
-  if (kind === 'message') return { id, kind, sentAt, from, body: parse<Body>(content), revises: undefined };
+  const parse = (json: string): Body => readJson(json, codecs) as Body;
+  if (kind === 'message') return { id, kind, sentAt, from, body: parse(content), revises: undefined };
   const end = content.indexOf(SEPARATOR);
   const revises = Number(end < 0 ? content : content.slice(0, end));
-  return { id, kind, sentAt, from, body: end < 0 ? undefined : parse<Body>(content.slice(end + 1)), revises };
+  return { id, kind, sentAt, from, body: end < 0 ? undefined : parse(content.slice(end + 1)), revises };
 }
 
 /** Whether the entry is a tombstone, which readers skip. */
@@ -76,13 +88,21 @@ export function isTombstone(entry: string): boolean {
 }
 
 /**
- * The body as stored. Throws ERR_INVALID_BODY for a value that JSON doesn't represent fully or that is nested too deep,
+ * The body as stored, encoded if there are codecs. Throws ERR_INVALID_BODY for a value that JSON doesn't represent fully or that is nested too deep,
  * ERR_BODY_TOO_LARGE above the limit.
  *
  * @param recipient Chat or mailbox, for the error.
  */
-export function encodeBody(recipient: string, body: unknown, maxBytes: number): string {
-  return wholeJson(body, maxBytes, (problem) => new InvalidBodyError(recipient, problem, maxBytes));
+export function encodeBody(
+  recipient: string,
+  body: unknown,
+  { limits: { maxPayloadBytes: maxBytes }, codecs }: BodyContext,
+): string {
+  const refuse = (problem: JsonProblem): Error => new InvalidBodyError(recipient, problem, maxBytes);
+  const json = wholeJson(body, maxBytes, refuse);
+  if (!codecs) return json;
+  if (looksEncoded(json)) throw refuse({ text: 'begins with $codec, which marks encoded bodies' });
+  return codecs.encode(json);
 }
 
 /** A name as stored. Throws TypeError or RangeError for an invalid name. */
@@ -93,8 +113,4 @@ export function encodeMember(option: string, name: string): string {
 /** The range, or undefined when it is empty. */
 export function toRange(fromId: number, toId: number): IdRange | undefined {
   return fromId > 0 && fromId <= toId ? { fromId, toId } : undefined;
-}
-
-function parse<Body>(json: string): Body {
-  return JSON.parse(json) as Body;
 }

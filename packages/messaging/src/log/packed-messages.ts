@@ -1,3 +1,4 @@
+import type { BodyContext } from './entry.js';
 import { encodeBody } from './entry.js';
 import { messageKey } from './message-key.js';
 
@@ -22,9 +23,9 @@ export function newMessage(
   author: string,
   body: unknown,
   id: string | undefined,
-  maxPayloadBytes: number,
+  context: BodyContext,
 ): NewMessage {
-  const json = encodeBody(log, body, maxPayloadBytes);
+  const json = encodeBody(log, body, context);
   const key = messageKey(author, id);
   return { author, key, hasId: id !== undefined, json, jsonBytes: Buffer.byteLength(json) };
 }

@@ -1,3 +1,4 @@
+import type { Codecs } from '@mortise/redis';
 import type { IdRange } from '../log/entry.js';
 import { decodeEntry } from '../log/entry.js';
 
@@ -14,7 +15,7 @@ export interface Message<Body = unknown> {
 }
 
 /** A stored entry as its recipient reads it. */
-export function toMessage<Body>(entry: string, epoch: number): Message<Body> {
-  const { id, from, body, sentAt } = decodeEntry<Body>(entry, epoch);
+export function toMessage<Body>(entry: string, epoch: number, codecs: Codecs | undefined): Message<Body> {
+  const { id, from, body, sentAt } = decodeEntry<Body>(entry, epoch, codecs);
   return { id, from, body: body as Body, sentAt };
 }

@@ -67,7 +67,7 @@ export class Receiver<Body> {
     const [, epoch, ackedId, baseId, unread, entries] = reply;
     const messages = entries
       .filter((entry) => !isTombstone(entry))
-      .map((entry) => toMessage<Body>(entry, epoch));
+      .map((entry) => toMessage<Body>(entry, epoch, this.#context.codecs));
     const dropped = toRange(ackedId + 1, baseId);
     // The oldest unread message reports the dropped ones before it.
     if (dropped && messages.length > 0 && (!isLatest || messages.length === unread)) {

@@ -68,7 +68,7 @@ export class Sender<Body> {
     const { recipient, body, from, id } = message;
     requireName('recipient', recipient);
     const author = encodeMember('from', from);
-    const request = newMessage(recipient, author, body, id, this.#context.limits.maxPayloadBytes);
+    const request = newMessage(recipient, author, body, id, this.#context);
     return { from, ...request, ttlMs: resolveTtlMs(message) };
   }
 

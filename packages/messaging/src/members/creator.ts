@@ -49,7 +49,7 @@ export class Creator {
     const names = [...new Set([sender, ...(members as string[])])];
     const [, ...others] = names.map((name) => encodeMember('member', name));
     if (names.length > limits.maxMembers) throw TooManyError.members(chatId, names.length, limits.maxMembers);
-    const json = body === undefined ? '' : encodeBody(chatId, body, limits.maxPayloadBytes);
+    const json = body === undefined ? '' : encodeBody(chatId, body, this.#context);
     // Remembering the key of each first message would cost every new chat a quarter of its memory.
     const key = body === undefined || id === undefined ? '' : messageKey(author, id);
     return enterIndexed(

@@ -37,7 +37,7 @@ export class Poster {
     requireName('chatId', chatId);
     const id = resolvePostOptions('post', options);
     const author = encodeMember('sender', sender);
-    const message = newMessage(chatId, author, body, id, this.#context.limits.maxPayloadBytes);
+    const message = newMessage(chatId, author, body, id, this.#context);
     return this.#posts.submit(chatId, { sender, ...message });
   }
 

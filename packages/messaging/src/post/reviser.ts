@@ -38,7 +38,7 @@ export class Reviser {
     options: PostOptions,
   ): Promise<PostResult> {
     const id = resolvePostOptions('edit', options);
-    const json = encodeBody(requireName('chatId', chatId), body, this.#context.limits.maxPayloadBytes);
+    const json = encodeBody(requireName('chatId', chatId), body, this.#context);
     const author = encodeMember('sender', sender);
     requireInteger('messageId', messageId, { min: 1 });
     const key = editKey(author, messageId, id);

@@ -107,7 +107,7 @@ export class ChatReader<Body> {
           ackedId: ackedIdOf(score),
           baseId,
           unread,
-          messages: entries.map((entry) => toChatMessage<Body>(entry, epoch)!),
+          messages: entries.map((entry) => toChatMessage<Body>(entry, epoch, this.#context.codecs)!),
           sizes: entries.map((entry) => Buffer.byteLength(entry)),
           ...(nextBytes > 0 && { next: { bytes: nextBytes, sentAt: epoch + nextAt } }),
         };

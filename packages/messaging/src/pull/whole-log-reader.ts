@@ -6,7 +6,7 @@
  * entries don't begin after the cursor, or their number differs. By then the log may also belong to a later chat of its
  * name. So the epoch of the last ended chat is read after the entries.
  */
-import type { Read } from '@mortise/redis';
+import type { Codecs, Read } from '@mortise/redis';
 import { readEach } from '@mortise/redis';
 import type { ChatMessage } from '../log/chat-message.js';
 import { toChatMessage } from '../log/chat-message.js';
@@ -61,7 +61,7 @@ export class WholeLogReader<Body> {
           entryId(entries[0]!) === ackedId + 1 &&
           // Otherwise the head belongs to an ended chat, and these entries to the next one.
           Number(ended) < epoch;
-        return isWhole ? toMessages<Body>(entries, epoch) : { messages: [], sizes: [] };
+        return isWhole ? toMessages<Body>(entries, epoch, this.#context.codecs) : { messages: [], sizes: [] };
       });
       if (!read) continue;
       const { messages, sizes } = read;
@@ -121,11 +121,12 @@ export class WholeLogReader<Body> {
 function toMessages<Body>(
   entries: readonly string[],
   epoch: number,
+  codecs: Codecs | undefined,
 ): { messages: ChatMessage<Body>[]; sizes: number[] } {
   const messages: ChatMessage<Body>[] = [];
   const sizes: number[] = [];
   for (const entry of entries) {
-    const message = toChatMessage<Body>(entry, epoch);
+    const message = toChatMessage<Body>(entry, epoch, codecs);
     if (!message) continue;
     messages.push(message);
     sizes.push(Buffer.byteLength(entry));

@@ -1,4 +1,6 @@
+import { readJson } from '@mortise/redis';
 import { AttemptError } from '../errors.js';
+import type { Shard } from '../shard/shard.js';
 import { decodeRecord } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { PayloadOf } from '../task-types.js';
@@ -29,8 +31,7 @@ export type ClaimedTask<Tasks = Record<string, unknown>> = {
 
 /** Throws for a record that this version cannot read, and ERR_TASK_EXPIRED. */
 export function readClaimed(
-  queue: string,
-  shard: number,
+  { queue, index, codecs }: Shard,
   { storedId, token, attempt, record }: FetchedTask,
   nowMs: number,
   leaseMs: number,
@@ -44,7 +45,7 @@ export function readClaimed(
   return {
     id,
     name,
-    payload: JSON.parse(payload) as unknown,
+    payload: readJson(payload, codecs),
     headers,
     ...(group !== undefined && { group }),
     attempt,
@@ -52,6 +53,6 @@ export function readClaimed(
     ...(timeoutMs !== undefined && { timeoutMs }),
     enqueuedAt,
     leaseUntil: nowMs + leaseMs,
-    lease: writeLease({ shard, token }),
+    lease: writeLease({ shard: index, token }),
   };
 }

@@ -67,7 +67,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#redis = requireClient(redis);
     this.queue = requireName('queue', queue);
     this.#options = resolveClaimsOptions(options);
-    this.#shards = new Shards(redis, queue, options.prefix);
+    this.#shards = new Shards(redis, queue, options.prefix, {}, this.#options.codecs);
     this.#reporter = new ErrorReporter('mortise claims', this.#options.onError, redis);
     const { telemetry } = options;
     this.#telemetry = telemetry === undefined ? undefined : new ClaimTelemetry(telemetry, queue);
@@ -110,7 +110,9 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
    * reply may mean that it was done: repeating the call is safe, and then rejects with ERR_LEASE_LOST.
    */
   async complete(id: string, lease: string, result?: unknown): Promise<void> {
-    const data = result === undefined ? '' : jsonText('result', result, this.#options.maxPayloadBytes);
+    const { maxPayloadBytes, codecs } = this.#options;
+    const json = result === undefined ? '' : jsonText('result', result, maxPayloadBytes);
+    const data = json === '' || !codecs ? json : codecs.encode(json);
     await this.#complete(id, lease, { ...SUCCEEDED, data });
   }
 
@@ -216,8 +218,9 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   async #open(): Promise<readonly WaitingClaims[]> {
     let shards = await this.#shards.open();
     if (shards.length !== shards[0]!.settings.values.shards) {
+      const { prefix, codecs } = this.#options;
       // The queue seemed new, and another process has created it with shards.
-      this.#shards = new Shards(this.#redis, this.queue, this.#options.prefix);
+      this.#shards = new Shards(this.#redis, this.queue, prefix, {}, codecs);
       shards = await this.#shards.open();
     }
     if (shards.length > this.#waitingIn.length) {

@@ -20,6 +20,7 @@ export type ClaimsOptions = Pick<
   | 'keepSucceededMs'
   | 'keepDead'
   | 'maxPayloadBytes'
+  | 'codecs'
   | 'onError'
   | 'telemetry'
 >;
@@ -66,6 +67,7 @@ const CLAIMS_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimsOptions>([
   'keepSucceededMs',
   'keepDead',
   'maxPayloadBytes',
+  'codecs',
   'onError',
   'telemetry',
 ]);

@@ -164,8 +164,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
       if (isVoid) this.#putAway(token, GIVEN_BACK);
       else {
         try {
-          const { queue, index } = this.shard;
-          tasks.push({ token, task: readClaimed(queue, index, token, nowMs, room.leaseMs) });
+          tasks.push({ token, task: readClaimed(this.shard, token, nowMs, room.leaseMs) });
         } catch (error) {
           this.#telemetry?.died();
           this.#putAway(token, died(error));

@@ -123,6 +123,7 @@ export class Enqueuer {
         flags,
       },
       this.#maxPayloadBytes,
+      this.#shards.codecs,
     );
     const storedId = id === undefined ? undefined : encodeTaskId(id);
     const usesOptional = group !== undefined || dedupMs !== undefined || flags > 0;

@@ -5,6 +5,8 @@
  *
  * The part after the JSON is the child's entry in `attempts` of its shard; X is a removed task.
  */
+import type { Codecs } from '@mortise/redis';
+import { readJson } from '@mortise/redis';
 import { flowChildren } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
@@ -45,7 +47,7 @@ export function encodeChild(identity: ChildIdentity, end: Buffer): Buffer {
   return Buffer.concat([head, json, end]);
 }
 
-function decodeChild(kept: Buffer): Child {
+function decodeChild(kept: Buffer, codecs: Codecs | undefined): Child {
   const endAt = JSON_AT + kept.readUInt16BE(8);
   const identity = JSON.parse(kept.toString('utf8', JSON_AT, endAt)) as ChildIdentity;
   const state = STATES[String.fromCharCode(kept[endAt]!) as keyof typeof STATES];
@@ -56,7 +58,7 @@ function decodeChild(kept: Buffer): Child {
     finishedAt: kept.readDoubleBE(0),
     ...(text !== '' &&
       (state === 'succeeded'
-        ? { result: JSON.parse(text) as unknown }
+        ? { result: readJson(text, codecs) }
         : { error: readError(text, state === 'cancelled') })),
   };
 }
@@ -94,7 +96,7 @@ export async function readChildren(shard: Shard, storedId: Buffer): Promise<Flow
       { id: storedId, from },
     );
     const [next, of, ...kept] = reply as [number, number, ...Buffer[]];
-    for (const bytes of kept) ended.push(decodeChild(bytes));
+    for (const bytes of kept) ended.push(decodeChild(bytes, shard.codecs));
     [from, count] = [next, of];
   } while (from > 0);
   return count < 0 ? null : { count, ended };

@@ -1,5 +1,5 @@
 /** The queues of all flows of one client and prefix, each opened once. */
-import type { RedisClient } from '@mortise/redis';
+import type { Codecs, RedisClient } from '@mortise/redis';
 import { callRedis, keySlot } from '@mortise/redis';
 import { DEFAULTS } from '../options.js';
 import { Enqueuer } from '../enqueue/enqueuer.js';
@@ -15,16 +15,19 @@ export class FlowQueues {
   readonly #redis: RedisClient;
   readonly #prefix: string | undefined;
   readonly #maxPayloadBytes: number;
+  readonly #codecs: Codecs | undefined;
   readonly #reached = new Map<string, Reached>();
 
   constructor(
     redis: RedisClient,
     prefix: string | undefined,
     maxPayloadBytes: number = DEFAULTS.maxPayloadBytes,
+    codecs?: Codecs,
   ) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#maxPayloadBytes = maxPayloadBytes;
+    this.#codecs = codecs;
   }
 
   /** Uses the parts of an existing `Queue`, with its options. */
@@ -75,7 +78,7 @@ export class FlowQueues {
   #reach(queue: string): Reached {
     let reached = this.#reached.get(queue);
     if (!reached) {
-      const shards = new Shards(this.#redis, queue, this.#prefix);
+      const shards = new Shards(this.#redis, queue, this.#prefix, {}, this.#codecs);
       const enqueuer = new Enqueuer(this.#redis, queue, shards, this.#maxPayloadBytes);
       reached = { shards, enqueuer };
       this.#reached.set(queue, reached);

@@ -45,7 +45,7 @@ export class Flows {
     this.#telemetry = telemetry;
     this.#keepCancelled = keepCancelled;
     this.#queue = queue;
-    this.#queues = new FlowQueues(redis, prefix, maxPayloadBytes);
+    this.#queues = new FlowQueues(redis, prefix, maxPayloadBytes, shards.codecs);
     this.#queues.adopt(queue, shards, enqueuer);
     this.#flows = new FlowStore(redis, this.#queues);
   }

@@ -126,7 +126,8 @@ async function listShard<Tasks extends TaskMap<Tasks>>(
       Buffer,
     ];
     const stored = { record, state, instant, last, progress };
-    found.push({ shard, storedId, task: readTask<Tasks>(decodeTaskId(storedId), priorities, stored) });
+    const task = readTask<Tasks>(decodeTaskId(storedId), priorities, stored, shard.codecs);
+    found.push({ shard, storedId, task });
   }
   const next =
     nextSection < 0 ? null : { shard: index, section: nextSection, at: nextAt.toString(), after: nextAfter };

@@ -19,7 +19,7 @@ async function lookUpIn<Tasks>(shard: Shard, id: string, storedId: Buffer): Prom
   if (reply === null) return null;
   const [record, state, instant, last, progress, logs] = reply;
   const stored = { record, state: state.toString() as TaskState, instant, last, progress, logs };
-  return readTask<Tasks>(id, shard.settings.values.priorities, stored);
+  return readTask<Tasks>(id, shard.settings.values.priorities, stored, shard.codecs);
 }
 
 /** The counts of all shards together. */

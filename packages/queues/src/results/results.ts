@@ -1,5 +1,5 @@
 /** Waits for the ends of tasks, for a queue. */
-import { requireDuration, requireOptions, requireSignal } from '@mortise/redis';
+import { readJson, requireDuration, requireOptions, requireSignal } from '@mortise/redis';
 import { TaskCancelledError, TaskDeadError, TaskNotFoundError } from '../errors.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
@@ -69,6 +69,6 @@ export class Results {
     const text = end.toString('utf8', DATA_AT);
     if (state === 'C') throw new TaskCancelledError(this.#queue, id, text);
     if (state === 'D') throw new TaskDeadError(this.#queue, id, readError(text));
-    return text === '' ? undefined : (JSON.parse(text) as unknown);
+    return text === '' ? undefined : readJson(text, this.#shards.codecs);
   }
 }

@@ -5,8 +5,8 @@
  * run depends on the run before it, and a deleted task, a full queue or a restart breaks nothing. Rejected: a delayed task
  * that enqueues its successor.
  */
-import type { RedisClient } from '@mortise/redis';
-import { callRedisBuffer, requireOptions, requireText, withoutLink } from '@mortise/redis';
+import type { Codecs, RedisClient } from '@mortise/redis';
+import { callRedisBuffer, readJson, requireOptions, requireText, withoutLink } from '@mortise/redis';
 import { InvalidScheduleError, MemoryFullError } from '../errors.js';
 import { resolveHeaders } from '../options.js';
 import type { Enqueuer } from '../enqueue/enqueuer.js';
@@ -104,7 +104,8 @@ export class Schedules {
     const stable = copyOptions(key, options);
     // Refuses now each option that every task would be refused for.
     const request = this.#enqueuer.prepare(name, payload, taskOptionsOf(key, 0, options));
-    const definition = encodeDefinition({ rule, name, payload, options: stable });
+    const stored: unknown = JSON.parse(request.record.stored);
+    const definition = encodeDefinition({ rule, name, payload: stored, options: stable });
     await request.checking;
     await this.#enqueuer.open();
     this.#enqueuer.check(request);
@@ -147,7 +148,7 @@ export class Schedules {
       ])) as [Buffer, Buffer[]];
       for (let index = 0; index < fields.length; index += 2) {
         const key = fields[index]!.toString();
-        found.set(key, show(key, fields[index + 1]!));
+        found.set(key, show(key, fields[index + 1]!, this.#shards.codecs));
       }
       cursor = next.toString();
     } while (cursor !== '0');
@@ -212,14 +213,14 @@ function readable(key: string, stored: Buffer): StoredSchedule | undefined {
   }
 }
 
-function show(key: string, stored: Buffer): Schedule {
+function show(key: string, stored: Buffer, codecs: Codecs | undefined): Schedule {
   try {
     const { rule, name, payload, options, dueAt, lastAt, runs, definedAt } = decodeSchedule(key, stored);
     return {
       key,
       rule,
       name,
-      payload,
+      payload: readJson(JSON.stringify(payload), codecs),
       options,
       ...nextOf(dueAt),
       ...(lastAt > 0 && { lastAt }),

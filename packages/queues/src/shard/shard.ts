@@ -1,5 +1,5 @@
 /** The part of a queue in one slot: its keys, its settings, and calls of scripts. A queue has 1 to 64 shards. */
-import type { RedisClient } from '@mortise/redis';
+import type { Codecs, RedisClient } from '@mortise/redis';
 import { WaiterHub } from '@mortise/redis';
 import { QueueKeys } from '../keys.js';
 import { shardRegroup } from '../scripts.gen.js';
@@ -23,6 +23,8 @@ export class Shard {
     readonly prefix: string | undefined,
     readonly index = 0,
     named: NamedSettings = {},
+    /** Of payloads and results. */
+    readonly codecs?: Codecs,
   ) {
     this.keys = new QueueKeys(queue, prefix, index);
     this.settings = new Settings(queue, this.keys, named);

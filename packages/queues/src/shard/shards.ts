@@ -2,7 +2,7 @@
  * The shards of one queue. Their number is stored with each of them when the queue is created, shard 0 first, and never
  * changes. The group of a task decides its shard; without a group its id does.
  */
-import type { RedisClient } from '@mortise/redis';
+import type { Codecs, RedisClient } from '@mortise/redis';
 import { keySlot } from '@mortise/redis';
 import type { NamedSettings } from './settings.js';
 import { Shard } from './shard.js';
@@ -13,17 +13,26 @@ export class Shards {
   readonly #redis: RedisClient;
   readonly #queue: string;
   readonly prefix: string | undefined;
+  /** Of payloads and results. */
+  readonly codecs: Codecs | undefined;
   readonly #named: NamedSettings;
   readonly #first: Shard;
   #all: readonly Shard[] | undefined;
   #opening: Promise<readonly Shard[]> | undefined;
 
-  constructor(redis: RedisClient, queue: string, prefix: string | undefined, named: NamedSettings = {}) {
+  constructor(
+    redis: RedisClient,
+    queue: string,
+    prefix: string | undefined,
+    named: NamedSettings = {},
+    codecs?: Codecs,
+  ) {
     this.#redis = redis;
     this.#queue = queue;
     this.prefix = prefix;
+    this.codecs = codecs;
     this.#named = named;
-    this.#first = new Shard(redis, queue, prefix, 0, named);
+    this.#first = new Shard(redis, queue, prefix, 0, named, codecs);
   }
 
   /** Shard 0, which every queue has. */
@@ -65,10 +74,11 @@ export class Shards {
     const first = this.#first;
     if (!first.settings.isKnown) await first.settings.learn(this.#redis);
     const { shards, priorities } = first.settings.values;
+    const named = { ...this.#named, priorities, shards };
     const others = Array.from(
       { length: shards - 1 },
       (_, index) =>
-        new Shard(this.#redis, this.#queue, this.prefix, index + 1, { ...this.#named, priorities, shards }),
+        new Shard(this.#redis, this.#queue, this.prefix, index + 1, named, this.codecs),
     );
     const all = [first, ...others];
     // Shard 2 may have no task before the settings of shard 0 tell of it.

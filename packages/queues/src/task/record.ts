@@ -9,7 +9,8 @@
  * for most tasks and then take two bytes. A task that succeeded without a result may get its end before all this: see
  * compact-record.ts.
  */
-import { wholeJson } from '@mortise/redis';
+import type { Codecs } from '@mortise/redis';
+import { looksEncoded, wholeJson } from '@mortise/redis';
 import { InvalidPayloadError } from '../errors.js';
 import type { ResolvedBackoff } from '../options.js';
 
@@ -56,7 +57,7 @@ export interface TaskRecord {
   readonly enqueuedAt: number;
   readonly name: string;
   readonly extras: Extras;
-  /** JSON text, not parsed. */
+  /** JSON text as it is stored, perhaps encoded. */
   readonly payload: string;
 }
 
@@ -91,8 +92,10 @@ export interface Writable {
  */
 export class RecordDraft implements Writable {
   readonly length: number;
-  /** JSON text. */
+  /** JSON text before its encoding. */
   readonly payload: string;
+  /** JSON text as it is stored. */
+  readonly stored: string;
   readonly #flags: number;
   readonly #attempts: number;
   readonly #when: number;
@@ -106,6 +109,7 @@ export class RecordDraft implements Writable {
   constructor(
     { name, payload, attempts, when, extras, group, dedupMs, flags = 0 }: NewRecord,
     maxBytes: number,
+    codecs?: Codecs,
   ) {
     const json = wholeJson(
       payload,
@@ -113,13 +117,17 @@ export class RecordDraft implements Writable {
       ({ text, bytes }) =>
         new InvalidPayloadError(name, text, bytes === undefined ? {} : { bytes, maxBytes }),
     );
-    const bytes = Buffer.byteLength(json);
+    if (codecs && looksEncoded(json)) {
+      throw new InvalidPayloadError(name, 'begins with $codec, which marks encoded payloads');
+    }
+    this.payload = json;
+    this.stored = codecs ? codecs.encode(json) : json;
+    const bytes = Buffer.byteLength(this.stored);
     const more = extras ? JSON.stringify(extras) : '';
     const groupBytes = group === undefined ? 0 : 2 + Buffer.byteLength(group);
     const windowBytes = dedupMs === undefined ? 0 : 8;
     const nameBytes = 2 + Buffer.byteLength(name);
     this.length = HEAD_BYTES + groupBytes + windowBytes + nameBytes + 2 + Buffer.byteLength(more) + bytes;
-    this.payload = json;
     this.#flags = flags | (group === undefined ? 0 : GROUPED) | (dedupMs === undefined ? 0 : DEDUPLICATED);
     this.#attempts = attempts;
     this.#when = when;
@@ -138,7 +146,7 @@ export class RecordDraft implements Writable {
     if (this.#dedupMs !== undefined) end = target.writeDoubleBE(this.#dedupMs, end);
     end = writeText(target, this.#name, end);
     end = writeText(target, this.#more, end);
-    target.write(this.payload, end);
+    target.write(this.stored, end);
   }
 
   encode(): Buffer {

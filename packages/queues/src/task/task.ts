@@ -15,6 +15,8 @@
  * lost or late between two steps, and counts are exact at every instant. docs/ARCHITECTURE.md says which script makes which arrow.
  * Rejected: a hash for each task (663 bytes, here about 200), and a stream (no priorities, no cancellation in the middle).
  */
+import type { Codecs } from '@mortise/redis';
+import { readJson } from '@mortise/redis';
 import type { EnqueueOptions } from '../options.js';
 import type { LogLine } from './log-lines.js';
 import { readLogLines } from './log-lines.js';
@@ -119,14 +121,19 @@ export interface StoredTask {
   readonly logs?: Buffer;
 }
 
-export function readTask<Tasks>(id: string, priorities: readonly string[], stored: StoredTask): Task<Tasks> {
+export function readTask<Tasks>(
+  id: string,
+  priorities: readonly string[],
+  stored: StoredTask,
+  codecs: Codecs | undefined,
+): Task<Tasks> {
   const { state, instant, last, progress, logs } = stored;
   const { name, payload, extras, priorityIndex, group, attempts, enqueuedAt } = decodeRecord(stored.record);
   const { timeoutMs, expiresInMs, parent } = extras;
   const fields = {
     id,
     name,
-    ...(payload !== '' && { payload: JSON.parse(payload) as unknown }),
+    ...(payload !== '' && { payload: readJson(payload, codecs) }),
     headers: extras.headers ?? {},
     state,
     priority: priorities[priorityIndex] ?? String(priorityIndex),
@@ -139,7 +146,7 @@ export function readTask<Tasks>(id: string, priorities: readonly string[], store
     ...(instant.length > 0 && {
       [state === 'active' ? 'leaseUntil' : 'runAt']: Math.ceil(Number(instant.toString())),
     }),
-    ...readLastAttempt(last),
+    ...readLastAttempt(last, codecs),
     ...(progress.length > 0 && { progress: JSON.parse(progress.toString()) as unknown }),
     ...(parent && { parent }),
     ...(logs && logs.length > 0 && { logs: readLogLines(logs.toString()) }),
@@ -147,7 +154,7 @@ export function readTask<Tasks>(id: string, priorities: readonly string[], store
   return fields as unknown as Task<Tasks>;
 }
 
-function readLastAttempt(last: Buffer): object {
+function readLastAttempt(last: Buffer, codecs: Codecs | undefined): object {
   if (last.length === 0) return {};
   const state = String.fromCharCode(last.readUInt8(0));
   if (state === 'A') return { attempt: last.readUInt16BE(5) };
@@ -155,7 +162,7 @@ function readLastAttempt(last: Buffer): object {
   const text = last.toString('utf8', 11);
   const finishedAt = last.readDoubleBE(1);
   if (state === 'S') {
-    return { attempt, finishedAt, ...(text !== '' && { result: JSON.parse(text) as unknown }) };
+    return { attempt, finishedAt, ...(text !== '' && { result: readJson(text, codecs) }) };
   }
   const error = text !== '' && { error: readError(text, state === 'C') };
   if (state === 'D') return { attempt, finishedAt, ...error };

@@ -28,6 +28,7 @@ import { EndListeners } from './end-listeners.js';
 import { FairPicker } from './fair-picker.js';
 import type { FetchedTask } from './fetch-and-ack.js';
 import type { Demand, FetchedBatch, Fetcher, Room } from './fetcher.js';
+import { decodedJson } from '@mortise/redis';
 import type { BatchAttempt, CallOptions } from './handler-call.js';
 import { callBatchHandler, callHandler, failed, validated } from './handler-call.js';
 import { HandlerQueue } from './handler-queue.js';
@@ -91,9 +92,9 @@ export class Executor implements Demand<SlotRoom>, Service {
     this.#handlers = handlers;
     this.#telemetry = telemetry;
     this.#reporter = reporter;
-    const { backoff, maxPayloadBytes, onSucceeded, onFailed } = options;
+    const { backoff, maxPayloadBytes, codecs, onSucceeded, onFailed } = options;
     this.#listeners = new EndListeners(onSucceeded, onFailed, reporter);
-    this.#callOptions = { backoff, maxPayloadBytes, reporter, schemas, listeners: this.#listeners };
+    this.#callOptions = { backoff, maxPayloadBytes, codecs, reporter, schemas, listeners: this.#listeners };
     this.#unknown = new UnknownTasks(options.unknownAfterMs, reporter);
     this.#prefetch = new Prefetch(options.prefetch, (attempt) => this.#giveBack(attempt));
     this.#picker = new FairPicker(queues, weights);
@@ -300,7 +301,7 @@ export class Executor implements Demand<SlotRoom>, Service {
 
   /** As `#run`, in one call of a batch handler. */
   async #runMany(attempts: readonly Attempt[], handler: ResolvedHandler): Promise<void> {
-    const { schemas } = this.#callOptions;
+    const { schemas, codecs } = this.#callOptions;
     const call = this.#telemetry?.begin(attempts, true);
     for (const attempt of attempts) {
       this.#begin(attempt, handler);
@@ -309,7 +310,8 @@ export class Executor implements Demand<SlotRoom>, Service {
     const batch: BatchAttempt[] = [];
     for (const ctx of attempts) {
       try {
-        const payload: unknown = schemas ? await validated(ctx, schemas) : JSON.parse(ctx.record.payload);
+        const json = decodedJson(ctx.record.payload, codecs);
+        const payload: unknown = schemas ? await validated(ctx, json, schemas) : JSON.parse(json);
         batch.push({ payload, ctx });
       } catch (error) {
         this.#finish(ctx, failed(ctx, handler, error, this.#callOptions));

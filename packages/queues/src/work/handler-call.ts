@@ -1,5 +1,6 @@
 /** Calls of handlers. Each resolves with the completions of its attempts, and never rejects. */
-import type { ErrorReporter } from '@mortise/redis';
+import type { Codecs, ErrorReporter } from '@mortise/redis';
+import { decodedJson, looksEncoded } from '@mortise/redis';
 import { Discard, RetryLater, WorkerError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Schemas } from '../task/schemas.js';
@@ -19,6 +20,7 @@ export interface CallOptions {
   readonly maxPayloadBytes: number;
   readonly reporter: ErrorReporter;
   readonly schemas: Schemas | undefined;
+  readonly codecs: Codecs | undefined;
   readonly listeners: EndListeners;
 }
 
@@ -39,7 +41,8 @@ const CALLS = {
     try {
       if (!handler) throw new WorkerError('ERR_UNKNOWN_TASK', attempt.queue, attempt.id, attempt.name);
       const { schemas } = options;
-      const payload = schemas ? await validated(attempt, schemas) : JSON.parse(attempt.record.payload);
+      const json = decodedJson(attempt.record.payload, options.codecs);
+      const payload = schemas ? await validated(attempt, json, schemas) : JSON.parse(json);
       const result: unknown = await (call
         ? call.run(() => handler.handle!(payload, attempt))
         : handler.handle!(payload, attempt));
@@ -88,8 +91,8 @@ const CALLS = {
 export const { mortiseCallHandler: callHandler, mortiseCallBatchHandler: callBatchHandler } = CALLS;
 
 /** The payload as the schema of the task's name returns it. */
-export async function validated(attempt: Attempt, schemas: Schemas): Promise<unknown> {
-  const payload = await schemas.parse(attempt.name, attempt.record.payload, attempt.id);
+export async function validated(attempt: Attempt, json: string, schemas: Schemas): Promise<unknown> {
+  const payload = await schemas.parse(attempt.name, json, attempt.id);
   // The worker may have stopped during the validation.
   if (attempt.isOver) attempt.signal.throwIfAborted();
   return payload;
@@ -119,14 +122,15 @@ export function failed(
 function success(
   attempt: Attempt,
   result: unknown,
-  { maxPayloadBytes: maxBytes, reporter, listeners }: CallOptions,
+  { maxPayloadBytes: maxBytes, reporter, listeners, codecs }: CallOptions,
 ): Completion {
   if (!attempt.isOver) listeners.succeeded(attempt, result);
   if (result === undefined) return SUCCEEDED;
   try {
     const json = JSON.stringify(result) ?? '';
     const bytes = Buffer.byteLength(json);
-    if (bytes <= maxBytes) return { ...SUCCEEDED, data: json };
+    if (codecs && looksEncoded(json)) throw new TypeError('it begins with $codec, which marks encoded results');
+    if (bytes <= maxBytes) return { ...SUCCEEDED, data: codecs?.encode(json) ?? json };
     throw new RangeError(`it has ${bytes} bytes, the limit is ${maxBytes}`);
   } catch (error) {
     reporter.report(new WorkerError('ERR_RESULT_NOT_KEPT', attempt.queue, attempt.id, attempt.name, error));

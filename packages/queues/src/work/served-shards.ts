@@ -67,7 +67,8 @@ export class ServedShards implements Service {
   }
 
   #add(queue: string, index: number): ShardServices {
-    const shard = new Shard(this.#redis, queue, this.#options.options.prefix, index);
+    const { prefix, codecs } = this.#options.options;
+    const shard = new Shard(this.#redis, queue, prefix, index, {}, codecs);
     const { handledIn, ...options } = this.#options;
     const names = this.#names.get(queue) ?? new HandlerNames(shard, handledIn(queue), options.reporter);
     this.#names.set(queue, names);

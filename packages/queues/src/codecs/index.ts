@@ -1,0 +1,2 @@
+export type { CompressionOptions, EncryptionOptions } from '@mortise/redis/codecs';
+export { compression, encryption } from '@mortise/redis/codecs';
