@@ -316,7 +316,8 @@ export function resolveQueueOptions<Tasks>(options: QueueOptions<Tasks>) {
     /** Undefined: the stored ones. */
     named: {
       priorities: priorities && resolvePriorities(priorities),
-      shards: shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS }),
+      shards:
+        shards === undefined ? undefined : requireInteger('shards', shards, { min: 1, max: MAX_SHARDS }),
     },
     maxPayloadBytes: requireMaxPayloadBytes(maxPayloadBytes),
     keepCancelled: requireInteger('keepCancelled', keepCancelled, { min: 1, max: 10_000_000 }),

@@ -59,7 +59,11 @@ export class PayloadEncodedError extends CodedError {
     override readonly cause?: unknown,
   ) {
     const why = cause === undefined ? 'there is no such codec here' : describeError(cause).split('\n', 1)[0];
-    super(`a value that is encoded by ${JSON.stringify(codec)} can't be decoded: ${why}`, undefined, 'ERR_PAYLOAD_ENCODED');
+    super(
+      `a value that is encoded by ${JSON.stringify(codec)} can't be decoded: ${why}`,
+      undefined,
+      'ERR_PAYLOAD_ENCODED',
+    );
   }
 }
 
@@ -78,12 +82,11 @@ export class Codecs {
     if (given === undefined) return undefined;
     requireArray('codecs', given, { min: 1, max: MAX_CODECS });
     for (const codec of given) {
-      const { name, encode, decode } = requireObject('codec', codec);
+      const { name } = requireObject('codec', codec);
       if (typeof name !== 'string' || !NAME.test(name)) {
         throw new ArgumentTypeError(`a codec needs a name of a-z, 0-9 and -, got ${shownValue(name)}`);
       }
-      requireFunction('codec.encode', encode);
-      requireFunction('codec.decode', decode);
+      for (const part of ['encode', 'decode'] as const) requireFunction(`codec.${part}`, codec[part]);
     }
     const codecs = new Codecs([...given]);
     if (codecs.#byName.size < given.length) throw new ArgumentTypeError('codecs must have different names');
@@ -94,10 +97,10 @@ export class Codecs {
   encode(json: string): string {
     const names: string[] = [];
     let bytes = Buffer.from(json);
-    for (const { name, encode } of this.#all) {
-      const encoded = encode(bytes);
+    for (const codec of this.#all) {
+      const encoded = codec.encode(bytes);
       if (encoded === undefined) continue;
-      names.push(name);
+      names.push(codec.name);
       bytes = encoded as Buffer<ArrayBuffer>;
     }
     return names.length === 0 ? json : `${MARK}"${names.join(',')}","data":"${bytes.toString('base64')}"}`;

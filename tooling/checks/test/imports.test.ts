@@ -13,6 +13,7 @@ test('an entry loads the folders of its package that it needs, and few other pac
   );
   expect(lines.join('\n')).toMatchInlineSnapshot(`
 "redis: - | -
+redis/codecs: codecs | -
 redis/nestjs: nestjs | @nestjs/common
 redis/node-redis: node-redis | -
 redis/otel: otel | -
@@ -25,11 +26,13 @@ locks/otel: otel | @mortise/redis/otel
 locks/quorum: acquire lease quorum telemetry | @mortise/redis
 queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis
 queues/admin: admin task | @mortise/redis
+queues/codecs: codecs | @mortise/redis/codecs
 queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core
 queues/node-redis: node-redis | @mortise/redis/node-redis
 queues/otel: otel | @mortise/redis/otel
 queues/sandbox: sandbox | @mortise/redis
 messaging: follow log mailbox members post pull telemetry wait | @mortise/redis
+messaging/codecs: codecs | @mortise/redis/codecs
 messaging/files: files | @mortise/redis
 messaging/log-aggregation: files log-aggregation | @mortise/redis
 messaging/nestjs: files follow log mailbox members nestjs post pull telemetry wait | @mortise/redis @mortise/redis/nestjs @nestjs/common

@@ -83,7 +83,13 @@ function imports(file: string): string[] {
   return [...read(file).matchAll(/from '([^']+)'/g)].map(([, target]) => target!);
 }
 
-const BASE = ['@mortise/redis', '@mortise/redis/nestjs', '@mortise/redis/node-redis', '@mortise/redis/otel'];
+const BASE = [
+  '@mortise/redis',
+  '@mortise/redis/codecs',
+  '@mortise/redis/nestjs',
+  '@mortise/redis/node-redis',
+  '@mortise/redis/otel',
+];
 
 describe('imports go one way', () => {
   test.each(PACKAGES)('packages/%s', (name) => {

@@ -1,8 +1,8 @@
 /** Lets an HTTP client work as a worker. */
 import { Body, Controller, Post, Res } from '@nestjs/common';
-import { isEncoded } from '@mortise/queues';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { isEncoded } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 

@@ -43,16 +43,18 @@ describe('bodies with codecs', () => {
     const mailboxes = new Mailboxes(redis, { prefix, codecs });
     await plain.send('ben', 'old', { from: 'ann' });
     await mailboxes.send('ben', SECRET, { from: 'ann', id: 'm1' });
-    expect(await mailboxes.send('ben', SECRET, { from: 'ann', id: 'm1' })).toMatchObject({ isDuplicate: true });
+    expect(await mailboxes.send('ben', SECRET, { from: 'ann', id: 'm1' })).toMatchObject({
+      isDuplicate: true,
+    });
     expect((await mailboxes.receive('ben')).map(({ body }) => body)).toEqual(['old', SECRET]);
     expect((await plain.receive('ben')).map(({ body }) => isEncoded(body))).toEqual([false, true]);
   });
 
   test('refuse a body that looks encoded, and one that is too large before it is encoded', async () => {
     const mailboxes = new Mailboxes(redis, { prefix: freshPrefix(), codecs, maxPayloadBytes: 2_000 });
-    await expect(
-      mailboxes.send('ben', { $codec: 'aes', data: '' }, { from: 'ann' }),
-    ).rejects.toMatchObject({ code: 'ERR_INVALID_BODY' });
+    await expect(mailboxes.send('ben', { $codec: 'aes', data: '' }, { from: 'ann' })).rejects.toMatchObject({
+      code: 'ERR_INVALID_BODY',
+    });
     await expect(mailboxes.send('ben', 'a'.repeat(2_000), { from: 'ann' })).rejects.toMatchObject({
       code: 'ERR_BODY_TOO_LARGE',
     });

@@ -104,8 +104,8 @@ export class Schedules {
     const stable = copyOptions(key, options);
     // Refuses now each option that every task would be refused for.
     const request = this.#enqueuer.prepare(name, payload, taskOptionsOf(key, 0, options));
-    const stored: unknown = JSON.parse(request.record.stored);
-    const definition = encodeDefinition({ rule, name, payload: stored, options: stable });
+    const encoded: unknown = JSON.parse(request.record.stored);
+    const definition = encodeDefinition({ rule, name, payload: encoded, options: stable });
     await request.checking;
     await this.#enqueuer.open();
     this.#enqueuer.check(request);

@@ -77,8 +77,7 @@ export class Shards {
     const named = { ...this.#named, priorities, shards };
     const others = Array.from(
       { length: shards - 1 },
-      (_, index) =>
-        new Shard(this.#redis, this.#queue, this.prefix, index + 1, named, this.codecs),
+      (_, index) => new Shard(this.#redis, this.#queue, this.prefix, index + 1, named, this.codecs),
     );
     const all = [first, ...others];
     // Shard 2 may have no task before the settings of shard 0 tell of it.

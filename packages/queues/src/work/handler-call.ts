@@ -129,7 +129,8 @@ function success(
   try {
     const json = JSON.stringify(result) ?? '';
     const bytes = Buffer.byteLength(json);
-    if (codecs && looksEncoded(json)) throw new TypeError('it begins with $codec, which marks encoded results');
+    if (codecs && looksEncoded(json))
+      throw new TypeError('it begins with $codec, which marks encoded results');
     if (bytes <= maxBytes) return { ...SUCCEEDED, data: codecs?.encode(json) ?? json };
     throw new RangeError(`it has ${bytes} bytes, the limit is ${maxBytes}`);
   } catch (error) {

@@ -39,7 +39,9 @@ interface Keys {
  */
 export function encryption(options: EncryptionOptions): PayloadCodec {
   const { keys, current } = requireOptions('encryption', options, OPTIONS);
-  const byId = new Map(Object.entries(requireObject('keys', keys)).map(([id, key]) => [id, derived(id, key)]));
+  const byId = new Map(
+    Object.entries(requireObject('keys', keys)).map(([id, key]) => [id, derived(id, key)]),
+  );
   const used = byId.get(current);
   if (!used) throw new ArgumentTypeError('current must be the id of one of the keys');
   const head = Buffer.concat([Buffer.from([VERSION, current.length]), Buffer.from(current)]);
@@ -69,7 +71,8 @@ export function encryption(options: EncryptionOptions): PayloadCodec {
 
 /** One key for each use. */
 function derived(id: string, key: unknown): Keys {
-  if (!KEY_ID.test(id)) throw new ArgumentRangeError('the id of a key must be 1 to 32 letters, digits or _.-');
+  if (!KEY_ID.test(id))
+    throw new ArgumentRangeError('the id of a key must be 1 to 32 letters, digits or _.-');
   // The message never shows the key.
   if (!(key instanceof Uint8Array) || key.length !== KEY_BYTES) {
     throw new ArgumentTypeError(`key ${JSON.stringify(id)} must be ${KEY_BYTES} bytes`);
