@@ -13,7 +13,7 @@ export interface KeyedEnqueueOptions extends Omit<EnqueueOptions, 'id' | 'dedupM
   /**
    * The effect on the task that has the key. `keep`: none. `replace`: it gets the new payload. `earliest`, `latest`: the new
    * payload, and the earlier or later one of both times (`latest`: debounce). `append`: the payload is an array, and its elements are
-   * added to the array of the task. Its other options stay. Default `keep`.
+   * added to the array of the task; not with `codecs`. Its other options stay. Default `keep`.
    */
   readonly onDuplicate?: OnDuplicate | undefined;
   /**

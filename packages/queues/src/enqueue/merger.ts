@@ -4,16 +4,16 @@
  * A path of its own beside the enqueuer: a plain enqueue knows nothing of keys, and costs what it did without them.
  */
 import type { CommandArgument, RedisClient } from '@mortise/redis';
-import { Coalescer, keySlot, wholeJson } from '@mortise/redis';
+import { ArgumentTypeError, Coalescer, keySlot } from '@mortise/redis';
 import type { Enqueued, Enqueuer, Prepared } from './enqueuer.js';
-import { InvalidPayloadError, MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
+import { MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
 import { DEFAULT_MAX_TASKS } from '../limits.js';
 import { queueMerge } from '../scripts.gen.js';
 import { isGone } from '../shard/settings.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import { newTaskId } from '../task/new-task-id.js';
-import { setPriority, whenOf } from '../task/record.js';
+import { payloadText, setPriority, whenOf } from '../task/record.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
 import type { KeyedEnqueueOptions, ResolvedMerge } from './merge-options.js';
 import { elementsOf, resolveMerge } from './merge-options.js';
@@ -61,6 +61,8 @@ export class Merger {
   /** Reads the payload now. Rejects as `Queue.enqueue` does. */
   async enqueue(name: string, payload: unknown, options: KeyedEnqueueOptions): Promise<Enqueued> {
     const { merge, others } = resolveMerge(payload, options);
+    if (merge.mode === 'A' && this.#shards.codecs)
+      throw new ArgumentTypeError("onDuplicate 'append' excludes codecs: Redis joins the arrays");
     const prepared = this.#enqueuer.prepare(name, payload, others);
     const elements = elementsOf(payload);
     await prepared.checking;
@@ -72,14 +74,9 @@ export class Merger {
   async setPayload(id: string, payload: unknown): Promise<boolean> {
     const storedId = encodeTaskId(id);
     // The name is that of the stored task, which the caller doesn't give: so no schema checks the payload.
-    const maxBytes = this.#maxPayloadBytes;
-    const json = wholeJson(
-      payload,
-      maxBytes,
-      ({ text, bytes }) => new InvalidPayloadError(id, text, bytes === undefined ? {} : { bytes, maxBytes }),
-    );
-    const operands = ['P', storedId, '', json, 0, elementsOf(payload), 0, 0];
-    const entry = { bytes: json.length, operands: () => operands };
+    const { stored } = payloadText(id, payload, this.#maxPayloadBytes, this.#shards.codecs);
+    const operands = ['P', storedId, '', stored, 0, elementsOf(payload), 0, 0];
+    const entry = { bytes: stored.length, operands: () => operands };
     const look = async (shard: Shard): Promise<string | null> => {
       await shard.enableOptional();
       const text = (await this.#entries.submit(shard, entry)).toString('latin1');

@@ -76,6 +76,24 @@ export interface NewRecord {
   readonly flags?: number;
 }
 
+/** A payload as JSON, and as it is stored. Throws the errors of payloads. `name`: of the task, for them. */
+export function payloadText(
+  name: string,
+  payload: unknown,
+  maxBytes: number,
+  codecs: Codecs | undefined,
+): { readonly json: string; readonly stored: string } {
+  const json = wholeJson(
+    payload,
+    maxBytes,
+    ({ text, bytes }) => new InvalidPayloadError(name, text, bytes === undefined ? {} : { bytes, maxBytes }),
+  );
+  if (!codecs) return { json, stored: json };
+  if (looksEncoded(json))
+    throw new InvalidPayloadError(name, 'begins with $codec, which marks encoded payloads');
+  return { json, stored: codecs.encode(json) };
+}
+
 const WHEN_AT = 3;
 const HEAD_BYTES = 11;
 
@@ -111,17 +129,9 @@ export class RecordDraft implements Writable {
     maxBytes: number,
     codecs?: Codecs,
   ) {
-    const json = wholeJson(
-      payload,
-      maxBytes,
-      ({ text, bytes }) =>
-        new InvalidPayloadError(name, text, bytes === undefined ? {} : { bytes, maxBytes }),
-    );
-    if (codecs && looksEncoded(json)) {
-      throw new InvalidPayloadError(name, 'begins with $codec, which marks encoded payloads');
-    }
+    const { json, stored } = payloadText(name, payload, maxBytes, codecs);
     this.payload = json;
-    this.stored = codecs ? codecs.encode(json) : json;
+    this.stored = stored;
     const bytes = Buffer.byteLength(this.stored);
     const more = extras ? JSON.stringify(extras) : '';
     const groupBytes = group === undefined ? 0 : 2 + Buffer.byteLength(group);

@@ -114,8 +114,8 @@ async function work(bench: Bench, options: Partial<WorkerOptions> = {}): Promise
     { prefix: bench.prefix, backoff: { type: 'fixed', delayMs: 1 }, onError: () => undefined, ...options },
   );
   await until(async () => {
-    const { ready, active, retrying, scheduled } = await bench.queue.counts();
-    return ready + active + retrying + scheduled === 0;
+    const { ready, active, retrying, scheduled, waiting } = await bench.queue.counts();
+    return ready + active + retrying + scheduled + waiting === 0;
   });
   await stopWorkers();
 }

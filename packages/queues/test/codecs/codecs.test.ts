@@ -100,6 +100,22 @@ describe('payloads and results with codecs', () => {
   });
 });
 
+describe('a task with a dedupKey', () => {
+  test('gets an encoded payload by replace and setPayload, but append is refused', async () => {
+    const { queue, work, prefix } = newQueue({ codecs });
+    await queue.enqueue('pay', { card: 'first' }, { dedupKey: 'k' });
+    const { id } = await queue.enqueue('pay', { card: 'second' }, { dedupKey: 'k', onDuplicate: 'replace' });
+    expect(await queue.get(id)).toMatchObject({ payload: { card: 'second' } });
+    expect(await queue.setPayload(id, secret)).toBe(true);
+    expect(await stored(prefix)).not.toContain(secret.card);
+    await expect(queue.enqueue('pay', [1], { dedupKey: 'k', onDuplicate: 'append' })).rejects.toMatchObject({
+      code: 'ERR_INVALID_ARG',
+    });
+    await work({ pay: async ({ card }) => card as string }, { codecs });
+    expect(await queue.result(id)).toBe(secret.card);
+  });
+});
+
 describe('without the codec', () => {
   test('an attempt fails and says why; a worker with it runs the task', async () => {
     const { queue, work } = newQueue({ codecs });
