@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import * as messaging from '@mortise/messaging';
+import { compression, encryption } from '@mortise/messaging/codecs';
 import * as files from '@mortise/messaging/files';
 import * as logs from '@mortise/messaging/log-aggregation';
 import { aggregation } from './log-aggregation.mjs';
@@ -17,12 +18,24 @@ export async function smoke({ connect, prefix, until }) {
   const redis = await connect();
   await mailboxes(redis, prefix);
   await chats(redis, prefix);
+  await encoded(redis, prefix);
   await following(redis, prefix);
   await sent(redis, prefix);
   await channels(redis, prefix, until);
   await givenUp(redis, prefix);
   await aggregation(redis, prefix, until);
   return verbs;
+}
+
+async function encoded(redis, prefix) {
+  const codecs = [
+    compression({ aboveBytes: 0 }),
+    encryption({ keys: { k: Buffer.alloc(32, 1) }, current: 'k' }),
+  ];
+  await new Mailboxes(redis, { prefix, codecs }).send('joan', 'long '.repeat(100), { from: 'jill' });
+  const [plain] = await new Mailboxes(redis, { prefix, codecs }).receive('joan');
+  const [stored] = await new Mailboxes(redis, { prefix }).receive('joan');
+  assert.deepEqual([plain.body.length, messaging.isEncoded(stored.body)], [500, true]);
 }
 
 async function mailboxes(redis, prefix) {

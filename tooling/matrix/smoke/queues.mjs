@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import * as queues from '@mortise/queues';
 import * as admin from '@mortise/queues/admin';
+import { compression, encryption } from '@mortise/queues/codecs';
 import { sandbox } from '@mortise/queues/sandbox';
 import { Verbs } from './verbs.mjs';
 
@@ -16,6 +17,7 @@ export async function smoke({ connect, prefix, until }) {
   await claimed(redis, prefix);
   await inThreads(redis, prefix);
   await shown(redis, prefix, until);
+  await encoded(redis, prefix);
   assert.equal(await queue.obliterate(), true);
   assert.equal(await Queue.exists(redis, 'mail', { prefix }), false);
   await queue.close();
@@ -221,6 +223,20 @@ async function shown(redis, prefix, until) {
   await until(() => operations.running === 0, 'no running operation');
   await operations.stop();
   await operations[Symbol.asyncDispose]();
+}
+
+async function encoded(redis, prefix) {
+  const codecs = [
+    compression({ aboveBytes: 0 }),
+    encryption({ keys: { k: Buffer.alloc(32, 1) }, current: 'k' }),
+  ];
+  const queue = new Queue(redis, 'encoded', { prefix, codecs });
+  const worker = new Worker(redis, ['encoded'], { send: ({ text }) => text.length }, { prefix, codecs });
+  await worker.start();
+  const { id } = await queue.enqueue('send', { text: 'long '.repeat(100) });
+  assert.equal(await queue.result(id, { waitMs: 20_000 }), 500);
+  assert.equal(queues.isEncoded((await new Queue(redis, 'encoded', { prefix }).get(id)).payload), true);
+  await worker.stop();
 }
 
 async function inThreads(redis, prefix) {

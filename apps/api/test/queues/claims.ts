@@ -2,6 +2,8 @@
 import { connect as connectTo } from 'node:net';
 
 import { describe, expect, test } from '@jest/globals';
+import { Queue } from '@mortise/queues';
+import { compression } from '@mortise/queues/codecs';
 import { until } from '@mortise/test-kit';
 
 import { claimsSchema } from '../../src/queues/claim-schemas.js';
@@ -55,6 +57,17 @@ test('a task is claimed, prolonged, reported on and completed, at any process', 
     const refused = await post(`${path}/${verb}`, body);
     expect([verb, ...slugOf(refused), refused.json.taskId]).toEqual([verb, 409, 'lease-lost', id]);
   }
+});
+
+test('a payload that its producer has encoded comes as it is stored, with the names of its codecs', async () => {
+  const codecs = [compression({ aboveBytes: 0 })];
+  const encoding = new Queue(redis, 'encoded', { prefix, codecs });
+  await encoding.enqueue('t', { text: 'long '.repeat(100) });
+  const { json, headers } = await post('/encoded/claims', {});
+  expect(json.items).toMatchObject([{ payload: { $codec: 'br', data: expect.any(String) } }]);
+  expect(headers['payload-codecs']).toBe('br');
+  await queueOf('plain').enqueue('t', 1);
+  expect((await post('/plain/claims', {})).headers['payload-codecs']).toBeUndefined();
 });
 
 test('an attempt fails: again later, again at once, never again', async () => {

@@ -9,7 +9,7 @@ import {
 } from '@mortise/redis';
 
 import { MAX_DELAY_MS } from '../limits.js';
-import { resolveReschedule } from '../options.js';
+import { resolveReschedule } from '../operate/reschedule-options.js';
 import type { TaskState } from '../task/task.js';
 import { TASK_STATES } from '../task/task.js';
 import type { TaskFilter } from './task-filter.js';
