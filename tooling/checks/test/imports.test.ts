@@ -25,7 +25,7 @@ locks/node-redis: node-redis | @mortise/redis/node-redis
 locks/otel: otel | @mortise/redis/otel
 locks/quorum: acquire lease quorum telemetry | @mortise/redis
 queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis
-queues/admin: admin task | @mortise/redis
+queues/admin: admin operate task | @mortise/redis
 queues/codecs: codecs | @mortise/redis/codecs
 queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core
 queues/node-redis: node-redis | @mortise/redis/node-redis
