@@ -25,8 +25,7 @@ afterAll(async () => {
 
 /** The keys of an earlier run on the same server. */
 async function forget(host: (typeof HOSTS)[number]): Promise<void> {
-  const keys = await redis.keys(`start-${host}:*`);
-  if (keys.length > 0) await redis.del(...keys);
+  for (const key of await redis.keys(`start-${host}:*`)) await redis.del(key);
 }
 
 function outputOf(file: string): string {
@@ -51,34 +50,50 @@ async function serve(file: string) {
   };
 }
 
-test('plain Node', async () => {
+test.each(['queue', 'lock', 'row'])('plain Node: %s', async (name) => {
   await forget('node');
-  expect(project.node(['start/node.mjs'], env)).toEqual({ code: 0, output: outputOf('node.mjs') });
+  const file = `node/${name}.mjs`;
+  expect(project.node([`start/${file}`], env)).toEqual({ code: 0, output: outputOf(file) });
 });
 
 test('the test of plain Node', () => {
-  const { code, output } = project.node(['--test', 'start/node.test.mjs'], env);
+  const { code, output } = project.node(['--test', 'start/node/queue.test.mjs'], env);
   expect(output).toMatch(/pass 1\n/);
   expect(code).toBe(0);
 });
 
-test('NestJS', async () => {
-  await forget('nestjs');
-  project.write('package.json', { name: 'consumer', private: true, type: 'module' });
-  project.write('tsconfig.json', {
-    compilerOptions: {
-      strict: true,
-      target: 'es2023',
-      module: 'nodenext',
-      experimentalDecorators: true,
-      types: ['node'],
-      outDir: 'out',
-      rootDir: '.',
-    },
-    files: ['start/nestjs.ts'],
+describe('NestJS', () => {
+  const programs = ['queue', 'lock', 'chat', 'names', 'row'];
+
+  beforeAll(() => {
+    project.write('package.json', { name: 'consumer', private: true, type: 'module' });
+    project.write('tsconfig.json', {
+      compilerOptions: {
+        strict: true,
+        target: 'es2023',
+        module: 'nodenext',
+        experimentalDecorators: true,
+        types: ['node'],
+        outDir: 'out',
+        rootDir: '.',
+      },
+      files: [...programs, 'mails.test'].map((name) => `start/nestjs/${name}.ts`),
+    });
+    expect(project.node([tool('typescript-7/bin/tsc'), '-p', '.'])).toEqual({ code: 0, output: '' });
   });
-  expect(project.node([tool('typescript-7/bin/tsc'), '-p', '.'])).toEqual({ code: 0, output: '' });
-  expect(project.node(['out/start/nestjs.js'], env)).toEqual({ code: 0, output: outputOf('nestjs.ts') });
+
+  test.each(programs)('%s', async (name) => {
+    await forget('nestjs');
+    const { code, output } = project.node([`out/start/nestjs/${name}.js`], env);
+    expect(output).toBe(outputOf(`nestjs/${name}.ts`));
+    expect(code).toBe(0);
+  });
+
+  test('its test', () => {
+    const { code, output } = project.node(['--test', 'out/start/nestjs/mails.test.js'], env);
+    expect(output).toMatch(/pass 1\n/);
+    expect(code).toBe(0);
+  });
 });
 
 describe.each(['express', 'fastify'] as const)('%s', (host) => {
@@ -97,24 +112,48 @@ describe.each(['express', 'fastify'] as const)('%s', (host) => {
   });
 });
 
-test('the route handlers of Next.js', async () => {
+test('the route handlers of Next.js, and the worker beside them', async () => {
   await forget('nextjs');
   project.write('package.json', { name: 'consumer', private: true, type: 'module' });
   project.write(
     'start/nextjs.mjs',
-    `import { GET } from './nextjs/app/api/prices/[item]/route.js';
-     import { POST } from './nextjs/app/api/users/[name]/route.js';
-     import { mortise } from './nextjs/lib/mortise.js';
-     const price = await GET(undefined, { params: Promise.resolve({ item: 'hammer' }) });
-     console.log(await price.json());
-     for (const name of ['ann', 'bob', 'cid']) {
-       console.log((await POST(undefined, { params: Promise.resolve({ name }) })).status);
-     }
-     console.log((await mortise.mails.counts()).ready);
-     await mortise.redis.quit();`,
+    `import * as users from './nextjs/app/api/users/[name]/route.js';
+     import * as stock from './nextjs/app/api/stock/[item]/route.js';
+     import * as chats from './nextjs/app/api/chats/[chat]/route.js';
+     import * as names from './nextjs/app/api/names/route.js';
+     import * as rows from './nextjs/app/api/rows/[id]/route.js';
+     import { mortise } from './nextjs/lib/mortise.mjs';
+     import './nextjs/worker.mjs';
+     const at = (params) => ({ params: Promise.resolve(params) });
+     const sent = (body) => new Request('http://shop/', { method: 'POST', body: JSON.stringify(body) });
+     const asked = (query) => new Request('http://shop/?' + query);
+     console.log((await users.POST(undefined, at({ name: 'ann' }))).status);
+     console.log((await (await stock.POST(undefined, at({ item: 'hammer' }))).json()).fencingToken > 0);
+     await chats.POST(sent({ from: 'jill', to: 'jack', body: 'Lunch?' }), at({ chat: 'lunch' }));
+     console.log((await (await chats.GET(asked('member=jack'))).json()).map(({ body }) => body));
+     await names.POST(sent({ key: '1', display: 'John Smith' }));
+     console.log((await (await names.GET(asked('text=smi'))).json()).map(({ display }) => display));
+     const row = async () => (await rows.GET(undefined, at({ id: '42' }))).json();
+     while ((await row()) === null);
+     console.log(await row());
+     while ((await mortise.mails.counts()).succeeded === 0);
+     process.emit('SIGTERM');`,
   );
   const { code, output } = project.node(['start/nextjs.mjs'], env);
-  expect(output).toBe('{ price: 12 }\n202\n202\n429\n2\n');
+  expect(output.trim().split('\n')).toEqual([
+    '202',
+    'true',
+    "[ 'Lunch?' ]",
+    "[ 'John Smith' ]",
+    "{ id: '42', name: 'hammer', stock: 7 }",
+    'mail to ann, attempt 2',
+  ]);
+  expect(code).toBe(0);
+});
+
+test('the test of Next.js', () => {
+  const { code, output } = project.node(['--test', 'start/nextjs/lib/mails.test.mjs'], env);
+  expect(output).toMatch(/pass 1\n/);
   expect(code).toBe(0);
 });
 

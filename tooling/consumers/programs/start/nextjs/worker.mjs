@@ -1,11 +1,16 @@
+import { Refresher } from '@mortise/cache/rows';
 import { Worker } from '@mortise/queues';
-import { Redis } from 'ioredis';
+import { welcome } from './lib/mails.mjs';
+import { mortise, options } from './lib/mortise.mjs';
 
-const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
-const handlers = { welcome: async ({ to }) => console.log(`mail to ${to}`) };
-const worker = new Worker(redis, ['mails'], handlers, { prefix: 'start-nextjs' });
-await worker.start();
+const { redis, mails, items } = mortise;
+const worker = new Worker(redis, ['mails'], { welcome }, options);
+const refresher = new Refresher(redis, [items]);
+await mails.schedule('morning', { cron: '0 9 * * mon-fri' }, 'welcome', { to: 'staff' });
+await items.schedule('42', { everyMs: 1_000 });
+await Promise.all([worker.start(), refresher.start()]);
+
 process.once('SIGTERM', async () => {
-  await worker.stop();
+  await Promise.all([worker.stop(), refresher.stop()]);
   await redis.quit();
 });

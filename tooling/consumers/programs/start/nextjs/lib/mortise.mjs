@@ -1,16 +1,20 @@
-import { Cache } from '@mortise/cache';
+import { AddressBook } from '@mortise/autocomplete';
+import { RowCache } from '@mortise/cache/rows';
+import { Chats } from '@mortise/messaging';
 import { Queue } from '@mortise/queues';
 import { Redis } from 'ioredis';
+import { load } from './items.mjs';
 
-const options = { prefix: 'start-nextjs' };
+export const options = { prefix: 'start-nextjs' };
 
 function connect() {
   const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
   return {
     redis,
-    options,
-    prices: new Cache(redis, 'prices', { ...options, ttlMs: 60_000 }),
     mails: new Queue(redis, 'mails', options),
+    chats: new Chats(redis, options),
+    staff: new AddressBook(redis, 'staff', options),
+    items: new RowCache(redis, 'items', { ...options, load }),
   };
 }
 

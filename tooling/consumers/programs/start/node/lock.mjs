@@ -1,0 +1,21 @@
+import { Mutex } from '@mortise/locks';
+import { Redis } from 'ioredis';
+
+const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
+const stock = new Mutex(redis, 'stock:hammer', { prefix: 'start-node' });
+
+// A section that runs in one of all processes at a time. Each holder has a greater fencing token than the one before.
+const tokens = [];
+for (const name of ['ann', 'bob']) {
+  await stock.using(async (_signal, { fencingToken }) => {
+    console.log(name, 'counts the stock');
+    tokens.push(fencingToken);
+  });
+}
+console.log('the second token is greater:', tokens[1] > tokens[0]);
+await redis.quit();
+
+// Output:
+// ann counts the stock
+// bob counts the stock
+// the second token is greater: true
