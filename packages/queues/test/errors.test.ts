@@ -48,7 +48,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
 test('each class is named after its code, or is in the table of families', () => {
   const page = readFileSync(join(import.meta.dirname, '..', PAGE), 'utf8');
   const families: Record<string, string[]> = {};
-  for (const [, code = '', name = ''] of page.matchAll(/^\| `(ERR_\w+)` *\| `(\w+)`/gm)) {
+  for (const [, code = '', name = ''] of page.matchAll(/^\| \[?`(ERR_\w+)`\S* *\| `(\w+)`/gm)) {
     if (name in all && name !== nameOf(code)) (families[name] ??= []).push(code);
   }
   expect(families).toEqual(FAMILIES);

@@ -26,7 +26,7 @@ afterEach(() => {
 
 test('the reference lists the codes that are exported', () => {
   const page = join(import.meta.dirname, '../../../docs/redis/reference/errors.md');
-  const listed = [...readFileSync(page, 'utf8').matchAll(/^\| `(ERR_\w+)` +\| `(\w+)` +\|/gm)].map(
+  const listed = [...readFileSync(page, 'utf8').matchAll(/^\| \[?`(ERR_\w+)`\S* +\| `(\w+)` +\|/gm)].map(
     ([, code, name]) => `${code} ${name}`,
   );
   const errors = [

@@ -19,6 +19,6 @@ export function errorCodes(
   };
   return {
     declared: codesIn(source, /(?:(?<=readonly code\b[^;,]*)'|^ {2})(ERR_\w+)[':]/gm),
-    listed: codesIn(document, /^\| `(ERR_\w+)`/gm),
+    listed: codesIn(document, /^\| \[?`(ERR_\w+)`/gm),
   };
 }
