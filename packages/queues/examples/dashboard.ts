@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { Queue, Worker } from '@mortise/queues';
 import { BulkOperations, cutJson, findTasks, Redactor, taskTimes } from '@mortise/queues/admin';
 import { Redis } from 'ioredis';
@@ -25,14 +24,11 @@ for (const { payload } of tasks) {
 }
 console.log('more:', cursor !== null);
 
-// An action on all of them. Any process sees how far it is.
+// An action on all of them. Any process follows how far it is.
 const { id } = await operations.start(queue, { action: 'remove', state: 'ready', ...filter });
-let operation = await operations.get(id);
-while (operation?.status === 'running') {
-  await setTimeout(50);
-  operation = await operations.get(id);
+for await (const { status, changed } of operations.follow(id)) {
+  if (status !== 'running') console.log(status, changed);
 }
-console.log(operation?.status, operation?.changed);
 
 // How long tasks wait and run.
 const worker = new Worker(redis, ['dashboard'], { welcome: () => 'sent' }, { prefix: 'example' });

@@ -14,14 +14,16 @@ import {
   requireInteger,
   requireName,
   requireOptions,
+  requireSignal,
 } from '@mortise/redis';
 
-import { operationKey } from './keys.js';
+import { operationChannel, operationKey } from './keys.js';
 import type { Queue } from '../queue.js';
 import type { TaskMap } from '../task/task.js';
 import type { BulkOperation, BulkRequest, ResolvedRequest } from './bulk-request.js';
 import { resolveRequest } from './bulk-request.js';
 import { BulkRun } from './bulk-run.js';
+import { followOperation, publishWrite } from './follow-operation.js';
 import { OperationConflictError, TooManyOperationsError } from './errors.js';
 
 /** A day. */
@@ -45,8 +47,14 @@ export interface BulkStartOptions {
   readonly id?: string | undefined;
 }
 
+export interface BulkFollowOptions {
+  /** Ends the iteration, without an error. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 const OPTIONS = new Set(['prefix', 'maxRunning', 'onError']);
 const START_OPTIONS = new Set(['id']);
+const FOLLOW_OPTIONS = new Set(['signal']);
 const MOST_RUNNING = 1_000;
 
 /** Runs bulk operations on queues, and shows how far each is to every process with the same prefix. */
@@ -122,6 +130,22 @@ export class BulkOperations implements AsyncDisposable {
     return isLost ? { ...operation, status: 'interrupted' } : operation;
   }
 
+  /**
+   * How far an operation is now, and each change, about one a second, until it has ended: the last value has another status than
+   * `running`. Yields nothing for an unknown id. It polls nothing: the process of the operation publishes, and a lost process shows
+   * after ten seconds as `interrupted`. One subscription, shared by all followers of the client, and one read-only round trip for each
+   * value, O(1). Continue after an error with a new call. Rejects with ERR_CLIENT_CLOSED and errors of Redis.
+   */
+  follow(id: string, options: BulkFollowOptions = {}): AsyncGenerator<BulkOperation, void> {
+    const { signal } = requireOptions('follow', options, FOLLOW_OPTIONS);
+    return followOperation(this.#redis, {
+      channel: operationChannel(this.#prefix, requireName('id', id)),
+      read: () => this.get(id),
+      silentMs: SILENT_MS,
+      signal: requireSignal(signal),
+    });
+  }
+
   /** Interrupts the operations of this object, and resolves when they are stored as `interrupted`. Idempotent. Later ones run. */
   async stop(): Promise<void> {
     this.#ending.abort();
@@ -135,7 +159,11 @@ export class BulkOperations implements AsyncDisposable {
 
   /** Never rejects. */
   async #run(run: BulkRun, signal: AbortSignal): Promise<void> {
-    const write = (): Promise<unknown> => this.#write({ ...run.operation, updatedAt: Date.now() });
+    const channel = operationChannel(this.#prefix, run.operation.id);
+    const write = async (): Promise<void> => {
+      await this.#write({ ...run.operation, updatedAt: Date.now() });
+      await publishWrite(this.#redis, channel);
+    };
     // Only the last write counts: a progress that was not written is in the next one.
     const beat = setInterval(() => void write().catch(() => undefined), BEAT_MS);
     try {

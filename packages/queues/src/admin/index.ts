@@ -1,4 +1,4 @@
-export type { BulkOperationsOptions, BulkStartOptions } from './bulk-operations.js';
+export type { BulkFollowOptions, BulkOperationsOptions, BulkStartOptions } from './bulk-operations.js';
 export { BulkOperations } from './bulk-operations.js';
 export type { BulkAction, BulkOperation, BulkRequest } from './bulk-request.js';
 export { BULK_ACTIONS } from './bulk-request.js';
