@@ -1,9 +1,11 @@
 /** Every topic, over server-sent events and over a WebSocket: its events, the rights that it needs, and how it continues. */
 import { describe, expect, test } from '@jest/globals';
+import { WaiterHub } from '@mortise/redis';
 import { connect, until } from '@mortise/test-kit';
 
 import { SCOPES } from '../src/callers/scopes.js';
 import { TOPIC_KINDS } from '../src/events/topics.js';
+import { prefixOf } from '../src/tenants/tenancy.js';
 import type { Answer } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
 import type { Json } from './fixture/streams.js';
@@ -25,6 +27,17 @@ await ask(ADMIN, 'PUT admin/tenants/acme', {});
 const acme = await keyOf('acme', { tenant: 'acme', scopes: SCOPES });
 for (const id of ['frank', 'bill'])
   await ask(ADMIN, `PUT market/players/${id}`, { name: id, email: `${id}@example.com`, funds: 100 });
+/** As the process of a bulk operation does it. */
+async function writeOperation(key: string, id: string, changed: number): Promise<object> {
+  const prefix = prefixOf(api.prefix, key === acme ? 'acme' : 'default');
+  const entity = `${prefix}:queues:{${id}}`;
+  const now = Date.now();
+  const request = { queue: 'mail', action: 'retry', state: 'dead', limit: 10 };
+  const progress = { status: 'running', changed, skipped: 0, startedAt: now, updatedAt: now };
+  await redis.set(`${entity}:operation`, JSON.stringify({ id, ...request, ...progress }), 'PX', 60_000);
+  await redis.call(WaiterHub.of(redis).publishCommand, [`${entity}:operation-written`, '*:']);
+  return { type: 'operation', id, changed };
+}
 interface Row {
   readonly topic: (name: string) => string;
   readonly scope: (typeof SCOPES)[number];
@@ -139,6 +152,13 @@ const TOPICS: Readonly<Record<string, Row>> = {
       const { holder } = (await ask(key, `POST locks/${name}/acquire`, { leaseMs: 60_000 })).json;
       return { type: 'lock', holder };
     },
+  },
+  operation: {
+    topic: (name) => `operation:${name}`,
+    scope: 'queues:read',
+    isSampled: true,
+    prepare: (key, name) => writeOperation(key, name, 0),
+    act: (key, name, n) => writeOperation(key, name, n),
   },
 };
 /** As `toMatchObject`. */

@@ -80,9 +80,9 @@ class Handler {
     const queues = new OpenQueues(redis, prefix, names);
     const views = new TaskViews(redact);
     const overview = new LiveOverview(new Overviews(redis, { prefix }), () => queues.names());
-    this.#topics = new Topics(queues, overview, views);
-    this.#streams = new Streams(report);
     this.#operations = new BulkOperations(redis, { prefix, onError: report });
+    this.#topics = new Topics(queues, overview, views, this.#operations);
+    this.#streams = new Streams(report);
     this.#router = new Router({
       'GET overview': async () => done(await overview.read()),
       ...queueRoutes(queues),
@@ -131,18 +131,19 @@ class Handler {
     if (path === 'session') {
       const session = sessionOf(method, right);
       http.sendJson(session.status, session.body);
-    } else if (path === 'events' && method === 'GET') await this.#stream(http, query);
+    } else if (path === 'events' && method === 'GET') await this.#stream(http, query, right);
     else if (method === 'GET') {
-      const { status, body } = await this.#call(http, path, query);
+      const { status, body } = await this.#call(http, path, query, right);
       http.sendJson(status, body);
     } else await this.#change(http, path, query, right);
   }
 
-  async #stream(http: HttpCall, query: string): Promise<void> {
+  async #stream(http: HttpCall, query: string, right: ConsoleRight): Promise<void> {
     const { 'last-event-id': lastEventId } = http.request.headers;
     await this.#streams.serve(
       http,
-      (signal) => this.#topics.open(new URLSearchParams(query), lastEventId as string | undefined, signal),
+      (signal) =>
+        this.#topics.open(new URLSearchParams(query), lastEventId as string | undefined, signal, right),
       async () => (await this.#rightOf(http)) !== undefined,
     );
   }
@@ -152,7 +153,7 @@ class Handler {
     let answer: Answer | Problem;
     try {
       if (right !== 'change') throw new Problem('console-read-only');
-      answer = await this.#call(http, path, query);
+      answer = await this.#call(http, path, query, right);
     } catch (error) {
       answer = this.#problemOf(http, error);
     }
@@ -161,10 +162,10 @@ class Handler {
     else http.sendJson(answer.status, answer.body);
   }
 
-  async #call(http: HttpCall, path: string, query: string): Promise<Answer> {
+  async #call(http: HttpCall, path: string, query: string, right: ConsoleRight): Promise<Answer> {
     const { handle, params } = this.#router.find(http.method, path);
     const body = http.method === 'GET' ? undefined : await http.body();
-    return handle({ params, query: new URLSearchParams(query), body });
+    return handle({ params, query: new URLSearchParams(query), body, right });
   }
 
   async #tell({ given: request, method }: HttpCall, path: string, status: number): Promise<void> {

@@ -62,6 +62,23 @@ describe('a paused list of events', () => {
   }, 30_000);
 });
 
+test('the progress of an operation comes by the stream, without a request', async () => {
+  const tasks = Array.from({ length: 600 }, (_, n) => ({ name: 'a', payload: n }));
+  await service.done('POST', 'queues/operated/task-batches', { tasks });
+  await visit(page, service, 'queues/operated?q=state:ready');
+  await page.getByText('Live', { exact: true }).waitFor();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete 600 tasks' }).click();
+  await page.getByText('Done: 600 deleted.').waitFor();
+  expect(asked).toContain('POST /v1/queues/operated/bulk-operations');
+  expect(asked.filter((each) => each.includes('/operations/'))).toEqual([]);
+  // The stream goes on with the queue.
+  const id = await enqueue('operated', 1);
+  await page.getByRole('link', { name: id }).waitFor();
+}, 30_000);
+
 test('a page of more topics than a stream has follows ten, and says so', async () => {
   const { stdout: body } = await promisify(execFile)(process.execPath, [
     fixture('bundle.js'),

@@ -15,6 +15,7 @@ import { openEvents } from '../messaging/live/open-events.js';
 import { TenantChats, TenantMailboxes } from '../messaging/tenant-messaging.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from '../queues/open-queues.js';
+import { Operations } from '../queues/operations.js';
 import { areOffFor } from '../queues/stored-events.js';
 import type { Tokens, Topic } from './topics.js';
 import { encodeTokens } from './topics.js';
@@ -56,6 +57,7 @@ export class TopicEvents {
     overview: async (topic, tokens, signal) => openSampled(topic, tokens, this.overviews.follow(signal)),
     redis: async (topic, tokens, signal) => openSampled(topic, tokens, nodesOf(this.redis.follow(signal))),
     lock: async (topic, tokens, signal) => openSampled(topic, tokens, this.locks.follow(topic.name, signal)),
+    operation: (topic, tokens, signal) => this.#openOperation(topic, tokens, signal),
   };
 
   constructor(
@@ -67,11 +69,12 @@ export class TopicEvents {
     private readonly overviews: OverviewReader,
     private readonly redis: RedisFigures,
     private readonly locks: WatchedLocks,
+    private readonly operations: Operations,
   ) {}
 
   /**
    * Resolves when it has subscribed to all topics: they yield all that happens from then on, or after the tokens. Throws the problems
-   * `unknown-queue` and `invalid-token`.
+   * `unknown-queue`, `unknown-operation` and `invalid-token`.
    */
   async open(
     topics: readonly Topic[],
@@ -143,6 +146,16 @@ export class TopicEvents {
     })();
   }
 
+  async #openOperation(
+    topic: Topic,
+    tokens: Tokens,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<TopicEvent>> {
+    const { name: id } = topic;
+    if (!(await this.operations.find(id))) throw new Problem('unknown-operation', undefined, { id });
+    return openSampled(topic, tokens, lasting(this.operations.follow(id, signal), signal));
+  }
+
   async #openMarket(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
     const { events: its } = this.market;
     const after = (tokens[topic.id] ??= await its.cursor());
@@ -151,6 +164,15 @@ export class TopicEvents {
       for await (const { cursor: token, ...event } of events) yield { topic, event, token };
     })();
   }
+}
+
+/** The values of an operation end with it, and its topic is quiet then: the other topics of the stream go on. */
+async function* lasting<Value>(
+  values: AsyncIterable<Value>,
+  signal: AbortSignal,
+): AsyncGenerator<Value, void> {
+  yield* values;
+  await aborted(signal);
 }
 
 /** A topic of events that are off says so, and nothing else. */

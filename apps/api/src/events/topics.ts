@@ -32,6 +32,7 @@ const KINDS = {
   overview: { scope: 'queues:read', isNameless: true },
   redis: { scope: 'ops:read', isOfDeployment: true },
   lock: { scope: 'locks:read' },
+  operation: { scope: 'queues:read' },
 } as const satisfies Record<string, Kind>;
 
 /** The kinds of topics: those of the tests are the same. */

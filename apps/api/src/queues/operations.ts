@@ -47,6 +47,11 @@ export class Operations implements BeforeApplicationShutdown {
     return this.#current.get(id);
   }
 
+  /** How far it is now, and each change until it has ended or the signal. */
+  follow(id: string, signal: AbortSignal): AsyncIterable<BulkOperation> {
+    return this.#current.follow(id, { signal });
+  }
+
   /** Before the client is closed. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.#tenants.values()].map((operations) => operations.stop()));

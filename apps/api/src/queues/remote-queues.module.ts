@@ -41,6 +41,6 @@ import { TasksController } from './tasks.controller.js';
     MailTasksController,
   ],
   providers: [OpenQueues, Operations],
-  exports: [OpenQueues],
+  exports: [OpenQueues, Operations],
 })
 export class RemoteQueuesModule {}

@@ -1,4 +1,5 @@
 /** Finds the route of a request by its method and the parts of its path. */
+import type { ConsoleRight } from '../options.js';
 import { Problem } from './problem.js';
 
 export interface Call {
@@ -7,6 +8,8 @@ export interface Call {
   readonly query: URLSearchParams;
   /** Undefined without one. */
   readonly body: unknown;
+  /** Of the sender. */
+  readonly right: ConsoleRight;
 }
 
 export interface Answer {

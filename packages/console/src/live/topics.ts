@@ -1,11 +1,13 @@
 /** The topics of a stream, and the token that continues all of them. */
 import type { QueueEvent } from '@mortise/queues';
-import type { LiveOverview } from '@mortise/queues/admin';
-import { Merged } from '@mortise/redis';
+import type { BulkOperations, LiveOverview } from '@mortise/queues/admin';
+import { Merged, onAbort } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
+import type { ConsoleRight } from '../options.js';
 import { queryOf } from '../queues/given.js';
 import type { OpenQueues } from '../queues/open-queues.js';
+import { areOffFor } from '../queues/stored-events.js';
 import type { TaskViews } from '../queues/task-views.js';
 
 /** The most topics of a stream. */
@@ -33,21 +35,24 @@ export class Topics {
   readonly #queues: OpenQueues;
   readonly #overview: LiveOverview;
   readonly #views: TaskViews;
+  readonly #operations: BulkOperations;
 
-  constructor(queues: OpenQueues, overview: LiveOverview, views: TaskViews) {
+  constructor(queues: OpenQueues, overview: LiveOverview, views: TaskViews, operations: BulkOperations) {
     this.#queues = queues;
     this.#overview = overview;
     this.#views = views;
+    this.#operations = operations;
   }
 
   /**
    * Resolves when it has subscribed to the topics of the query: they yield all that happens from then on, or after the token. Throws the
-   * problems `invalid-query`, `invalid-token` and `unknown-queue`.
+   * problems `invalid-query`, `invalid-token`, `unknown-queue` and `unknown-operation`.
    */
   async open(
     query: URLSearchParams,
     lastEventId: string | undefined,
     signal: AbortSignal,
+    right: ConsoleRight,
   ): Promise<AsyncIterable<SentEvent>> {
     const { topics: text = '', after } = queryOf(query, ['topics', 'after']);
     const topics = text.split(',');
@@ -55,17 +60,34 @@ export class Topics {
       throw new Problem('invalid-query', `topics must be 1 to ${MAX_TOPICS} different ones`);
     const given = lastEventId || after;
     const tokens = given === undefined ? {} : decodeTokens(given, topics);
-    const sources = await Promise.all(topics.map((topic) => this.#source(topic, tokens, signal)));
+    const sources = await Promise.all(topics.map((topic) => this.#source(topic, tokens, signal, right)));
     return sent(topics, sources, tokens);
   }
 
-  async #source(topic: string, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
+  async #source(
+    topic: string,
+    tokens: Tokens,
+    signal: AbortSignal,
+    right: ConsoleRight,
+  ): Promise<AsyncIterable<TopicEvent>> {
     if (topic === 'overview') {
       tokens[topic] = NO_POSITION;
-      return overviewEvents(topic, this.#overview.follow(signal));
+      return valueEvents(topic, topic, this.#overview.follow(signal));
+    }
+    const operationId = nameOf(topic, 'operation');
+    if (operationId !== undefined) {
+      if (!(await this.#operations.get(operationId)))
+        throw new Problem('unknown-operation', '', { id: operationId });
+      tokens[topic] = NO_POSITION;
+      const values = this.#operations.follow(operationId, { signal });
+      return valueEvents(topic, 'operation', lasting(values, signal));
     }
     const name = queueOf(topic);
     return this.#queues.use(name, async (queue) => {
+      if (await areOffFor(queue, right)) {
+        tokens[topic] ??= NO_POSITION;
+        return valueEvents(topic, 'off', lasting(once(), signal));
+      }
       const after = (tokens[topic] ??= await queue.eventsCursor());
       const events = (from: string): AsyncIterable<TopicEvent> =>
         this.#named(topic, queue.events({ after: from, signal }));
@@ -97,20 +119,52 @@ export class Topics {
 
 /** Throws the problem `invalid-query`. */
 function queueOf(topic: string): string {
-  const [, coded] = /^queue:(.+)$/su.exec(topic) ?? [];
-  try {
-    if (coded !== undefined) return decodeURIComponent(coded);
-  } catch {
-    // It is none, as said below.
-  }
-  throw new Problem('invalid-query', 'topics must be overview and queue:<name>, with a percent-encoded name');
+  const name = nameOf(topic, 'queue');
+  if (name !== undefined) return name;
+  throw new Problem(
+    'invalid-query',
+    'topics must be overview, queue:<name> and operation:<id>, with a percent-encoded name',
+  );
 }
 
-async function* overviewEvents(
+/** The name in a topic of the kind; undefined: it has none. */
+function nameOf(topic: string, kind: string): string | undefined {
+  const [, word, coded = ''] = /^([a-z]+):(.+)$/su.exec(topic) ?? [];
+  if (word !== kind) return undefined;
+  try {
+    return decodeURIComponent(coded);
+  } catch {
+    return undefined;
+  }
+}
+
+async function* valueEvents(
   topic: string,
+  type: string,
   values: AsyncIterable<object>,
 ): AsyncGenerator<TopicEvent, void> {
-  for await (const value of values) yield { topic, event: { type: topic, ...value }, token: NO_POSITION };
+  for await (const value of values) yield { topic, event: { type, ...value }, token: NO_POSITION };
+}
+
+/** The only event of a queue whose events are off. */
+async function* once(): AsyncGenerator<object, void> {
+  yield {};
+}
+
+/** The values of an operation end with it, and its topic is quiet then: the other topics of the stream go on. */
+async function* lasting<Value>(
+  values: AsyncIterable<Value>,
+  signal: AbortSignal,
+): AsyncGenerator<Value, void> {
+  yield* values;
+  await aborted(signal);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else onAbort(signal, resolve);
+  });
 }
 
 async function* sent(

@@ -8,6 +8,7 @@ import { done, DONE } from '../http/router.js';
 import { membersOf, present, queryOf } from './given.js';
 import type { OpenQueues } from './open-queues.js';
 import { limitsOf } from './queue-limits.js';
+import { lastEventsFor } from './stored-events.js';
 
 const SETTINGS = [
   'priorities',
@@ -45,8 +46,10 @@ export function queueRoutes(queues: OpenQueues): Routes {
       const names = await queues.use(params['queue']!, (queue) => queue.names());
       return done({ items: names.map((name) => ({ name })) });
     },
-    'GET queues/:queue/times': async ({ params }) =>
-      done(await queues.use(params['queue']!, async (queue) => taskTimes(await queue.lastEvents()))),
+    'GET queues/:queue/times': async ({ params, right }) => {
+      const events = await queues.use(params['queue']!, (queue) => lastEventsFor(queue, right));
+      return done({ hasEvents: events !== null, ...taskTimes(events ?? []) });
+    },
     'POST queues/:queue/pause': async ({ params }) => {
       await queues.use(params['queue']!, (queue) => queue.pause());
       return DONE;

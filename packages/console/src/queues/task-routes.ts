@@ -8,6 +8,7 @@ import type { Answer, Call, Routes } from '../http/router.js';
 import { done, DONE } from '../http/router.js';
 import { digitsOf, membersOf, pageLimitOf, present, queryOf, stateOf } from './given.js';
 import type { OpenQueues } from './open-queues.js';
+import { lastEventsFor } from './stored-events.js';
 import type { TaskViews } from './task-views.js';
 
 const MAX_SHOWN_BYTES = 1_048_576;
@@ -99,15 +100,15 @@ export class TaskRoutes {
     return done(this.#views.task(name!, task, most));
   }
 
-  async #events({ params: { queue: name, id } }: Call): Promise<Answer> {
-    const events = await this.#queues.use(name!, (queue) => queue.lastEvents());
-    const items = events
+  async #events({ params: { queue: name, id }, right }: Call): Promise<Answer> {
+    const events = await this.#queues.use(name!, (queue) => lastEventsFor(queue, right));
+    const items = (events ?? [])
       .filter((event) => event.id === id)
       .map((event) => {
         const { type, at, attempt, error, progress } = this.#views.event(event);
         return present({ type, at, attempt, error, progress });
       });
-    return done({ items });
+    return done({ hasEvents: events !== null, items });
   }
 
   #children({ params: { queue: name, id } }: Call): Promise<Answer> {

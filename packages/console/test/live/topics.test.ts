@@ -25,6 +25,45 @@ describe('a stream', () => {
     second.leave();
   });
 
+  test('has the progress of an operation, and goes on after its end', async () => {
+    const tasks = Array.from({ length: 300 }, (_, n) => ({ name: 't', payload: n }));
+    await served.queue('bulk').enqueueMany(tasks);
+    const request = { action: 'remove', state: 'ready' };
+    const { json } = await served.call('POST', 'queues/bulk/bulk-operations', request);
+    const topic = `operation:${json.id}`;
+    const follower = await new Follower().open(served.url, `${topic},queue:bulk`);
+    await until('the end', () =>
+      follower.events.some(({ status, changed }) => status === 'completed' && changed === 300),
+    );
+    await served.queue('bulk').pause();
+    await follower.next('paused');
+    follower.leave();
+    // It has ended: the value of now is its last one.
+    const late = await new Follower().open(served.url, topic);
+    expect(await late.next('operation')).toMatchObject({ topic, task: json.id, status: 'completed' });
+    late.leave();
+  });
+
+  test('of a reader who may change nothing switches no events on', async () => {
+    const reader = await serve({ authorize: () => 'read' });
+    await reader.queue('silent').enqueue('t', 1, { id: 'one' });
+    const keepEvents = async (): Promise<number> => (await reader.queue('silent').settings()).keepEvents;
+    const follower = await new Follower().open(reader.url, 'queue:silent,overview');
+    await follower.next('off');
+    await follower.next('overview');
+    follower.leave();
+    expect((await reader.call('GET', 'queues/silent/times')).json).toEqual({
+      hasEvents: false,
+      count: 0,
+      wait: null,
+      run: null,
+    });
+    const events = await reader.call('GET', 'queues/silent/tasks/one/events');
+    expect([events.json, await keepEvents()]).toEqual([{ hasEvents: false, items: [] }, 0]);
+    await reader.queue('silent').lastEvents();
+    expect((await reader.call('GET', 'queues/silent/times')).json.hasEvents).toBe(true);
+  });
+
   test('tells the overview, and its change', async () => {
     const follower = await new Follower().open(served.url, 'overview,queue:mail');
     const { queues } = await follower.next('overview');
@@ -44,6 +83,9 @@ describe('a stream', () => {
     ['overview,overview', 400],
     [Array.from({ length: 11 }, (_, n) => `queue:${n}`).join(','), 400],
     ['queue:none', 404],
+    ['operation:none', 404],
+    ['operation:', 400],
+    ['operation:%', 400],
     ['queue:mail&after=nonsense', 400],
   ])('of %j is refused', async (topics, status) => {
     expect((await served.call('GET', `events?topics=${topics}`)).status).toBe(status);

@@ -22,6 +22,7 @@ export async function* followOperation(
   { channel, read, silentMs, signal }: Followed,
 ): AsyncGenerator<BulkOperation, void> {
   const wakeUp = new WakeUp();
+  if (signal?.aborted) return;
   const unlisten = signal && onAbort(signal, () => wakeUp.close());
   const stop = await WaiterHub.of(redis).listen(channel, {
     onMessage: () => wakeUp.wake(),
@@ -30,7 +31,8 @@ export async function* followOperation(
   });
   try {
     let last: string | undefined;
-    while (!signal?.aborted) {
+    for (;;) {
+      if (signal?.aborted) return;
       const operation = await read();
       if (!operation) return;
       const text = JSON.stringify(operation);

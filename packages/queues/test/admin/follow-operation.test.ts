@@ -36,7 +36,7 @@ async function store(id: string, changes: Partial<BulkOperation>): Promise<void>
 const publish = (id: string): Promise<unknown> =>
   redis.call(WaiterHub.of(redis).publishCommand, [channelOf(id), '*:']);
 
-/** What a follower has got so far. */
+/** The values of a follower so far. */
 function followed(id: string, signal?: AbortSignal): { values: BulkOperation[]; end: Promise<void> } {
   const values: BulkOperation[] = [];
   const end = (async () => {

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks';
 
 import { call, get, path, withQuery } from '../../http.ts';
 import { useTopic } from '../../live.ts';
-import { useResource, useThrottled } from '../../resource.ts';
+import type { LiveEvent } from '../../live.ts';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import type { Page } from '../../ui/pages.ts';
 import { countText, plural } from '../../ui/text.ts';
@@ -36,7 +36,6 @@ interface Operation {
 
 const COUNT_PAGE = 200;
 const MAX_COUNT_PAGES = 25;
-const CHECK_MS = 300;
 
 export function BulkActions({ view, filter, ids, done }: Props): JSX.Element | null {
   const [operation, setOperation] = useState<string>();
@@ -48,7 +47,7 @@ export function BulkActions({ view, filter, ids, done }: Props): JSX.Element | n
   const isUnclear = ids.length === 0 && filter.unknown.length > 0;
   return (
     <>
-      {operation !== undefined && <Progress id={operation} queue={view.name} done={done} />}
+      {operation !== undefined && <Progress key={operation} id={operation} done={done} />}
       {!isUnclear && (
         <div class="selection" role="toolbar" aria-label="Actions on tasks">
           <span>
@@ -156,27 +155,20 @@ function useCount(view: QueueView, filter: Filter): { tasks: number; isLess: boo
 
 interface ProgressProps {
   readonly id: string;
-  readonly queue: string;
   readonly done: () => void;
 }
 
-/** Each changed task is an event of the queue, so the events tell when to look. */
-function Progress({ id, queue, done }: ProgressProps): JSX.Element | null {
-  const operation = useResource<Operation>(path`operations/${id}`);
-  const reload = useThrottled(operation.reload, CHECK_MS);
-  useTopic(`queue:${encodeURIComponent(queue)}`, useCallback(reload, [reload]));
-  const { value } = operation;
+/** The topic of the operation begins with how far it is, also after a stream was opened again. */
+function Progress({ id, done }: ProgressProps): JSX.Element | null {
+  const [value, setValue] = useState<Operation>();
+  const onEvent = useCallback((event: LiveEvent) => {
+    if (event.type === 'operation') setValue(event as unknown as Operation);
+  }, []);
+  useTopic(`operation:${encodeURIComponent(id)}`, onEvent);
   const status = value?.status;
   useEffect(() => {
-    if (status !== 'running') {
-      if (status !== undefined) done();
-      return undefined;
-    }
-    // The last event comes before the operation has ended. A hidden tab looks when it is shown.
-    if (!document.hidden) reload();
-    document.addEventListener('visibilitychange', reload);
-    return () => document.removeEventListener('visibilitychange', reload);
-  }, [value]);
+    if (status !== undefined && status !== 'running') done();
+  }, [status]);
   if (!value) return null;
   const { changed, skipped, action } = value;
   const text = `${countText(changed)} ${ACTION_DONE[action]}${skipped > 0 ? `, ${countText(skipped)} had changed before` : ''}`;
