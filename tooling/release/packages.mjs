@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const FOLDERS = ['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache', 'console'];
+const FOLDERS = ['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache', 'console', 'client'];
 
 /** @param {string} root of a checkout */
 export function packagesOf(root) {

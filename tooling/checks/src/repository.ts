@@ -13,6 +13,7 @@ export const PACKAGES = [
   'autocomplete',
   'cache',
   'console',
+  'client',
 ] as const;
 
 const { repository } = JSON.parse(read('packages/redis/package.json')) as { repository: { url: string } };

@@ -52,6 +52,8 @@ cache/otel: otel | @mortise/redis/otel
 cache/postgres: sql | @mortise/redis pg
 cache/rows: rows telemetry | @mortise/redis
 cache/sqlite: sql | @mortise/redis libsql/promise
-console: http live page queues | @mortise/queues @mortise/queues/admin @mortise/redis"
+console: http live page queues | @mortise/queues @mortise/queues/admin @mortise/redis
+client: - | -
+client/react: react | react"
 `);
 });

@@ -19,7 +19,16 @@ import { fileURLToPath } from 'node:url';
 const here = fileURLToPath(new URL('..', import.meta.url));
 const root = join(here, '../..');
 
-const PACKAGES = ['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache', 'console'] as const;
+const PACKAGES = [
+  'redis',
+  'locks',
+  'queues',
+  'messaging',
+  'autocomplete',
+  'cache',
+  'console',
+  'client',
+] as const;
 
 /** Peers and dependencies of the packages, and types. They are linked from this folder: nothing is downloaded. */
 const LINKED = [
@@ -32,6 +41,7 @@ const LINKED = [
   'ioredis',
   'libsql',
   'pg',
+  'react',
   'reflect-metadata',
   'rxjs',
 ];

@@ -170,7 +170,7 @@ describe('test runners', () => {
 });
 
 describe('the types', () => {
-  test.each(['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache', 'console'])(
+  test.each(['redis', 'locks', 'queues', 'messaging', 'autocomplete', 'cache', 'console', 'client'])(
     'of @mortise/%s are found in each way (attw)',
     async (name) => {
       const file = readdirSync(project.packed).find((entry) => entry.startsWith(`mortise-${name}-`));

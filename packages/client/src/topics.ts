@@ -1,0 +1,104 @@
+/** The topics of the API and their events. docs/service/events.md describes each. */
+
+/** Of tasks and of a queue. Events without `id` concern the whole queue. */
+export interface QueueEvent {
+  readonly type:
+    | 'enqueued'
+    | 'started'
+    | 'succeeded'
+    | 'retrying'
+    | 'dead'
+    | 'cancelled'
+    | 'waiting'
+    | 'progress'
+    | 'ready'
+    | 'rescheduled'
+    | 'reprioritized'
+    | 'changed'
+    | 'removed'
+    | 'paused'
+    | 'resumed'
+    | 'gap'
+    | 'reset'
+    | 'unknown';
+  /** Ms since the epoch, by the clock of the server; absent for a reset. */
+  readonly at?: number;
+  readonly id?: string;
+  readonly name?: string;
+  readonly attempt?: number;
+  readonly error?: { readonly name: string; readonly message: string; readonly code?: string };
+  /** Absent if it has more than 512 bytes. */
+  readonly progress?: unknown;
+  /** Of a gap: the events that are gone, if known. */
+  readonly missed?: number;
+}
+
+/** A message of a chat. */
+export interface ChatMessage {
+  readonly id: number;
+  readonly kind: 'message' | 'edit' | 'delete';
+  /** The author of the message, edit or deletion. */
+  readonly from: string;
+  /** Absent for a deletion. */
+  readonly body?: unknown;
+  /** Ms since the epoch, by the clock of the server. */
+  readonly sentAt: number;
+  /** Of an edit or a deletion: the id of the changed message. */
+  readonly revises?: number;
+}
+
+/** Of the chats of a member. */
+export type ChatEvent = { readonly chatId: string } & (
+  | { readonly type: 'message' | 'edit' | 'delete'; readonly epoch: number; readonly message: ChatMessage }
+  | { readonly type: 'gap'; readonly epoch: number; readonly fromId: number; readonly toId: number }
+  | { readonly type: 'reset'; readonly epoch: number }
+  | { readonly type: 'joined' | 'left' | 'typing'; readonly member: string }
+  | { readonly type: 'presence'; readonly member: string; readonly status: string }
+  | { readonly type: 'ended' }
+);
+
+/** Of a mailbox: messages have arrived, up to `lastId`. */
+export type MailboxEvent =
+  | { readonly type: 'arrived'; readonly epoch: number; readonly lastId: number; readonly unread: number }
+  | { readonly type: 'reset' };
+
+/** Of a cache, by requests of the API. */
+export type CacheEvent =
+  | { readonly type: 'stored' | 'deleted'; readonly key: string }
+  | { readonly type: 'invalidated'; readonly tag: string }
+  | { readonly type: 'reset' };
+
+/** Of a lock: its state now. */
+export interface LockEvent {
+  readonly type: 'lock' | 'reset';
+  readonly holder?: string | null;
+  readonly fencingToken?: number;
+  readonly remainingMs?: number;
+  readonly queueLength?: number;
+}
+
+/** Of the market, of the overview, of Redis, and of topics of later versions. */
+export interface OtherEvent {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+/** The event of a topic by its text. */
+export type TopicEvent<Topic extends string> = Topic extends `queue:${string}`
+  ? QueueEvent
+  : Topic extends `member:${string}`
+    ? ChatEvent
+    : Topic extends `mailbox:${string}`
+      ? MailboxEvent
+      : Topic extends `cache:${string}`
+        ? CacheEvent
+        : Topic extends `lock:${string}`
+          ? LockEvent
+          : OtherEvent;
+
+type Kind = 'queue' | 'member' | 'mailbox' | 'cache' | 'lock';
+
+/** The topic of a name, which may have any characters: `topicOf('queue', 'mails')`. */
+export function topicOf<const K extends Kind>(kind: K, name: string): `${K}:${string}` {
+  return `${kind}:${encodeURIComponent(name)}`;
+}
