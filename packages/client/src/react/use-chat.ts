@@ -58,29 +58,19 @@ export function useChat(member: string, chatId: string, { keep = KEEP }: UseChat
   };
 }
 
-/** The chat after an event. Messages come again after a reset: those that are known are not shown twice. */
+/** The chat after an event. After a reset ids may begin anew, so the messages begin with the unread ones again. */
 function withEvent(before: Seen, event: ChatEvent, keep: number): Seen {
-  switch (event.type) {
-    case 'gap':
-      return { ...before, hasGap: true, epoch: event.epoch, lastId: Math.max(before.lastId, event.toId) };
-    case 'reset':
-      return event.epoch === before.epoch ? before : { ...NOTHING, epoch: event.epoch };
-    case 'ended':
-      return NOTHING;
-    case 'message':
-    case 'edit':
-    case 'delete': {
-      const { message, epoch } = event;
-      const kept = before.epoch === epoch || before.epoch === undefined ? before : NOTHING;
-      if (message.id <= kept.lastId) return kept;
-      return { ...kept, epoch, lastId: message.id, messages: changed(kept.messages, event).slice(-keep) };
-    }
-    case 'joined':
-    case 'left':
-    case 'typing':
-    case 'presence':
-      return before;
-  }
+  const { type } = event;
+  if (type === 'ended') return NOTHING;
+  if (type === 'reset') return { ...NOTHING, epoch: event.epoch };
+  if (type === 'gap')
+    return { ...before, hasGap: true, epoch: event.epoch, lastId: Math.max(before.lastId, event.toId) };
+  if (type !== 'message' && type !== 'edit' && type !== 'delete') return before;
+  const { message, epoch } = event;
+  const kept = before.epoch === epoch || before.epoch === undefined ? before : NOTHING;
+  // The stream may have been opened again by another part of the page.
+  if (message.id <= kept.lastId) return kept;
+  return { ...kept, epoch, lastId: message.id, messages: changed(kept.messages, event).slice(-keep) };
 }
 
 function changed(
