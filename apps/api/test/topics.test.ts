@@ -14,7 +14,7 @@ import { EventReader, SocketClient } from './fixture/streams.js';
 const redis = connect();
 const ADMIN = 'mk_admin_0123456789012345678901';
 const bearer = (key: string): { authorization: string } => ({ authorization: `Bearer ${key}` });
-const api = await startApi({ AUTH: 'keys', ADMIN_KEY: ADMIN });
+const api = await startApi({ AUTH: 'keys', ADMIN_KEY: ADMIN, CACHE_TABLES: 'stock' });
 
 const ask = async (key: string, target: string, body?: object): Promise<Answer> => {
   const [method, path] = target.split(' ') as [string, string];
@@ -159,6 +159,17 @@ const TOPICS: Readonly<Record<string, Row>> = {
     isSampled: true,
     prepare: (key, name) => writeOperation(key, name, 0),
     act: (key, name, n) => writeOperation(key, name, n),
+  },
+  rows: {
+    topic: () => 'rows',
+    scope: 'cache:read',
+    isSampled: true,
+    isOfDeployment: true,
+    act: async (key, name, n) => {
+      await ask(key, `PUT cache/stock/rows/${name}-${n}`, { refreshMs: 60_000 });
+      const { items } = (await ask(ADMIN, 'GET cache')).json;
+      return { type: 'rows', items: { 0: { scheduled: items[0].scheduled } } };
+    },
   },
 };
 /** As `toMatchObject`. */

@@ -79,6 +79,21 @@ test('the progress of an operation comes by the stream, without a request', asyn
   await page.getByRole('link', { name: id }).waitFor();
 }, 30_000);
 
+test('the numbers of cached rows change by themselves', async () => {
+  await using own = new Service({ MORTISE_PREFIX: service.prefix, CACHE_TABLES: 'stock' });
+  await own.start();
+  const other = await open(browser);
+  await signIn(other.page, own, 'rows');
+  await other.page.getByRole('link', { name: 'stock' }).waitFor();
+  await own.done('PUT', 'cache/stock/rows/1', { refreshMs: 60_000 });
+  await other.page.getByRole('row', { name: /stock 1 / }).waitFor();
+  await other.page.getByRole('link', { name: 'stock' }).click();
+  await own.done('PUT', 'cache/stock/rows/2', { refreshMs: 60_000 });
+  await other.page.locator('.figure', { hasText: 'Scheduled' }).getByText('2', { exact: true }).waitFor();
+  expect(other.troubles).toEqual([]);
+  await other.close();
+}, 30_000);
+
 test('a page of more topics than a stream has follows ten, and says so', async () => {
   const { stdout: body } = await promisify(execFile)(process.execPath, [
     fixture('bundle.js'),

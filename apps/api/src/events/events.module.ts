@@ -7,6 +7,7 @@ import { MarketModule } from '../market/market.module.js';
 import { RemoteMessagingModule } from '../messaging/remote-messaging.module.js';
 import { RemoteQueuesModule } from '../queues/remote-queues.module.js';
 import { SocketServer } from './socket-server.js';
+import { RowCacheModule } from '../row-cache/row-cache.module.js';
 import { SocketController } from './socket.controller.js';
 import { TopicEventsController } from './topic-events.controller.js';
 import { TopicEvents } from './topic-events.js';
@@ -20,6 +21,7 @@ import { TopicEvents } from './topic-events.js';
     RemoteLocksModule,
     RemoteMessagingModule,
     RemoteQueuesModule,
+    RowCacheModule,
   ],
   controllers: [TopicEventsController, SocketController],
   providers: [TopicEvents, SocketServer],

@@ -17,6 +17,8 @@ import { Problem } from '../problems/problem.js';
 import { OpenQueues } from '../queues/open-queues.js';
 import { Operations } from '../queues/operations.js';
 import { areOffFor } from '../queues/stored-events.js';
+import type { TableStats } from '../row-cache/row-caches.js';
+import { RowCaches } from '../row-cache/row-caches.js';
 import type { Tokens, Topic } from './topics.js';
 import { encodeTokens } from './topics.js';
 
@@ -58,6 +60,7 @@ export class TopicEvents {
     redis: async (topic, tokens, signal) => openSampled(topic, tokens, nodesOf(this.redis.follow(signal))),
     lock: async (topic, tokens, signal) => openSampled(topic, tokens, this.locks.follow(topic.name, signal)),
     operation: (topic, tokens, signal) => this.#openOperation(topic, tokens, signal),
+    rows: async (topic, tokens, signal) => openSampled(topic, tokens, tablesOf(this.rows.follow(signal))),
   };
 
   constructor(
@@ -70,6 +73,7 @@ export class TopicEvents {
     private readonly redis: RedisFigures,
     private readonly locks: WatchedLocks,
     private readonly operations: Operations,
+    private readonly rows: RowCaches,
   ) {}
 
   /**
@@ -194,6 +198,10 @@ function openSampled(
   return (async function* read(): AsyncGenerator<TopicEvent, void> {
     for await (const value of values) yield { topic, event: { type: topic.kind, ...value }, token };
   })();
+}
+
+async function* tablesOf(values: AsyncIterable<readonly TableStats[]>): AsyncGenerator<object, void> {
+  for await (const items of values) yield { items };
 }
 
 async function* nodesOf(values: AsyncIterable<readonly NodeFigures[]>): AsyncGenerator<object, void> {

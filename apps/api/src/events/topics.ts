@@ -33,6 +33,7 @@ const KINDS = {
   redis: { scope: 'ops:read', isOfDeployment: true },
   lock: { scope: 'locks:read' },
   operation: { scope: 'queues:read' },
+  rows: { scope: 'cache:read', isOfDeployment: true },
 } as const satisfies Record<string, Kind>;
 
 /** The kinds of topics: those of the tests are the same. */

@@ -22,5 +22,6 @@ import { TablesController } from './tables.controller.js';
         ),
     },
   ],
+  exports: [RowCaches],
 })
 export class RowCacheModule {}

@@ -1,8 +1,11 @@
 /** Cached rows: the tables with their lag and hits, and one row with its schedule. */
 import type { JSX } from 'preact';
+import { useCallback, useState } from 'preact/hooks';
 
 import type { AreaProps } from '../../areas.ts';
 import { call, path } from '../../http.ts';
+import { useTopic } from '../../live.ts';
+import type { LiveEvent } from '../../live.ts';
 import { hrefOf, Link, setQuery, usePlace } from '../../location.ts';
 import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
@@ -39,14 +42,17 @@ function hitText({ hits, misses }: CachedTable): string {
 
 function AllTables(): JSX.Element {
   const tables = useResource<{ items: readonly CachedTable[] }>('cache');
+  const [live, setLive] = useState<{ readonly items: readonly CachedTable[] }>();
+  useTopic(
+    'rows',
+    useCallback((event: LiveEvent) => {
+      if (event.type === 'rows') setLive({ items: event['items'] as readonly CachedTable[] });
+    }, []),
+  );
   return (
     <>
-      <Head title="Cached rows">
-        <button type="button" onClick={tables.reload}>
-          Read again
-        </button>
-      </Head>
-      <Read of={tables}>
+      <Head title="Cached rows" />
+      <Read of={{ ...tables, value: live ?? tables.value }}>
         {({ items }) =>
           items.length === 0 ? (
             <Empty title="No table is cached.">
@@ -94,17 +100,14 @@ function OneTable({ table, session }: OneProps): JSX.Element {
   const id = usePlace().query.get('row') ?? '';
   const row = useResource<unknown>(id === '' ? undefined : path`cache/${table}/rows/${id}`);
   const mayWrite = mayChange(session, 'cache:write');
-  const reload = (): void => {
+  const reload = useCallback(() => {
     status.reload();
     row.reload();
-  };
+  }, [status.reload, row.reload]);
+  useTopic('rows', reload);
   return (
     <>
-      <Head title={<Bread above={[['Cached rows', ['rows']]]} name={table} />}>
-        <button type="button" onClick={reload}>
-          Read again
-        </button>
-      </Head>
+      <Head title={<Bread above={[['Cached rows', ['rows']]]} name={table} />} />
       <Read of={status}>
         {(shown) => (
           <div class="grid">
