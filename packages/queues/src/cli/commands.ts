@@ -1,22 +1,13 @@
 /** The commands. Each resolves to the exit code: 0, or 1 when something was refused or does not exist. */
-import type { RedisClient } from '@mortise/redis';
 import { CodedError, withoutLink } from '@mortise/redis';
 import type { Task } from '../task/task.js';
 import { TASK_STATES } from '../task/task.js';
 import { Queue } from '../queue.js';
+import type { Context } from './context.js';
+import { migrate } from './migrate.js';
 import { fields, firstLine, instant, plain, table } from './text.js';
-import type { Arguments, Command } from './usage.js';
+import type { Command } from './usage.js';
 import { countOf, durationOf, stateOf, singleName, UsageError, USAGES } from './usage.js';
-
-interface Context extends Arguments {
-  readonly command: Command;
-  readonly redis: RedisClient;
-  /** Options for `Queue`. */
-  readonly prefix: { readonly prefix?: string };
-  /** Prints the text, or the value as JSON with `--json`. */
-  readonly print: (value: unknown, text: string) => void;
-  readonly complain: (text: string) => void;
-}
 
 type Act = (context: Context) => Promise<0 | 1>;
 
@@ -186,6 +177,7 @@ export const COMMANDS: Readonly<Record<Command, Act>> = {
   drain,
   clean,
   obliterate,
+  migrate,
 };
 
 /** A misspelt name must not create a queue. */

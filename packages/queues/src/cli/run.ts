@@ -4,7 +4,6 @@ import { CodedError, withoutLink } from '@mortise/redis';
 import { Cluster, Redis } from 'ioredis';
 import { COMMANDS } from './commands.js';
 import { plain } from './text.js';
-import type { Arguments } from './usage.js';
 import { help, parse, UsageError } from './usage.js';
 import { readFileSync } from 'node:fs';
 
@@ -22,7 +21,7 @@ const TRIES = 3;
 export async function run(argv: readonly string[], { env, out, err }: Surroundings): Promise<0 | 1 | 2> {
   let isJson = argv.includes('--json');
   const complain = (text: string): void => err(`mortise-queues: ${plain(text)}\n`);
-  let client: Client | undefined;
+  const clients: Client[] = [];
   try {
     const { command, names, values } = parse(argv);
     isJson = values.json ?? false;
@@ -30,13 +29,18 @@ export async function run(argv: readonly string[], { env, out, err }: Surroundin
     else if (values.help) out(help(command));
     else if (command === undefined) throw new UsageError('a command is missing; --help lists them');
     else {
-      client = connect(values, env);
+      const open = (url: string): RedisClient => {
+        const client = connect(url, values.cluster ?? false);
+        clients.push(client);
+        return client.redis;
+      };
       const { prefix } = values;
       return await COMMANDS[command]({
         command,
         names,
         values,
-        redis: client.redis,
+        redis: open(values.redis ?? env['REDIS_URL'] ?? DEFAULT_URL),
+        connect: open,
         prefix: prefix === undefined ? {} : { prefix },
         print: (value, text) => out(isJson ? `${JSON.stringify(value, undefined, 2)}\n` : text),
         complain,
@@ -49,10 +53,11 @@ export async function run(argv: readonly string[], { env, out, err }: Surroundin
     // The code stands after it.
     const message = withoutLink((error as Error).message);
     const hint = message.startsWith('MOVED ') ? ': this is a Redis Cluster, use --cluster' : '';
-    complain(`${client?.reason() ?? message}${code}${hint}`);
+    const reason = clients.map((client) => client.reason()).find((text) => text !== undefined);
+    complain(`${reason ?? message}${code}${hint}`);
     return isUsage ? 2 : 1;
   } finally {
-    client?.close();
+    for (const client of clients) client.close();
   }
 }
 
@@ -64,13 +69,12 @@ interface Client {
 }
 
 /** Gives up after a few seconds, since somebody waits at a terminal. */
-function connect(values: Arguments['values'], env: Surroundings['env']): Client {
-  const url = values.redis ?? env['REDIS_URL'] ?? DEFAULT_URL;
+function connect(url: string, isCluster: boolean): Client {
   const { host, port, username, password, tls, db } = addressOf(url);
   const limits = { connectTimeout: CONNECT_MS, maxRetriesPerRequest: TRIES };
   const login = { ...(username && { username }), ...(password && { password }), ...(tls && { tls: {} }) };
   const retry = (times: number): number | null => (times >= TRIES ? null : 100 * times);
-  const redis = values.cluster
+  const redis = isCluster
     ? new Cluster([{ host, port }], { redisOptions: { ...limits, ...login }, clusterRetryStrategy: retry })
     : new Redis({ host, port, db, ...limits, ...login, retryStrategy: retry });
   let failure: Error | undefined;

@@ -21,6 +21,13 @@ const OPTIONS = {
   scheduled: { type: 'boolean' },
   'older-than': { type: 'string' },
   force: { type: 'boolean' },
+  'from-bullmq': { type: 'string' },
+  'from-bee-queue': { type: 'string' },
+  'from-prefix': { type: 'string' },
+  'from-redis': { type: 'string' },
+  completed: { type: 'boolean' },
+  'per-second': { type: 'string' },
+  'dry-run': { type: 'boolean' },
 } as const;
 
 type Option = keyof typeof OPTIONS;
@@ -92,6 +99,21 @@ export const USAGES = {
     what: 'removes a queue with all that it has; --force: also while it is in use',
     options: ['force'],
   },
+  migrate: {
+    syntax:
+      '<queue> (--from-bullmq <queue> [--completed] | --from-bee-queue <queue> --name <task>) [--from-prefix <text>] [--from-redis <url>] [--per-second <n>] [--dry-run]',
+    what: 'moves jobs of another library into a queue; --dry-run: only counts them; --completed: also jobs that have succeeded',
+    options: [
+      'from-bullmq',
+      'from-bee-queue',
+      'from-prefix',
+      'from-redis',
+      'completed',
+      'per-second',
+      'dry-run',
+      'name',
+    ],
+  },
 } as const satisfies Record<string, Usage>;
 
 export type Command = keyof typeof USAGES;
@@ -130,9 +152,12 @@ export function singleName(command: Command, names: readonly string[]): string {
 }
 
 export function countOf(option: 'limit', text: string | undefined): { limit?: number } {
-  if (text === undefined) return {};
+  return text === undefined ? {} : { limit: numberOf(option, text) };
+}
+
+export function numberOf(option: 'limit' | 'per-second', text: string): number {
   if (!/^[1-9]\d{0,9}$/.test(text)) throw new UsageError(`--${option} must be a number from 1, got ${text}`);
-  return { limit: Number(text) };
+  return Number(text);
 }
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
