@@ -44,6 +44,19 @@
  * | `dedupIds`             | ZSET   | id -> until when it is refused                | enqueue              | per id, after its window       |
  * | `dedupKeys`            | HASH   | key -> elements and id; id -> key             | enqueue with a key   | with the task's record         |
  *
+ * ## The BullMQ layer
+ *
+ * | Key                    | Type   | Content                                       | Written by           | Goes away                      |
+ * |------------------------|--------|-----------------------------------------------|----------------------|--------------------------------|
+ * | `layer:waiting`        | ZSET   | id of a parent -> since when it waits         | its adds, workers    | when its children have ended   |
+ * | `layer:logs`           | HASH   | id -> lines                                   | Job.log              | with the job                   |
+ * | `layer:dedup`          | HASH   | deduplication id -> until when, id of the job | its adds             | with the queue, or by id       |
+ * | `layer:schedulers`     | HASH   | id of a job scheduler -> definition, JSON     | upsertJobScheduler   | removeJobScheduler             |
+ * | `layer:due`            | ZSET   | id of a job scheduler -> its next instant     | upsertJobScheduler   | removeJobScheduler             |
+ * | `layer:meta`           | HASH   | limits; a counter                             | setGlobal…           | with the queue                 |
+ * | `children:<id>`        | HASH   | key of a child -> its end; `#` -> how many    | its adds, workers    | with the job, or 7 days after  |
+ * |                        |        | have not ended                                |                      | its end                        |
+ *
  * ## Channels
  *
  * | Channel                        | Messages                                                    |
@@ -95,6 +108,9 @@ const CORE = [
   'handlers',
 ] as const;
 
+/** Of the BullMQ layer alone; see src/bullmq. */
+const LAYER = ['waiting', 'logs', 'dedup', 'schedulers', 'due', 'meta'] as const;
+
 type KeyName = (typeof CORE)[number] | (typeof OPTIONAL)[number];
 
 export class QueueKeys {
@@ -115,7 +131,22 @@ export class QueueKeys {
   /** Every key that a shard may have, `active` and `idle` first. */
   get all(): string[] {
     const { active, idle, ...others } = this.of;
-    return [active, idle, ...Object.values(others), ...this.priorityKeys(MAX_PRIORITIES)];
+    const ofLayer = LAYER.map((part) => this.#entity.key('layer', part));
+    return [active, idle, ...Object.values(others), ...ofLayer, ...this.priorityKeys(MAX_PRIORITIES)];
+  }
+
+  /** The keys of the BullMQ layer. */
+  get layer(): Readonly<Record<`layer${Capitalize<(typeof LAYER)[number]>}`, string>> {
+    const named = LAYER.map((part) => [
+      `layer${part[0]!.toUpperCase()}${part.slice(1)}`,
+      this.#entity.key('layer', part),
+    ]);
+    return Object.fromEntries(named) as Record<`layer${Capitalize<(typeof LAYER)[number]>}`, string>;
+  }
+
+  /** The children of a parent in the BullMQ layer. */
+  layerChildren(id: string): string {
+    return this.#entity.key('children', id);
   }
 
   /** Three keys for each priority, in the order that the scripts expect: ready, scheduled, retrying. */

@@ -47,13 +47,14 @@ export interface QueueEvent {
 /** A decoded event and its number. */
 export interface NumberedEvent {
   readonly number: number;
-  readonly fields: Omit<QueueEvent, 'cursor'>;
+  /** `layer`: an event of the BullMQ layer, JSON. */
+  readonly fields: Omit<QueueEvent, 'cursor'> & { readonly layer?: string };
 }
 
 /** The events of an entry, oldest first, and the number of the first one. */
 export function readEntry(last: number, entry: Buffer): { first: number; events: NumberedEvent[] } {
   const at = entry.readDoubleBE(0);
-  const found: Omit<QueueEvent, 'cursor'>[] = [];
+  const found: NumberedEvent['fields'][] = [];
   let position = 8;
   const take = (): Buffer => {
     const from = position + 2;
@@ -79,9 +80,13 @@ export function readEntry(last: number, entry: Buffer): { first: number; events:
   return { first, events: found.map((fields, index) => ({ number: first + index, fields })) };
 }
 
-function readText(kind: string, text: Buffer): Pick<QueueEvent, 'name' | 'error' | 'progress'> {
+function readText(
+  kind: string,
+  text: Buffer,
+): Pick<NumberedEvent['fields'], 'name' | 'error' | 'progress' | 'layer'> {
   if (text.length === 0) return {};
   if (kind === 'E') return { name: text.toString() };
+  if (kind === 'B') return { layer: text.toString() };
   if (kind === 'P') return { progress: JSON.parse(text.toString()) as unknown };
   // The text may have been cut inside a character.
   const { stack: _, ...error } = readError(text.toString().replace(/\uFFFD$/, ''), kind === 'C');

@@ -11,6 +11,7 @@ local newEvents, eventCount = {}, 0
 --   E enqueued: the record (text: the name)        P progress: JSON (text, if it isn't longer)
 --   A started, S succeeded, R retrying, H retrying and holding its group, D dead, C cancelled, W waiting for children:
 --     the value in attempts (text: the reason; results are left out)
+--   B an event of the BullMQ layer (text: JSON, up to 65,535 bytes)
 --   Y made due by an operator, T rescheduled, K moved to another priority, V its payload was replaced, X removed, Z paused, U
 --     resumed, and later kinds: '' or the text. An event of the queue has the id ''.
 local function recordEvent(kind, id, detail)
@@ -29,7 +30,9 @@ local function recordEvent(kind, id, detail)
   elseif kind == 'P' and #detail > MOST_TEXT then
     text = ''
   end
-  text = string.sub(text, 1, MOST_TEXT)
+  if kind ~= 'B' then
+    text = string.sub(text, 1, MOST_TEXT)
+  end
   eventCount = eventCount + 1
   newEvents[eventCount] = kind .. struct.pack('>H', #id) .. id .. struct.pack('>HH', attempt, #text) .. text
 end

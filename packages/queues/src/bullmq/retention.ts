@@ -1,0 +1,54 @@
+/** `removeOnComplete` and `removeOnFail`: BullMQ keeps all ended jobs unless they say otherwise. */
+import { layerTrim } from '../scripts.gen.js';
+import type { JobLike } from './host.js';
+import type { Store } from './store.js';
+import type { FinishedStatus, KeepJobs, QueueBaseOptions } from './types.js';
+
+const MOST = 10_000_000;
+const TEN_YEARS_MS = 10 * 365 * 86_400_000;
+const MOST_AT_ONCE = 1_000;
+const MS = 1_000;
+
+/** The engine removes nothing by itself. */
+export const KEEP_ALL = { keepSucceeded: MOST, keepSucceededMs: TEN_YEARS_MS, keepDead: MOST } as const;
+
+/** That of the job, or of the worker; undefined for none. */
+export function keepOf(
+  job: JobLike,
+  state: FinishedStatus,
+  opts: QueueBaseOptions,
+): boolean | number | KeepJobs | undefined {
+  const option = state === 'completed' ? 'removeOnComplete' : 'removeOnFail';
+  return job.opts[option] ?? (opts[option] as KeepJobs | undefined);
+}
+
+export async function applyRetention(
+  job: JobLike,
+  state: FinishedStatus,
+  opts: QueueBaseOptions,
+): Promise<void> {
+  const keep = keepOf(job, state, opts);
+  const { store } = job.queue;
+  if (keep === undefined || keep === false) {
+    if (job.isParent) await store.expireChildren(job.id!);
+    return;
+  }
+  const kept: KeepJobs = typeof keep === 'object' ? keep : { count: keep === true ? 0 : keep };
+  if (kept.count === 0) await store.remove(job.id!);
+  else await trim(store, state, kept);
+}
+
+function trim(store: Store, state: FinishedStatus, { count, age, limit }: KeepJobs): Promise<unknown> {
+  const { tasks, attempts, succeeded, dead, progress } = store.shards.first.keys.of;
+  const { layerLogs } = store.layerKeys;
+  return layerTrim.run(
+    store.redis,
+    { tasks, attempts, succeeded, dead, progress, layerLogs },
+    {
+      state,
+      keep: count ?? -1,
+      olderThan: age === undefined ? -1 : age * MS,
+      most: Math.min(limit ?? MOST_AT_ONCE, MOST_AT_ONCE),
+    },
+  );
+}

@@ -1,0 +1,399 @@
+/* oxlint-disable typescript/no-explicit-any -- the defaults of BullMQ: code that moves has jobs of any data */
+/**
+ * A worker with the options, calls and events of BullMQ 6: the engine's executor and services with one handler for every name.
+ *
+ * The engine's number of an attempt counts starts that ended by a lost lease; the layer counts attempts itself, and stores them with the job. So a
+ * failed attempt is no end for the engine: the job is moved to its next attempt, and the engine's ack finds the lease over.
+ */
+import { ErrorReporter, LeaseLostError } from '@mortise/redis';
+import { randomUUID } from 'node:crypto';
+import { RetryLater } from '../errors.js';
+import type { Attempt } from '../work/attempt.js';
+import type { FetchedTask } from '../work/fetch-and-ack.js';
+import { ServedShards } from '../work/served-shards.js';
+import { QueueBase } from './base.js';
+import { claimNext, stopClaims } from './by-hand.js';
+import {
+  BullmqUnsupportedError,
+  isMoved,
+  isRateLimit,
+  RateLimitError,
+  refusalOf,
+  UnrecoverableError,
+} from './errors.js';
+import { FailedJob } from './failed-job.js';
+import { InFlight } from './in-flight.js';
+import { requireChildrenEnded } from './family.js';
+import { Job } from './job.js';
+import { JobScheduler } from './job-scheduler.js';
+import type { Lock } from './locks.js';
+import { dropLock, lockKey, setLock } from './locks.js';
+import { manualLimitOf } from './manual-limit.js';
+import type { Processor } from './processor.js';
+import { applyRetention, keepOf } from './retention.js';
+import { decodeDetails } from './stored-job.js';
+import type { WorkerOptions } from './types.js';
+import type { EngineOptions } from './worker-options.js';
+import { checkWorkerOptions, engineOptions, WORKER_DEFAULTS } from './worker-options.js';
+import { WorkerExecutor } from './worker-executor.js';
+
+const MAX_CONCURRENCY = 10_000;
+const LAST_ACKS_MS = 2_000;
+
+interface Run {
+  readonly job: Job;
+  readonly lock: Lock;
+  end: 'completed' | 'failed' | undefined;
+  value: unknown;
+}
+
+export class Worker<Data = any, Result = any, Name extends string = string> extends QueueBase {
+  readonly id: string = randomUUID();
+  declare opts: WorkerOptions;
+  readonly #processor: Processor<Data, Result, Name> | undefined;
+  readonly #resolved: EngineOptions;
+  readonly #runs = new WeakMap<FetchedTask, Run>();
+  readonly #cancels = new Map<string, AbortController>();
+  #executor: WorkerExecutor | undefined;
+  #shards: ServedShards | undefined;
+  #tokens = 0;
+  #isPaused = false;
+  #isRunning = false;
+  #isDrained = false;
+  #hasEnded = false;
+  #ended: (() => void) | undefined;
+  readonly #inFlight = new InFlight();
+  #scheduler: JobScheduler | undefined;
+  #unlisten = (): void => undefined;
+
+  static RateLimitError(): Error {
+    return new RateLimitError();
+  }
+
+  constructor(
+    name: string,
+    processor?: Processor<Data, Result, Name> | string | URL | null,
+    opts?: WorkerOptions,
+  ) {
+    if (!opts?.connection) throw new Error('Worker requires a connection');
+    checkWorkerOptions({ ...WORKER_DEFAULTS, ...opts });
+    super(name, { ...WORKER_DEFAULTS, ...opts });
+    if (processor && typeof processor !== 'function') {
+      throw new BullmqUnsupportedError('a processor in a file', 'use sandbox() of @mortise/queues/sandbox');
+    }
+    this.#processor = typeof processor === 'function' ? processor : undefined;
+    const { concurrency } = this.opts;
+    this.#resolved = engineOptions(this.opts, this.store.prefix, (error) => this.#onError(error));
+    this.concurrency = concurrency!;
+    this.#unlisten = manualLimitOf(this.qualifiedName).listen(() => this.#adapt());
+    if (this.#processor && this.opts.autorun) {
+      this.run().catch((error: unknown) => this.emit('error', error));
+    }
+    void this.#reportReady();
+  }
+
+  async #reportReady(): Promise<void> {
+    await this.store.ready().then(
+      () => setTimeout(() => this.emit('ready'), 0),
+      () => undefined,
+    );
+  }
+
+  get concurrency(): number {
+    return this.#resolved.concurrency;
+  }
+
+  set concurrency(concurrency: number) {
+    if (typeof concurrency !== 'number' || concurrency < 1 || !Number.isFinite(concurrency)) {
+      throw new Error('concurrency must be a finite number greater than 0');
+    }
+    this.#resolved.concurrency = Math.min(MAX_CONCURRENCY, Math.floor(concurrency));
+    this.opts.concurrency = concurrency;
+    this.#shards?.resume();
+  }
+
+  isPaused = (): boolean => this.#isPaused;
+
+  isRunning = (): boolean => this.#isRunning;
+
+  get jobScheduler(): Promise<JobScheduler> {
+    return Promise.resolve((this.#scheduler ??= new JobScheduler(this)));
+  }
+
+  /** Resolves when the worker is closed or paused. */
+  async run(): Promise<void> {
+    if (!this.#processor) throw new Error('No process function is defined.');
+    if (this.#isRunning) throw new Error('Worker is already running.');
+    if (this.closing || this.#isPaused) return;
+    this.#isRunning = true;
+    const ended = new Promise<void>((resolve) => {
+      this.#ended = resolve;
+    });
+    await this.store.ready();
+    const { limiter } = this.opts;
+    if (limiter) await this.#limit(limiter);
+    if (this.#executor) this.#adapt();
+    else if (!this.closing) this.#start();
+    await ended;
+  }
+
+  async #limit({ max, duration }: { max: number; duration: number }): Promise<void> {
+    const rate = { limit: max, periodMs: duration, burst: max };
+    await this.store.shards.first.configure((values) => ({ ...values, rate }));
+  }
+
+  #start(): void {
+    const reporter = new ErrorReporter('mortise worker', this.#resolved.onError, this.redis);
+    const executor = new WorkerExecutor(
+      {
+        options: this.#resolved,
+        queues: [this.name],
+        weights: undefined,
+        schemas: undefined,
+        telemetry: undefined,
+        reporter,
+      },
+      (payload, attempt) => this.#handle(payload, attempt),
+      {
+        onFetched: (count, hasMore) => this.#onFetched(count, hasMore),
+        onAdded: () => this.#inFlight.acked(),
+        onAnswer: (task, answer) => this.#onAnswer(task, answer),
+      },
+    );
+    this.#executor = executor;
+    this.#shards = new ServedShards(this.redis, [this.name], {
+      workerId: this.id,
+      options: this.#resolved,
+      executor,
+      reporter,
+      handledIn: () => ['*'],
+    });
+    executor.start();
+    this.#shards.start();
+    this.#adapt();
+  }
+
+  /** Waits for running jobs, unless `doNotWaitActive`. */
+  async pause(doNotWaitActive = false): Promise<void> {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#adapt();
+    const idle = this.#inFlight.idle().then(() => this.#endRun());
+    if (!doNotWaitActive) await idle;
+    this.emit('paused');
+  }
+
+  #endRun(): void {
+    if (!this.#isPaused) return;
+    this.#isRunning = false;
+    this.#ended?.();
+  }
+
+  async resume(): Promise<void> {
+    if (this.#isRunning && !this.#isPaused) return;
+    this.#isPaused = false;
+    if (!this.#isRunning && this.#processor) void this.run();
+    else this.#adapt();
+    this.emit('resumed');
+  }
+
+  /** Stops fetching for `expireTimeMs`, in all workers of this process; the processor then throws `Worker.RateLimitError()`. */
+  rateLimit(expireTimeMs: number): Promise<void> {
+    manualLimitOf(this.qualifiedName).limit(expireTimeMs);
+    return Promise.resolve();
+  }
+
+  /** The next job without a processor, with `token` as its lock. */
+  async getNextJob(token: string, { block = true } = {}): Promise<Job<Data, Result, Name> | undefined> {
+    if (this.#isPaused || this.closing) return undefined;
+    const { lockDuration, drainDelay } = this.opts;
+    return (await claimNext(this, token, lockDuration!, block ? drainDelay! : 0)) as
+      | Job<Data, Result, Name>
+      | undefined;
+  }
+
+  cancelJob(jobId: string, reason?: string): boolean {
+    const controller = this.#cancels.get(jobId);
+    controller?.abort(reason);
+    return controller !== undefined;
+  }
+
+  cancelAllJobs(reason?: string): void {
+    for (const id of this.#cancels.keys()) this.cancelJob(id, reason);
+  }
+
+  override async close(force = false): Promise<void> {
+    this.closing ??= this.#close(force);
+    await this.closing;
+  }
+
+  async #close(force: boolean): Promise<void> {
+    this.emit('closing', 'closing queue');
+    this.#unlisten();
+    this.#shards?.leave();
+    await stopClaims(this.store);
+    await this.#executor?.stop(force ? 0 : Infinity);
+    await this.#shards?.stop(LAST_ACKS_MS);
+    await this.#inFlight.settled();
+    this.#isRunning = false;
+    this.#ended?.();
+    await this.end();
+    this.emit('closed');
+  }
+
+  #adapt(): void {
+    const isLimited = manualLimitOf(this.qualifiedName).until > Date.now();
+    if (this.#isPaused || isLimited) {
+      this.#executor?.pause();
+      this.#shards?.pause();
+    } else {
+      this.#executor?.resume();
+      this.#shards?.resume();
+    }
+  }
+
+  #onFetched(count: number, hasMore: boolean): void {
+    if (count > 0 || hasMore) this.#isDrained = false;
+    else if (!this.#isDrained) {
+      this.#isDrained = true;
+      this.emit('drained');
+      this.#reportDrained();
+    }
+  }
+
+  /** Readers of events learn it once after the last job. */
+  #reportDrained(): void {
+    if (!this.#isDrained || !this.#hasEnded || this.#inFlight.running > 0) return;
+    this.#hasEnded = false;
+    void this.store.publish('', { event: 'drained' }).catch(() => undefined);
+  }
+
+  #onError(error: Error): void {
+    if (error instanceof LeaseLostError) return;
+    this.report(error);
+  }
+
+  #handle(payload: unknown, attempt: Attempt): Promise<unknown> {
+    // It came with a call that was under way.
+    if (this.#isPaused) return Promise.reject(new RetryLater({ delayMs: 0 }));
+    const handled = this.#process(payload, attempt);
+    void this.#inFlight.run(handled, () => this.#reportDrained());
+    return handled;
+  }
+
+  async #process(payload: unknown, attempt: Attempt): Promise<unknown> {
+    const { record, id, fetched } = attempt;
+    const details = decodeDetails(record.extras.headers);
+    const stored = { id, name: record.name, data: '', details, state: 'active' as const, extras: '' };
+    const job = Job.fromStored<Data, Result, Name>(
+      this,
+      { ...stored, enqueuedAt: record.enqueuedAt, level: record.priorityIndex, attempt: attempt.attempt },
+      payload as Data,
+    );
+    this.#tokens += 1;
+    const token = `${this.id}:${this.#tokens}`;
+    const key = lockKey(this.qualifiedName, id);
+    const lock = setLock(key, token, fetched.token);
+    const run: Run = { job, lock, end: undefined, value: undefined };
+    this.#runs.set(fetched, run);
+    job.token = token;
+    job.processedOn = Date.now();
+    job.delay = 0;
+    if (this.opts.name !== undefined) job.processedBy = this.opts.name;
+    try {
+      const result = await this.#call(job, attempt, token);
+      if (lock.isMoved) throw new RetryLater({ delayMs: 0 });
+      JSON.stringify(result);
+      if (lock.hasChildren) job.setHasChildren();
+      if (job.isParent) await requireChildrenEnded(job);
+      job.returnvalue = (result || undefined) as Result;
+      await job.reportToParent({ outcome: 's', value: JSON.stringify(result) ?? 'null' });
+      run.end = 'completed';
+      run.value = result;
+      return result;
+    } catch (error) {
+      throw await this.#failure(error as Error, run);
+    } finally {
+      this.#cancels.delete(id);
+      dropLock(key, lock);
+    }
+  }
+
+  async #call(job: Job<Data, Result, Name>, attempt: Attempt, token: string): Promise<Result> {
+    const stalls = attempt.attempt - 1;
+    if (stalls > job.stalledCounter) {
+      job.stalledCounter = stalls;
+      this.emit('stalled', job.id, 'active');
+      await this.store.publish(job.id!, { event: 'stalled' });
+    }
+    if (job.repeatJobKey !== undefined) await this.#scheduleNext(job);
+    this.emit('active', job, 'waiting');
+    const { maxStalledCount = 1, maxStartedAttempts } = this.opts;
+    if (stalls > maxStalledCount && job.repeatJobKey === undefined) {
+      throw new UnrecoverableError('job stalled more than allowable limit');
+    }
+    if (maxStartedAttempts && maxStartedAttempts < job.attemptsStarted) {
+      throw new UnrecoverableError('job started more than allowable limit');
+    }
+    if (job.isParent) {
+      const { '!': reason } = await this.store.children(job.id!);
+      if (reason !== undefined) throw new UnrecoverableError(reason);
+    }
+    if (this.#processor!.length < 3) return this.#processor!(job, token);
+    const controller = new AbortController();
+    this.#cancels.set(job.id!, controller);
+    attempt.signal.addEventListener('abort', () => controller.abort(attempt.signal.reason), { once: true });
+    return this.#processor!(job, token, controller.signal);
+  }
+
+  async #scheduleNext(job: Job): Promise<void> {
+    try {
+      await (await this.jobScheduler).next(job);
+    } catch (error) {
+      const { message } = error as Error;
+      this.emit('error', new Error(`Failed to add repeatable job for next iteration: ${message}`));
+    }
+  }
+
+  /** The error that the engine gets for a failed attempt. */
+  async #failure(error: Error, run: Run): Promise<Error> {
+    const { job, lock } = run;
+    const gone = new RetryLater({ delayMs: 0 });
+    if (error instanceof RetryLater) return error;
+    if (lock.isMoved || isMoved(error)) return gone;
+    try {
+      if (isRateLimit(error)) {
+        const place = job.priority > 0 ? `P${job.priority}L` : 'L';
+        await job.leave(place, job.token, 'moveJobFromActiveToWait', { event: 'waiting', prev: 'active' });
+        return gone;
+      }
+      if (await job.fail(error, job.token!)) {
+        run.end = 'failed';
+        run.value = error;
+        return new FailedJob(job.failedReason, error);
+      }
+      this.emit('failed', job, error, 'active');
+    } catch (refusal) {
+      this.emit('error', refusal);
+    }
+    return gone;
+  }
+
+  #onAnswer(task: FetchedTask, answer: string): void {
+    this.#inFlight.answered();
+    const run = this.#runs.get(task);
+    if (!run?.end) return;
+    this.#hasEnded = true;
+    if (answer !== '1') return void this.emit('error', refusalOf(-2, run.job.id!, 'moveToFinished'));
+    void this.#inFlight.settle(this.#settle(run).catch((error: unknown) => void this.emit('error', error)));
+  }
+
+  async #settle({ job, end, value }: Run): Promise<void> {
+    job.finishedOn = Date.now();
+    if (end === 'completed') job.attemptsMade += 1;
+    const needsWork = job.isParent || keepOf(job, end!, this.opts) !== undefined;
+    if (needsWork) await applyRetention(job, end!, this.opts);
+    this.emit(end!, job, value, 'active');
+    this.#reportDrained();
+  }
+}
