@@ -1,0 +1,2 @@
+/** Types, and the version of the library. */
+export const version = 'mortise';
