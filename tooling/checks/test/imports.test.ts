@@ -26,6 +26,7 @@ locks/otel: otel | @mortise/redis/otel
 locks/quorum: acquire lease quorum telemetry | @mortise/redis
 queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis
 queues/admin: admin operate task | @mortise/redis
+queues/bullmq: bullmq claims enqueue events flow inspect operate removal schedule shard task work | @mortise/redis croner ioredis
 queues/codecs: codecs | @mortise/redis/codecs
 queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core
 queues/node-redis: node-redis | @mortise/redis/node-redis

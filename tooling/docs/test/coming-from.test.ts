@@ -46,8 +46,8 @@ afterAll(async () => {
 });
 
 /** The lines that a program prints. A program that stays or complains fails. */
-async function linesOf(file: string, name: string): Promise<string[]> {
-  const { code } = transformSync(readFileSync(join(root, file), 'utf8'), {
+async function linesOf(file: string, name: string, change = (text: string) => text): Promise<string[]> {
+  const { code } = transformSync(change(readFileSync(join(root, file), 'utf8')), {
     module: { type: 'es6' },
     jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
   });
@@ -77,4 +77,10 @@ describe.each(pages)('$name', ({ name, quotes: [before = '', after = ''] }) => {
     expect(printed[1].filter((line) => !missed.includes(line))).toEqual(printed[0]);
     expect(printed[1]).toEqual(expect.arrayContaining([...missed]));
   });
+});
+
+test('the program of BullMQ prints the same on the layer, with its import changed', async () => {
+  const { quotes: [before = ''] = [] } = pages.find(({ name }) => name === 'bullmq') ?? {};
+  const change = (text: string): string => text.replaceAll("from 'bullmq'", "from '@mortise/queues/bullmq'");
+  expect(await linesOf(before, 'bullmq.layer', change)).toEqual(promisedBy(before));
 });

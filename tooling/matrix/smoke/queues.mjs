@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import * as queues from '@mortise/queues';
 import * as admin from '@mortise/queues/admin';
 import { compression, encryption } from '@mortise/queues/codecs';
+import * as layer from '@mortise/queues/bullmq';
 import { sandbox } from '@mortise/queues/sandbox';
 import { Verbs } from './verbs.mjs';
 
@@ -18,6 +19,7 @@ export async function smoke({ connect, prefix, until }) {
   await inThreads(redis, prefix);
   await shown(redis, prefix, until);
   await encoded(redis, prefix);
+  await asBullmq(redis, prefix);
   assert.equal(await queue.obliterate(), true);
   assert.equal(await Queue.exists(redis, 'mail', { prefix }), false);
   await queue.close();
@@ -248,4 +250,16 @@ async function inThreads(redis, prefix) {
   assert.equal(await queue.result(id, { waitMs: 20_000 }), 6);
   await worker.stop();
   await sum.close();
+}
+
+async function asBullmq(connection, prefix) {
+  const queue = new layer.Queue('numbers', { connection, prefix });
+  const events = new layer.QueueEvents('numbers', { connection, prefix });
+  const worker = new layer.Worker('numbers', async ({ data }) => data + 1, { connection, prefix });
+  const job = await queue.add('increment', 41, { priority: 5, attempts: 2 });
+  assert.equal(await job.waitUntilFinished(events, 20_000), 42);
+  await worker.close();
+  await events.close();
+  await queue.obliterate({ force: true });
+  await queue.close();
 }
