@@ -16,9 +16,11 @@ import { docs, root } from '../src/pages.js';
 /** Where the programs find the dependencies of this package. */
 const modules = join(root, 'tooling/docs/.cache/coming-from');
 const run = promisify(execFile);
+/** A page without programs. */
+const TABLES = 'bullmq-tests.md';
 
 const pages = readdirSync(join(docs, 'coming-from'))
-  .filter((file) => file.endsWith('.md'))
+  .filter((file) => file.endsWith('.md') && file !== TABLES)
   .map((file) => {
     const text = readFileSync(join(docs, 'coming-from', file), 'utf8');
     return { name: basename(file, '.md'), quotes: blocksOf(text).quotes.map((quote) => quote.file) };
