@@ -11,7 +11,7 @@ const PAGE = '../../docs/queues/reference/errors.md';
 test('the reference lists the codes of this package, and those that it passes on', () => {
   const root = join(import.meta.dirname, '..');
   const { declared, listed } = errorCodes(root, { document: PAGE });
-  const others = ['src/worker-errors.ts', 'src/admin/errors.ts'].flatMap(
+  const others = ['src/worker-errors.ts', 'src/admin/errors.ts', 'src/bullmq/errors.ts'].flatMap(
     (source) => errorCodes(root, { source, document: PAGE }).declared,
   );
   expect(listed).toEqual(
