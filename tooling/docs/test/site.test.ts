@@ -44,6 +44,13 @@ test('a page loads nothing from another host', () => {
   expect([...html.matchAll(/<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"/g)]).toEqual([]);
 });
 
+test('the first page shows the life of a task, and the console in both schemes', () => {
+  const html = readFileSync(join(site, 'index.html'), 'utf8');
+  expect(html).toMatch(/class="life-of-task"[^>]*><svg/);
+  const shots = [...html.matchAll(/<img class="only-(?:light|dark)" src="\/mortise\/([^"]+)"/g)];
+  expect(shots.map(([, file]) => existsSync(join(site, file!)))).toEqual([true, true]);
+});
+
 test('a page has its icon inside', () => {
   expect(readFileSync(join(site, 'TESTING.html'), 'utf8')).toContain('rel="icon" href="data:image/svg+xml,');
 });
