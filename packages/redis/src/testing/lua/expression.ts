@@ -1,0 +1,78 @@
+/** The JavaScript of an expression of Lua. */
+
+export interface Expression {
+  readonly code: string;
+  /** What it surely is. `many`: a call or `...`, whose value may be an array of several. */
+  readonly kind: 'any' | 'boolean' | 'many' | 'nil' | 'number' | 'other' | 'string';
+  /** The JavaScript of its truth, if that is not the truth of its value. */
+  readonly truth?: string;
+}
+
+/** Its first value. */
+export function single({ code, kind }: Expression): string {
+  return kind === 'many' ? `R.first(${code})` : code;
+}
+
+/** Whether it is neither nil nor false. */
+export function truthOf(expression: Expression): string {
+  if (expression.truth !== undefined) return expression.truth;
+  switch (expression.kind) {
+    case 'boolean':
+      return expression.code;
+    case 'nil':
+      return 'false';
+    case 'number':
+    case 'string':
+    case 'other':
+      return `(${expression.code}, true)`;
+    default:
+      return `R.isTrue(${single(expression)})`;
+  }
+}
+
+/** The values of a list as the elements of an array or arguments. */
+export function listed(list: readonly Expression[]): string {
+  return list
+    .map((each, index) =>
+      each.kind === 'many' && index === list.length - 1 ? `...R.all(${each.code})` : single(each),
+    )
+    .join(', ');
+}
+
+function arithmetic(operator: string, left: Expression, right: Expression): Expression {
+  const [a, b] = [single(left), single(right)];
+  const areNumbers = left.kind === 'number' && right.kind === 'number';
+  if (operator === '%') return { code: `R.modulo(${a}, ${b})`, kind: 'number' };
+  const symbol = operator === '^' ? '**' : operator;
+  if (areNumbers) return { code: `(${a} ${symbol} ${b})`, kind: 'number' };
+  return { code: `(R.number(${a}) ${symbol} R.number(${b}))`, kind: 'number' };
+}
+
+/** A binary operator but `and` and `or`. */
+export function operation(operator: string, left: Expression, right: Expression): Expression {
+  const [a, b] = [single(left), single(right)];
+  switch (operator) {
+    case '==':
+      return { code: `(${a} === ${b})`, kind: 'boolean' };
+    case '~=':
+      return { code: `(${a} !== ${b})`, kind: 'boolean' };
+    case '<':
+      return { code: `R.isLess(${a}, ${b})`, kind: 'boolean' };
+    case '>':
+      return { code: `R.isGreater(${a}, ${b})`, kind: 'boolean' };
+    case '<=':
+      return { code: `R.isAtMost(${a}, ${b})`, kind: 'boolean' };
+    case '>=':
+      return { code: `R.isAtLeast(${a}, ${b})`, kind: 'boolean' };
+    case '..':
+      return { code: `R.concat(${a}, ${b})`, kind: 'string' };
+    default:
+      return arithmetic(operator, left, right);
+  }
+}
+
+export function unary(operator: string, operand: Expression): Expression {
+  if (operator === 'not') return { code: `!${truthOf(operand)}`, kind: 'boolean' };
+  if (operator === '#') return { code: `R.length(${single(operand)})`, kind: 'number' };
+  return { code: `(-R.number(${single(operand)}))`, kind: 'number' };
+}

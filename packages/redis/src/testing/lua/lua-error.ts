@@ -1,0 +1,11 @@
+/** An error that a script raised: a text, or the table that `redis.call` raises. */
+export class LuaError extends Error {
+  constructor(
+    message: string,
+    /** What `pcall` returns. */
+    readonly value: unknown = message,
+  ) {
+    super(message);
+    this.name = 'LuaError';
+  }
+}

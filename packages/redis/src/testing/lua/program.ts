@@ -1,0 +1,31 @@
+/** A script that can be run: its compiled text with the libraries. */
+import type { KnownNames } from './compiler.js';
+import { compileLua } from './compiler.js';
+import { FUNCTIONS, LIBRARIES } from './libraries.js';
+import { operators } from './operators.js';
+import { STRINGS } from './string-library.js';
+import type { LuaFunction, LuaResult } from './table.js';
+import type { LuaTable } from './table.js';
+
+export type LuaProgram = (keys: LuaTable, args: LuaTable) => LuaResult;
+
+const OPERATORS = operators(STRINGS);
+
+/**
+ * Compiles a script, whose text has one character for each byte.
+ *
+ * @param redis The functions of the library `redis`. Throws LuaSyntaxError.
+ */
+export function luaProgram(source: string, redis: Readonly<Record<string, LuaFunction | number>>): LuaProgram {
+  const libraries = { ...LIBRARIES, redis };
+  const known: KnownNames = {
+    functions: new Set(Object.keys(FUNCTIONS)),
+    libraries: Object.fromEntries(
+      Object.entries(libraries).map(([name, members]) => [name, new Set(Object.keys(members))]),
+    ),
+  };
+  const code = compileLua(source, known);
+  // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the compiler wrote it, of names, numbers and JSON
+  const make = new Function('R', 'L', code) as (operators: object, libraries: object) => LuaProgram;
+  return make(OPERATORS, { ...FUNCTIONS, ...libraries });
+}
