@@ -94,9 +94,9 @@ function trim(call: Call): Reply {
 
 function move({ store, args: [from, to, side, other] }: Call): Reply {
   const items = store.read(from!, 'list');
+  if (!items) return null;
   store.read(to!, 'list');
-  const value = side!.toUpperCase() === 'LEFT' ? items?.shift() : items?.pop();
-  if (value === undefined) return null;
+  const value = side!.toUpperCase() === 'LEFT' ? items.shift()! : items.pop()!;
   const target = store.open(to!, 'list');
   if (other!.toUpperCase() === 'LEFT') target.unshift(value);
   else target.push(value);

@@ -88,6 +88,8 @@ const range =
   ({ store, args: [key, first, last, ...given] }: Call): Reply => {
     const start: Options = { by: 'rank', isReversed: false, hasScores: false, limit: undefined };
     const options = optionsOf(given, { ...start, ...defaults });
+    // Redis reads the range before the key.
+    placesOf(undefined, first!, last!, options);
     const set = store.read(key!, 'zset');
     const [from, to] = placesOf(set, first!, last!, options);
     let entries = from < to ? (set?.slice(from, to) ?? []) : [];

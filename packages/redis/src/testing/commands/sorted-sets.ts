@@ -31,7 +31,10 @@ function add(call: Call): Reply {
   for (; FLAGS.has(args[at]?.toUpperCase() ?? ''); at += 1) flags.add(args[at]!.toUpperCase());
   const pairs = args.slice(at);
   if (pairs.length === 0 || pairs.length % 2 === 1) throw syntaxError();
-  if (flags.has('NX') && (flags.has('XX') || flags.has('GT') || flags.has('LT')))
+  if (flags.has('INCR') && pairs.length > 2)
+    throw new ReplyError('ERR INCR option supports a single increment-element pair');
+  const hasBoth = (one: string, other: string): boolean => flags.has(one) && flags.has(other);
+  if (hasBoth('NX', 'XX') || hasBoth('NX', 'GT') || hasBoth('NX', 'LT') || hasBoth('GT', 'LT'))
     throw new ReplyError('ERR GT, LT, and/or NX options at the same time are not compatible');
   const scores = pairs.filter((_, index) => index % 2 === 0).map(float);
   const set = store.open(args[0]!, 'zset');
@@ -63,7 +66,8 @@ function remove(call: Call): number {
   return removed;
 }
 
-function removeAll(call: Call, set: SortedSet | undefined, [from, to]: readonly [number, number]): number {
+function removeAll(call: Call, [from, to]: readonly [number, number]): number {
+  const set = zset(call);
   const entries = set?.slice(from, Math.max(from, to)) ?? [];
   for (const { member } of entries) set!.delete(member);
   call.store.drop(call.args[0]!);
@@ -71,8 +75,8 @@ function removeAll(call: Call, set: SortedSet | undefined, [from, to]: readonly 
 }
 
 function removeByRank(call: Call): number {
-  const set = zset(call);
-  return removeAll(call, set, bounds(integer(call.args[1]), integer(call.args[2]), set?.size ?? 0));
+  const [first, last] = [integer(call.args[1]), integer(call.args[2])];
+  return removeAll(call, bounds(first, last, zset(call)?.size ?? 0));
 }
 
 function pop(call: Call, isLast: boolean): Reply {
@@ -99,6 +103,13 @@ function scoreOf(set: SortedSet | undefined, member: string): string | null {
   return score === undefined ? null : scoreText(score);
 }
 
+/** The places of a range of scores or members. Redis reads the range before the key. */
+function within(call: Call, places: typeof scoreBounds): readonly [from: number, to: number] {
+  const [, min, max] = call.args;
+  places(undefined, min!, max!);
+  return places(zset(call), min!, max!);
+}
+
 function count([from, to]: readonly [number, number]): number {
   return Math.max(0, to - from);
 }
@@ -107,9 +118,9 @@ export const SORTED_SET_COMMANDS: Commands = {
   ...RANGE_COMMANDS,
   zadd: write(3, Infinity, add),
   zcard: read(1, 1, (call) => zset(call)?.size ?? 0),
-  zcount: read(3, 3, (call) => count(scoreBounds(zset(call), call.args[1]!, call.args[2]!))),
+  zcount: read(3, 3, (call) => count(within(call, scoreBounds))),
   zincrby: write(3, 3, ({ store, args: [key, by, member] }) => add({ store, args: [key!, 'INCR', by!, member!] })),
-  zlexcount: read(3, 3, (call) => count(lexBounds(zset(call), call.args[1]!, call.args[2]!))),
+  zlexcount: read(3, 3, (call) => count(within(call, lexBounds))),
   zmscore: read(2, Infinity, (call) => {
     const set = zset(call);
     return call.args.slice(1).map((member) => scoreOf(set, member));
@@ -118,13 +129,9 @@ export const SORTED_SET_COMMANDS: Commands = {
   zpopmin: write(1, 2, (call) => pop(call, false)),
   zrank: read(2, 2, (call) => rank(call, false)),
   zrem: write(2, Infinity, remove),
-  zremrangebylex: write(3, 3, (call) =>
-    removeAll(call, zset(call), lexBounds(zset(call), call.args[1]!, call.args[2]!)),
-  ),
+  zremrangebylex: write(3, 3, (call) => removeAll(call, within(call, lexBounds))),
   zremrangebyrank: write(3, 3, removeByRank),
-  zremrangebyscore: write(3, 3, (call) =>
-    removeAll(call, zset(call), scoreBounds(zset(call), call.args[1]!, call.args[2]!)),
-  ),
+  zremrangebyscore: write(3, 3, (call) => removeAll(call, within(call, scoreBounds))),
   zrevrank: read(2, 2, (call) => rank(call, true)),
   zscan: read(2, 6, (call) => {
     const isWanted = scanFilter(call.args.slice(2));

@@ -55,12 +55,12 @@ function add({ store, args: [key, ...rest] }: Call): Reply {
   const [text, ...fields] = options.slice(trim.size);
   if (text === undefined || fields.length === 0 || fields.length % 2 === 1)
     throw new ReplyError("ERR wrong number of arguments for 'xadd' command");
+  if (/^0+(?:-0+)?$/.test(text))
+    throw new ReplyError('ERR The ID specified in XADD must be greater than 0-0');
   const known = store.read(key!, 'stream');
   if (!known && !makes) return null;
   const last = known?.last ?? { ms: 0n, seq: 0n };
   const id = nextId(text, last, store.now);
-  if (id.ms === 0n && id.seq === 0n)
-    throw new ReplyError('ERR The ID specified in XADD must be greater than 0-0');
   if (compareIds(id, last) <= 0)
     throw new ReplyError(
       'ERR The ID specified in XADD is equal or smaller than the target stream top item',

@@ -40,7 +40,7 @@ function change({ store, args }: Call, to: (text: string) => string): string {
   const value = store.read(args[0]!, 'string');
   const text = to(value?.text ?? '');
   if (value) value.text = text;
-  else if (text !== '') store.setText(args[0]!, text);
+  else store.setText(args[0]!, text);
   return text;
 }
 
@@ -115,8 +115,11 @@ function bitField(call: Call): Reply {
 }
 
 function getRange({ store, args: [key, first, last] }: Call): string {
+  const [from, to] = [integer(first), integer(last)];
   const text = store.read(key!, 'string')?.text ?? '';
-  return text.slice(...bounds(integer(first), integer(last), text.length));
+  if (from < 0 && to < 0 && from > to) return '';
+  // Unlike in a list, an end before the first byte is the first byte.
+  return text.slice(...bounds(from, Math.max(to, -text.length), text.length));
 }
 
 const text = ({ store, args }: Call): string | null => store.read(args[0]!, 'string')?.text ?? null;

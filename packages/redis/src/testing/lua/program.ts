@@ -9,7 +9,11 @@ import type { LuaTable } from './table.js';
 
 export type LuaProgram = (keys: LuaTable, args: LuaTable) => LuaResult;
 
+type Make = (operators: object, libraries: object) => LuaProgram;
+
 const OPERATORS = operators(STRINGS);
+/** By source: tests make many servers, and run the same scripts on each. */
+const made = new Map<string, Make>();
 
 /**
  * Compiles a script, whose text has one character for each byte.
@@ -18,14 +22,21 @@ const OPERATORS = operators(STRINGS);
  */
 export function luaProgram(source: string, redis: Readonly<Record<string, LuaFunction | number>>): LuaProgram {
   const libraries = { ...LIBRARIES, redis };
+  let make = made.get(source);
+  if (!make) {
+    make = makerOf(source, libraries);
+    made.set(source, make);
+  }
+  return make(OPERATORS, { ...FUNCTIONS, ...libraries });
+}
+
+function makerOf(source: string, libraries: Readonly<Record<string, object>>): Make {
   const known: KnownNames = {
     functions: new Set(Object.keys(FUNCTIONS)),
     libraries: Object.fromEntries(
       Object.entries(libraries).map(([name, members]) => [name, new Set(Object.keys(members))]),
     ),
   };
-  const code = compileLua(source, known);
   // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the compiler wrote it, of names, numbers and JSON
-  const make = new Function('R', 'L', code) as (operators: object, libraries: object) => LuaProgram;
-  return make(OPERATORS, { ...FUNCTIONS, ...libraries });
+  return new Function('R', 'L', compileLua(source, known)) as Make;
 }
