@@ -159,7 +159,7 @@ class Compiler {
       case 'break':
         return 'break;';
       case 'function':
-        return this.#fail('global functions are not allowed');
+        return this.#namedFunction();
       default:
         return this.#fail(`unexpected ${text}`);
     }
@@ -168,6 +168,16 @@ class Compiler {
   #localFunction(): string {
     const own = this.#declare(this.#name());
     return `let ${own} = ${this.#function()};`;
+  }
+
+  /** A local that was declared before, or a member of one. */
+  #namedFunction(): string {
+    const name = this.#name();
+    const local = this.#find(name);
+    if (local === undefined) this.#fail(`the global function ${name} is not allowed`);
+    let target: Expression = { code: local, kind: 'any' };
+    while (this.#accept('.')) target = this.#memberOf(target.code, `'${this.#name()}'`);
+    return assignment(target, this.#function());
   }
 
   #local(): string {
@@ -255,16 +265,32 @@ class Compiler {
   #callOrAssignment(): string {
     const target = this.#suffixed();
     if (target.kind === 'many') return `${target.code};`;
-    const targets = [target.code];
-    while (this.#accept(',')) targets.push(this.#suffixed().code);
+    const targets = [target];
+    while (this.#accept(',')) targets.push(this.#suffixed());
     this.#expect('=');
     const list = this.#list();
-    if (targets.length === 1 && list.length === 1) return assignment(target.code, single(list[0]!));
+    if (targets.length === 1 && list.length === 1) return assignment(target, single(list[0]!));
+    return this.#assignments(targets, list);
+  }
+
+  /** Tables, keys and values are known before the first assignment. As in Redis, the last one comes first. */
+  #assignments(targets: readonly Expression[], list: readonly Expression[]): string {
+    let kept = '';
+    const keep = (code: string): string => {
+      const own = this.#fresh('$');
+      kept += `const ${own} = ${code};`;
+      return own;
+    };
+    const places = targets.map(({ code, kind, place }) => ({
+      code,
+      kind,
+      place: place && ([keep(place[0]), keep(place[1])] as const),
+    }));
     const { before, values } = this.#spread(list, targets.length);
-    const owns = values.map((value) => [this.#fresh('$'), value] as const);
-    const kept = owns.map(([own, value]) => `const ${own} = ${value};`).join('');
-    const stored = targets.map((each, index) => assignment(each, owns[index]![0])).join('');
-    return `{ ${before}${kept}${stored} }`;
+    kept += before;
+    const owns = values.map(keep);
+    const stored = places.map((each, index) => assignment(each, owns[index]!)).toReversed();
+    return `{ ${kept}${stored.join('')} }`;
   }
 
   #list(): Expression[] {
@@ -373,18 +399,22 @@ class Compiler {
   }
 
   #member(base: string): Expression {
-    if (this.#accept('.')) return { code: `R.get(${base}, '${this.#name()}')`, kind: 'any' };
+    if (this.#accept('.')) return this.#memberOf(base, `'${this.#name()}'`);
     this.#expect('[');
     const key = single(this.#expression());
     this.#expect(']');
-    return { code: `R.get(${base}, ${key})`, kind: 'any' };
+    return this.#memberOf(base, key);
+  }
+
+  #memberOf(base: string, key: string): Expression {
+    return { code: `R.get(${base}, ${key})`, kind: 'any', place: [base, key] };
   }
 
   #prefix(): Expression {
     if (this.#accept('(')) {
       const inside = this.#expression();
       this.#expect(')');
-      return { ...inside, code: `(${single(inside)})`, kind: inside.kind === 'many' ? 'any' : inside.kind };
+      return { code: `(${single(inside)})`, kind: inside.kind === 'many' ? 'any' : inside.kind };
     }
     const name = this.#name();
     const local = this.#find(name);
@@ -423,12 +453,8 @@ function choice(operator: 'and' | 'or', left: Expression, right: Expression): Ex
   return { code, truth, kind: 'any' };
 }
 
-const MEMBER = /^R\.get\(/;
-
-/** `R.get(table, key)` as a target is `R.set(table, key, value)`. */
-function assignment(target: string, value: string): string {
-  if (MEMBER.test(target)) return `R.set(${target.slice('R.get('.length, -1)}, ${value});`;
-  return `${target} = ${value};`;
+function assignment({ code, place }: Expression, value: string): string {
+  return place ? `R.set(${place[0]}, ${place[1]}, ${value});` : `${code} = ${value};`;
 }
 
 /** The JavaScript of a script: the body of a function of `R`, the operators, and `L`, the libraries. Throws LuaSyntaxError. */

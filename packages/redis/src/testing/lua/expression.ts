@@ -6,6 +6,8 @@ export interface Expression {
   readonly kind: 'any' | 'boolean' | 'many' | 'nil' | 'number' | 'other' | 'string';
   /** The JavaScript of its truth, if that is not the truth of its value. */
   readonly truth?: string;
+  /** The table and the key, if it can be assigned to. */
+  readonly place?: readonly [table: string, key: string] | undefined;
 }
 
 /** Its first value. */
