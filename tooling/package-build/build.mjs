@@ -14,7 +14,7 @@ import { publicNames } from './public-names.mjs';
 const COMPILED = join(process.cwd(), 'dist/tsc');
 const [ESM, CJS] = [join(process.cwd(), 'dist/esm'), join(process.cwd(), 'dist/cjs')];
 /** These entries use the classes of other entries. */
-const USERS = new Set(['./nestjs', './log-aggregation', './keyv', './react']);
+const USERS = new Set(['./nestjs', './log-aggregation', './keyv', './react', './testing']);
 
 /** Gives a CommonJS module its `import.meta.url`. */
 const OWN_URL = fileURLToPath(new URL('import-meta-url.mjs', import.meta.url));

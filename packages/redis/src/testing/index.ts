@@ -1,3 +1,6 @@
-export { Deliveries, MemoryConnection } from './memory-redis.js';
-export { MemoryServer } from './memory-server.js';
-export { listen } from './resp-server.js';
+export type { MemoryRedisOptions } from './memory.js';
+export { MemoryRedis } from './memory.js';
+export type { MatcherContext, MatcherResult } from './matcher.js';
+export { TestClock } from './test-clock.js';
+export type { TestRedis, TestRedisOptions } from './test-redis.js';
+export { createTestRedis, TestServerError } from './test-redis.js';

@@ -99,6 +99,7 @@ export class MemoryConnection extends EventEmitter implements RedisClient {
     this.emit(reconnect ? 'ready' : 'end');
   }
 
+  /** Resolves when all replies have arrived, and ends the connection. */
   async quit(): Promise<'OK'> {
     if (!this.#isEnded) await this.call('ping');
     this.disconnect();

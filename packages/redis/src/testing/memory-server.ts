@@ -15,6 +15,7 @@ import { Keyspace } from './store/keyspace.js';
 /** A connection. */
 export interface Session extends Listening {
   readonly id: number;
+  readonly address: string;
   name: string;
 }
 
@@ -25,15 +26,17 @@ type ServerCommand = (args: readonly string[], session: Session) => Reply;
 const VERSION = '7.4.0';
 const INFO = `# Server\r\nredis_version:${VERSION}\r\nredis_mode:standalone\r\n# Memory\r\nused_memory:0\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n`;
 const MICROSECONDS = 1_000_000;
+const MICROSECONDS_OF_MS = 1_000;
+const STEP_MICROSECONDS = 20;
 
 export class MemoryServer {
   readonly store = new Keyspace();
   readonly pubSub = new PubSub();
   /** Called before each command, also those of scripts. */
-  onCommand: SeenCommand | undefined;
+  readonly observers = new Set<SeenCommand>();
   readonly #now: () => number;
   readonly #scripts: Scripts;
-  #time = 0;
+  #micros = 0;
   #sessions = 0;
   readonly #commands = new Map<string, ServerCommand>(Object.entries(this.#serverCommands()));
 
@@ -43,9 +46,10 @@ export class MemoryServer {
     this.#scripts = new Scripts((command, args, isReadOnly) => this.#fromScript(command, args, isReadOnly));
   }
 
-  connect(onMessage: Listening['onMessage']): Session {
+  /** @param address As MONITOR shows it. */
+  connect(onMessage: Listening['onMessage'], address = 'memory'): Session {
     this.#sessions += 1;
-    return { id: this.#sessions, name: '', onMessage };
+    return { id: this.#sessions, address, name: '', onMessage };
   }
 
   disconnect(session: Session): void {
@@ -54,23 +58,34 @@ export class MemoryServer {
 
   /** Executes one command; its name in lower case. Throws ReplyError. */
   execute(session: Session, command: string, args: readonly string[]): Reply {
-    this.#time = this.#now();
-    this.store.now = Math.floor(this.#time);
-    this.onCommand?.(command, args, session);
+    this.#setTime();
+    for (const observe of this.observers) observe(command, args, session);
     const own = this.#commands.get(command);
     return own ? own(args, session) : this.#data(command, args);
+  }
+
+  /** At an instant that stands still, each command is some µs later: scripts use them as an order, and as a coin. */
+  #setTime(): void {
+    const us = Math.floor(this.#now() * MICROSECONDS_OF_MS);
+    const ms = Math.floor(us / MICROSECONDS_OF_MS);
+    const isSame = ms === this.store.now;
+    const micros = us % MICROSECONDS_OF_MS;
+    const later = Math.min(MICROSECONDS_OF_MS - 1, this.#micros + STEP_MICROSECONDS);
+    this.#micros = isSame && micros <= this.#micros ? later : micros;
+    this.store.now = ms;
   }
 
   #data(name: string, args: readonly string[], isReadOnly = false): Reply {
     const command = DATA_COMMANDS.get(name);
     if (!command) throw new ReplyError(`ERR '${name}' is not emulated by the in-memory Redis of Mortise`);
-    if (command.writes && isReadOnly) throw new ReplyError('ERR Write commands are not allowed from read-only scripts.');
+    if (command.writes && isReadOnly)
+      throw new ReplyError('ERR Write commands are not allowed from read-only scripts.');
     checkArity(name, command, args.length);
     return command.run({ store: this.store, args });
   }
 
   #fromScript(name: string, args: readonly string[], isReadOnly: boolean): Reply {
-    this.onCommand?.(name, args, 'lua');
+    for (const observe of this.observers) observe(name, args, 'lua');
     switch (name) {
       case 'time':
         return this.#timeReply();
@@ -89,12 +104,12 @@ export class MemoryServer {
   }
 
   #timeReply(): Reply {
-    const us = Math.floor(this.#time * 1_000);
+    const us = this.store.now * MICROSECONDS_OF_MS + this.#micros;
     return [String(Math.floor(us / MICROSECONDS)), String(us % MICROSECONDS)];
   }
 
-  #channels([subject, ...names]: readonly string[]): Reply {
-    switch (subject?.toUpperCase()) {
+  #channels([subject = '', ...names]: readonly string[]): Reply {
+    switch (subject.toUpperCase()) {
       case 'NUMSUB':
         return names.flatMap((name) => [name, this.pubSub.count('plain', name)]);
       case 'SHARDNUMSUB':
@@ -104,12 +119,12 @@ export class MemoryServer {
       case 'SHARDCHANNELS':
         return this.pubSub.active('shard', names[0]);
       default:
-        throw new ReplyError(`ERR PUBSUB ${subject ?? ''} is not emulated`);
+        throw new ReplyError(`ERR PUBSUB ${subject} is not emulated`);
     }
   }
 
-  #script([subject, ...rest]: readonly string[]): Reply {
-    switch (subject?.toUpperCase()) {
+  #script([subject = '', ...rest]: readonly string[]): Reply {
+    switch (subject.toUpperCase()) {
       case 'LOAD':
         return this.#scripts.load(rest[0]!);
       case 'EXISTS':
@@ -118,12 +133,12 @@ export class MemoryServer {
         this.#scripts.clear();
         return OK;
       default:
-        throw new ReplyError(`ERR SCRIPT ${subject ?? ''} is not emulated`);
+        throw new ReplyError(`ERR SCRIPT ${subject} is not emulated`);
     }
   }
 
-  #client([subject, ...rest]: readonly string[], session: Session): Reply {
-    switch (subject?.toUpperCase()) {
+  #client([subject = '', ...rest]: readonly string[], session: Session): Reply {
+    switch (subject.toUpperCase()) {
       case 'ID':
         return session.id;
       case 'SETNAME':
@@ -134,7 +149,7 @@ export class MemoryServer {
       case 'SETINFO':
         return OK;
       default:
-        throw new ReplyError(`ERR CLIENT ${subject ?? ''} is not emulated`);
+        throw new ReplyError(`ERR CLIENT ${subject} is not emulated`);
     }
   }
 
@@ -187,5 +202,6 @@ export class MemoryServer {
 }
 
 function checkArity(name: string, { arity: [least, most] }: Command, given: number): void {
-  if (given < least || given > most) throw new ReplyError(`ERR wrong number of arguments for '${name}' command`);
+  if (given < least || given > most)
+    throw new ReplyError(`ERR wrong number of arguments for '${name}' command`);
 }

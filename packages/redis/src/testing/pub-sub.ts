@@ -26,7 +26,9 @@ export class PubSub {
 
   /** The channels of a connection. */
   channelsOf(who: Listening, kind: ChannelKind): string[] {
-    return [...this.#channels[kind]].filter(([, listening]) => listening.has(who)).map(([channel]) => channel);
+    return [...this.#channels[kind]]
+      .filter(([, listening]) => listening.has(who))
+      .map(([channel]) => channel);
   }
 
   forget(who: Listening): void {

@@ -59,7 +59,10 @@ class RespConnection {
   constructor(server: MemoryServer, socket: Socket) {
     this.#server = server;
     this.#socket = socket;
-    this.#session = server.connect((kind, channel, message) => this.#push([KINDS[kind], channel, message]));
+    this.#session = server.connect(
+      (kind, channel, message) => this.#push([KINDS[kind], channel, message]),
+      `${socket.remoteAddress ?? ''}:${socket.remotePort ?? ''}`,
+    );
     socket.setNoDelay(true);
     socket.on('data', (data) => this.#read(data));
     socket.on('error', () => socket.destroy());
@@ -146,7 +149,16 @@ class RespConnection {
   }
 
   #hello(): string {
-    const fields: Reply[] = ['server', 'redis', 'version', '7.4.0', 'proto', this.#protocol, 'id', this.#session.id];
+    const fields: Reply[] = [
+      'server',
+      'redis',
+      'version',
+      '7.4.0',
+      'proto',
+      this.#protocol,
+      'id',
+      this.#session.id,
+    ];
     fields.push('mode', 'standalone', 'role', 'master', 'modules', []);
     const text = encode(fields);
     return this.#protocol === 3 ? `%${fields.length / 2}${text.slice(text.indexOf(LINE_END))}` : text;
@@ -156,7 +168,8 @@ class RespConnection {
   #subscriptions(name: string, channels: readonly string[]): string {
     const kind = name.startsWith('s') && !name.startsWith('sub') ? 'shard' : 'plain';
     const isEnd = name.includes('unsub');
-    const named = channels.length > 0 || !isEnd ? channels : this.#server.pubSub.channelsOf(this.#session, kind);
+    const named =
+      channels.length > 0 || !isEnd ? channels : this.#server.pubSub.channelsOf(this.#session, kind);
     let text = '';
     for (const channel of named) {
       const count = this.#execute(name, [channel]);
@@ -167,17 +180,15 @@ class RespConnection {
   }
 
   #monitor(): void {
-    const before = this.#server.onCommand;
-    this.#server.onCommand = (command, args, source) => {
-      before?.(command, args, source);
-      const from = source === 'lua' ? 'lua' : `127.0.0.1:${source.id}`;
+    const { observers } = this.#server;
+    const observe = (command: string, args: readonly string[], source: Session | 'lua'): void => {
+      const from = source === 'lua' ? 'lua' : source.address;
       const words = [command, ...args].map(quoted).join(' ');
-      this.#out += `+${(Date.now() / 1_000).toFixed(6)} [0 ${from}] ${words}${LINE_END}`;
+      this.#out += `+${(this.#server.store.now / 1_000).toFixed(6)} [0 ${from}] ${words}${LINE_END}`;
       queueMicrotask(() => this.#flush());
     };
-    this.#socket.on('close', () => {
-      this.#server.onCommand = before;
-    });
+    observers.add(observe);
+    this.#socket.on('close', () => observers.delete(observe));
   }
 }
 

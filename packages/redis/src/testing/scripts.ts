@@ -1,5 +1,6 @@
 /** The scripts that a server knows, and how they call its commands. */
 import { createHash } from 'node:crypto';
+import { textArgument } from './lua/arguments.js';
 import { LuaError } from './lua/lua-error.js';
 import { LuaSyntaxError } from './lua/lexer.js';
 import { general } from './lua/number-format.js';
@@ -33,7 +34,7 @@ export class Scripts {
       pcall: (...args) => this.#call(args, false),
       error_reply: (text) => single('err', text),
       status_reply: (text) => single('ok', text),
-      sha1hex: (text) => sha1(String(text ?? '')),
+      sha1hex: (text) => sha1(textArgument('sha1hex', 1, text)),
       log: () => undefined,
       setresp: (version) => {
         if (version !== 2) throw new LuaError('redis.setresp(3) is not emulated');
@@ -89,7 +90,8 @@ export class Scripts {
 
   #call(args: readonly LuaValue[], raises: boolean): LuaResult {
     try {
-      if (args.length === 0) throw new ReplyError('ERR Please specify at least one argument for this redis.call');
+      if (args.length === 0)
+        throw new ReplyError('ERR Please specify at least one argument for this redis.call');
       const [command, ...operands] = args.map(operandOf);
       return toLua(this.#execute(command!.toLowerCase(), operands, this.#isReadOnly));
     } catch (error) {

@@ -1,23 +1,20 @@
 /** The engine and a real Redis get the same random commands. Their replies are the same, and so is what they keep. */
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Redis } from 'ioredis';
-import { Deliveries, MemoryConnection, MemoryServer } from '../../src/testing/index.js';
+import type { RedisClient } from '../../src/index.js';
+import { MemoryRedis } from '../../src/testing/index.js';
 import { connect } from '../fixture/clients.js';
 import { COMMAND_GROUPS } from '../fixture/random-commands.js';
 
 const RUNS = 60;
 const KEYS = ['{d}a', '{d}b', '{d}c'];
 
-function memory(): MemoryConnection {
-  return new MemoryConnection(new MemoryServer(() => Date.now()), new Deliveries());
+function memory(): MemoryRedis {
+  return new MemoryRedis({ clock: 'system' });
 }
 
 /** An error counts by its first word. */
-async function reply(
-  client: Pick<Redis, 'callBuffer'> | MemoryConnection,
-  [command, ...args]: readonly string[],
-): Promise<unknown> {
+async function reply(client: RedisClient, [command, ...args]: readonly string[]): Promise<unknown> {
   try {
     return shown(await client.callBuffer(command!, args));
   } catch (error) {
@@ -35,7 +32,9 @@ const UNORDERED = new Set(['smembers', 'hgetall', 'hkeys', 'hvals', 'sscan', 'hs
 
 function comparable([command]: readonly string[], value: unknown): unknown {
   if (!UNORDERED.has(command!) || !value) return value;
-  return JSON.stringify(value).split('').toSorted((a, b) => (a < b ? -1 : 1));
+  return JSON.stringify(value)
+    .split('')
+    .toSorted((a, b) => (a < b ? -1 : 1));
 }
 
 const STATE: readonly (readonly string[])[] = KEYS.flatMap((key) => [

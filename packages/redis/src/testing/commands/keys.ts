@@ -66,8 +66,7 @@ const LARGE: Readonly<Record<Kind, string>> = { ...COMPACT, hash: 'hashtable', z
 
 /** Only the two encodings of hashes and sorted sets are told apart. */
 function object({ store, args: [subject, key] }: Call): Reply {
-  if (subject!.toUpperCase() !== 'ENCODING')
-    throw new ReplyError(`ERR OBJECT ${subject!} is not emulated`);
+  if (subject!.toUpperCase() !== 'ENCODING') throw new ReplyError(`ERR OBJECT ${subject!} is not emulated`);
   const entry = store.get(key!);
   return entry ? (entry.isLarge ? LARGE : COMPACT)[entry.kind] : null;
 }
@@ -75,7 +74,13 @@ function object({ store, args: [subject, key] }: Call): Reply {
 function scan({ store, args: [, ...options] }: Call): Reply {
   const at = options.findIndex((option) => option.toUpperCase() === 'TYPE');
   const kind = at < 0 ? undefined : options.splice(at, 2)[1];
-  return ['0', store.keys().filter(scanFilter(options)).filter((key) => !kind || store.get(key)!.kind === kind)];
+  return [
+    '0',
+    store
+      .keys()
+      .filter(scanFilter(options))
+      .filter((key) => !kind || store.get(key)!.kind === kind),
+  ];
 }
 
 function flush({ store, args }: Call): Reply {

@@ -47,7 +47,7 @@ function remove(call: Call): number {
   const most = count === 0 ? Infinity : Math.abs(count);
   let removed = 0;
   const step = count < 0 ? -1 : 1;
-  for (let at = count < 0 ? items.length - 1 : 0; at >= 0 && at < items.length && removed < most; ) {
+  for (let at = count < 0 ? items.length - 1 : 0; at >= 0 && at < items.length && removed < most;) {
     if (items[at] === call.args[2]) {
       items.splice(at, 1);
       removed += 1;

@@ -73,7 +73,12 @@ function optionsOf(given: readonly string[], defaults: Options): Options {
   return options;
 }
 
-function placesOf(set: SortedSet | undefined, first: string, last: string, { by, isReversed }: Options): Places {
+function placesOf(
+  set: SortedSet | undefined,
+  first: string,
+  last: string,
+  { by, isReversed }: Options,
+): Places {
   const size = set?.size ?? 0;
   if (by === 'rank') {
     const [from, to] = bounds(integer(first), integer(last), size);
@@ -99,7 +104,9 @@ const range =
       if (offset < 0) entries = [];
       else entries = entries.slice(offset, count < 0 ? undefined : offset + count);
     }
-    return entries.flatMap(({ member, score }) => (options.hasScores ? [member, general(score, 17)] : [member]));
+    return entries.flatMap(({ member, score }) =>
+      options.hasScores ? [member, general(score, 17)] : [member],
+    );
   };
 
 export const RANGE_COMMANDS: Commands = {

@@ -110,7 +110,7 @@ function within(call: Call, places: typeof scoreBounds): readonly [from: number,
   return places(zset(call), min!, max!);
 }
 
-function count([from, to]: readonly [number, number]): number {
+function sizeOf([from, to]: readonly [number, number]): number {
   return Math.max(0, to - from);
 }
 
@@ -118,9 +118,11 @@ export const SORTED_SET_COMMANDS: Commands = {
   ...RANGE_COMMANDS,
   zadd: write(3, Infinity, add),
   zcard: read(1, 1, (call) => zset(call)?.size ?? 0),
-  zcount: read(3, 3, (call) => count(within(call, scoreBounds))),
-  zincrby: write(3, 3, ({ store, args: [key, by, member] }) => add({ store, args: [key!, 'INCR', by!, member!] })),
-  zlexcount: read(3, 3, (call) => count(within(call, lexBounds))),
+  zcount: read(3, 3, (call) => sizeOf(within(call, scoreBounds))),
+  zincrby: write(3, 3, ({ store, args: [key, by, member] }) =>
+    add({ store, args: [key!, 'INCR', by!, member!] }),
+  ),
+  zlexcount: read(3, 3, (call) => sizeOf(within(call, lexBounds))),
   zmscore: read(2, Infinity, (call) => {
     const set = zset(call);
     return call.args.slice(1).map((member) => scoreOf(set, member));
@@ -136,7 +138,12 @@ export const SORTED_SET_COMMANDS: Commands = {
   zscan: read(2, 6, (call) => {
     const isWanted = scanFilter(call.args.slice(2));
     const entries = zset(call)?.slice(0, Infinity) ?? [];
-    return ['0', entries.filter(({ member }) => isWanted(member)).flatMap(({ member, score }) => [member, scoreText(score)])];
+    return [
+      '0',
+      entries
+        .filter(({ member }) => isWanted(member))
+        .flatMap(({ member, score }) => [member, scoreText(score)]),
+    ];
   }),
   zscore: read(2, 2, (call) => scoreOf(zset(call), call.args[1]!)),
 };

@@ -62,9 +62,7 @@ function add({ store, args: [key, ...rest] }: Call): Reply {
   const last = known?.last ?? { ms: 0n, seq: 0n };
   const id = nextId(text, last, store.now);
   if (compareIds(id, last) <= 0)
-    throw new ReplyError(
-      'ERR The ID specified in XADD is equal or smaller than the target stream top item',
-    );
+    throw new ReplyError('ERR The ID specified in XADD is equal or smaller than the target stream top item');
   const stream = store.open(key!, 'stream');
   stream.entries.push({ ...id, fields });
   stream.last = id;

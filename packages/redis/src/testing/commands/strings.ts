@@ -59,7 +59,8 @@ function setRange(call: Call): number {
   const part = call.args[2]!;
   if (at < 0) throw new ReplyError('ERR offset is out of range');
   if (part === '') return call.store.read(call.args[0]!, 'string')?.text.length ?? 0;
-  return change(call, (text) => text.padEnd(at, '\0').slice(0, at) + part + text.slice(at + part.length)).length;
+  return change(call, (text) => text.padEnd(at, '\0').slice(0, at) + part + text.slice(at + part.length))
+    .length;
 }
 
 function bitOf(text: string, at: number): number {
@@ -71,7 +72,9 @@ function withBit(text: string, at: number, bit: number): string {
   const padded = text.padEnd(index + 1, '\0');
   const mask = 128 >> (at & 7);
   const byte = padded.codePointAt(index)!;
-  return padded.slice(0, index) + String.fromCodePoint(bit ? byte | mask : byte & ~mask) + padded.slice(index + 1);
+  return (
+    padded.slice(0, index) + String.fromCodePoint(bit ? byte | mask : byte & ~mask) + padded.slice(index + 1)
+  );
 }
 
 function setBit(call: Call): number {
@@ -88,7 +91,7 @@ function setBit(call: Call): number {
 function bitField(call: Call): Reply {
   const replies: Reply[] = [];
   const [, ...operations] = call.args;
-  for (let at = 0; at < operations.length; ) {
+  for (let at = 0; at < operations.length;) {
     const name = operations[at]!.toUpperCase();
     const size = /^u(\d+)$/i.exec(operations[at + 1] ?? '')?.[1];
     if (size === undefined || !['GET', 'SET', 'INCRBY'].includes(name)) throw syntaxError();

@@ -31,7 +31,7 @@ const PRIORITIES: Readonly<Record<string, readonly [left: number, right: number]
 };
 const UNARY_PRIORITY = 8;
 const UNARY = new Set(['not', '#', '-']);
-const ENDS_OF_BLOCK = new Set(['end', 'else', 'elseif', 'until', '']);
+const ENDS_OF_BLOCK = new Set(['end', 'else', 'elseif', 'until']);
 
 /** Names that the script finds in JavaScript, as `functions`, or `library.functions`. */
 export interface KnownNames {
@@ -72,6 +72,11 @@ class Compiler {
   #is(text: string): boolean {
     const { type } = this.#token;
     return this.#token.text === text && (type === 'keyword' || type === 'symbol');
+  }
+
+  get #isEndOfBlock(): boolean {
+    const { type, text } = this.#token;
+    return type === 'end' || (type === 'keyword' && ENDS_OF_BLOCK.has(text));
   }
 
   #accept(text: string): boolean {
@@ -121,7 +126,7 @@ class Compiler {
 
   #block(): string {
     let code = '';
-    while (!ENDS_OF_BLOCK.has(this.#token.text) || this.#token.type === 'string') {
+    while (!this.#isEndOfBlock) {
       const isLast = this.#is('return') || this.#is('break');
       code += `${this.#statement()}\n`;
       this.#accept(';');
@@ -197,10 +202,15 @@ class Compiler {
       const before = firsts.map(({ own, each }) => `const ${own} = ${single(each)};`).join('');
       return {
         before: `${before}const ${rest} = R.all(${last.code});`,
-        values: Array.from({ length: count }, (_, index) => firsts[index]?.own ?? `${rest}[${index - firsts.length}]`),
+        values: Array.from(
+          { length: count },
+          (_, index) => firsts[index]?.own ?? `${rest}[${index - firsts.length}]`,
+        ),
       };
     }
-    const values = Array.from({ length: count }, (_, index) => (list[index] ? single(list[index]) : 'undefined'));
+    const values = Array.from({ length: count }, (_, index) =>
+      list[index] ? single(list[index]) : 'undefined',
+    );
     const more = list.slice(count).map((each) => `${each.code};`);
     return { before: more.join(''), values };
   }
@@ -257,7 +267,7 @@ class Compiler {
   }
 
   #return(): string {
-    if (ENDS_OF_BLOCK.has(this.#token.text) || this.#is(';')) return 'return;';
+    if (this.#isEndOfBlock || this.#is(';')) return 'return;';
     const list = this.#list();
     return list.length === 1 ? `return ${list[0]!.code};` : `return [${listed(list)}];`;
   }
@@ -325,7 +335,9 @@ class Compiler {
     const isPlain = type === 'keyword' || type === 'symbol';
     if (type === 'string' || type === 'number') {
       this.#at += 1;
-      return type === 'string' ? { code: JSON.stringify(text), kind: 'string' } : { code: String(value), kind: 'number' };
+      return type === 'string'
+        ? { code: JSON.stringify(text), kind: 'string' }
+        : { code: String(value), kind: 'number' };
     }
     if (isPlain && text === '{') return this.#table();
     if (isPlain && ['nil', 'true', 'false', '...', 'function'].includes(text)) {

@@ -17,19 +17,11 @@ export function single({ code, kind }: Expression): string {
 
 /** Whether it is neither nil nor false. */
 export function truthOf(expression: Expression): string {
-  if (expression.truth !== undefined) return expression.truth;
-  switch (expression.kind) {
-    case 'boolean':
-      return expression.code;
-    case 'nil':
-      return 'false';
-    case 'number':
-    case 'string':
-    case 'other':
-      return `(${expression.code}, true)`;
-    default:
-      return `R.isTrue(${single(expression)})`;
-  }
+  const { code, kind, truth } = expression;
+  if (truth !== undefined) return truth;
+  if (kind === 'boolean') return code;
+  if (kind === 'nil') return 'false';
+  return kind === 'any' || kind === 'many' ? `R.isTrue(${single(expression)})` : `(${code}, true)`;
 }
 
 /** The values of a list as the elements of an array or arguments. */

@@ -17,7 +17,9 @@ export class LuaSyntaxError extends Error {
 }
 
 const KEYWORDS = new Set(
-  'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(' '),
+  'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
+    ' ',
+  ),
 );
 const SPACE = /[ \t\r\n\v\f]+|--(?!\[=*\[)[^\n]*/y;
 const LONG = /(?:--)?\[(=*)\[\n?([^]*?)\]\1\]/y;
@@ -68,7 +70,11 @@ export function tokensOf(source: string): Token[] {
     else if ((found = match(QUOTED))) add('string', unescaped(found[1] ?? found[2]!));
     else if ((found = match(SYMBOL))) add('symbol', found[0]);
     else throw new LuaSyntaxError(`unexpected ${JSON.stringify(source[at])}`, line);
-    for (let index = source.indexOf('\n', from); index >= 0 && index < at; index = source.indexOf('\n', index + 1))
+    for (
+      let index = source.indexOf('\n', from);
+      index >= 0 && index < at;
+      index = source.indexOf('\n', index + 1)
+    )
       line += 1;
   }
   add('end', '');

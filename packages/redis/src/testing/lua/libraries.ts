@@ -137,5 +137,3 @@ export const LIBRARIES: Readonly<Record<string, Readonly<Record<string, LuaFunct
   struct: STRUCT,
   table: { concat, insert, remove, sort },
 };
-
-

@@ -73,7 +73,8 @@ function unpack(value: LuaValue): LuaValue[] {
     else if (type >= 0xe0) values.push(type - 256);
     else if (type >= 0xa0 && type < 0xc0) values.push(take(type & 31).toString('latin1'));
     else if (number) values.push(number[1](take(number[0])));
-    else if (LENGTHS[type] !== undefined) values.push(take(take(LENGTHS[type]).readUIntBE(0, LENGTHS[type])).toString('latin1'));
+    else if (LENGTHS[type] !== undefined)
+      values.push(take(take(LENGTHS[type]).readUIntBE(0, LENGTHS[type])).toString('latin1'));
     else if (type in CONSTANTS) values.push(CONSTANTS[type]);
     else throw new LuaError('cmsgpack of a table is not emulated');
   }

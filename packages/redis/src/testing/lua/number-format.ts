@@ -24,12 +24,19 @@ export function fixed(value: number, digits: number): string {
   const isHalf = /^50*$/.test(rest);
   const shorter = digits === 0 ? longer.slice(0, dot) : longer.slice(0, dot + 1 + digits);
   const result = isHalf && Number(shorter.at(-1)) % 2 === 0 ? shorter : text;
-  return Object.is(value, -0) || (value < 0 && !result.startsWith('-')) ? `-${result.replace('-', '')}` : result;
+  return Object.is(value, -0) || (value < 0 && !result.startsWith('-'))
+    ? `-${result.replace('-', '')}`
+    : result;
 }
 
 /** As `%.<digits>e`. */
 function exponential(value: number, digits: number): string {
   return value.toExponential(digits).replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+/** Without zeros at the end. */
+function short(text: string): string {
+  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
 }
 
 /** As `%.<precision>g`. */
@@ -42,12 +49,12 @@ export function general(value: number, precision: number): string {
   const scientific = exponential(value, digits - 1);
   const [mantissa, power] = scientific.split('e') as [string, string];
   const exponent = Number(power);
-  const short = (text: string): string => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
   if (exponent < -4 || exponent >= digits) return `${short(mantissa)}e${power}`;
   return short(value.toFixed(Math.min(MOST_DIGITS, Math.max(0, digits - 1 - exponent))));
 }
 
-const NUMBER = /^[ \t\n\v\f\r]*([+-]?)(?:(0x[\da-f]+)|((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|(inf(?:inity)?)|(nan))[ \t\n\v\f\r]*$/i;
+const NUMBER =
+  /^[ \t\n\v\f\r]*([+-]?)(?:(0x[\da-f]+)|((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|(inf(?:inity)?)|(nan))[ \t\n\v\f\r]*$/i;
 
 /** As `tonumber`: undefined for a text that is no number. */
 export function toNumber(text: string): number | undefined {

@@ -28,7 +28,8 @@ function all(result: LuaResult): LuaValue[] {
 function number(value: LuaValue): number {
   if (typeof value === 'number') return value;
   const converted = typeof value === 'string' ? toNumber(value) : undefined;
-  if (converted === undefined) throw new LuaError(`attempt to perform arithmetic on a ${typeOf(value)} value`);
+  if (converted === undefined)
+    throw new LuaError(`attempt to perform arithmetic on a ${typeOf(value)} value`);
   return converted;
 }
 
@@ -53,12 +54,13 @@ function isAtMost(left: LuaValue, right: LuaValue): boolean {
 
 function concat(left: LuaValue, right: LuaValue): string {
   if (typeof left === 'string' && typeof right === 'string') return left + right;
-  const text = (value: LuaValue): string => {
-    if (typeof value === 'string') return value;
-    if (typeof value === 'number') return textOf(value);
-    throw new LuaError(`attempt to concatenate a ${typeOf(value)} value`);
-  };
-  return text(left) + text(right);
+  return joined(left) + joined(right);
+}
+
+function joined(value: LuaValue): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return textOf(value);
+  throw new LuaError(`attempt to concatenate a ${typeOf(value)} value`);
 }
 
 function length(value: LuaValue): number {
@@ -81,8 +83,8 @@ export function callee(value: LuaValue): LuaFunction {
   return value;
 }
 
-function table(items: LuaValue[], entries: readonly (readonly [LuaValue, LuaValue])[] = []): LuaTable {
-  const made = new LuaTable(items);
+function table(listed: LuaValue[], entries: readonly (readonly [LuaValue, LuaValue])[] = []): LuaTable {
+  const made = new LuaTable(listed);
   for (const [key, value] of entries) made.set(key, value);
   return made;
 }
@@ -108,7 +110,7 @@ function* iterate(step: LuaValue, state: LuaValue, start: LuaValue): Generator<L
   else if (step === NEXT_ITEM) yield* items(state as LuaTable);
   else {
     const next = callee(step);
-    for (let key = start; ; ) {
+    for (let key = start; ;) {
       const values = all(next(state, key));
       key = values[0];
       if (key === undefined) return;

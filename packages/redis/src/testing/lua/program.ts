@@ -20,7 +20,10 @@ const made = new Map<string, Make>();
  *
  * @param redis The functions of the library `redis`. Throws LuaSyntaxError.
  */
-export function luaProgram(source: string, redis: Readonly<Record<string, LuaFunction | number>>): LuaProgram {
+export function luaProgram(
+  source: string,
+  redis: Readonly<Record<string, LuaFunction | number>>,
+): LuaProgram {
   const libraries = { ...LIBRARIES, redis };
   let make = made.get(source);
   if (!make) {
@@ -37,6 +40,6 @@ function makerOf(source: string, libraries: Readonly<Record<string, object>>): M
       Object.entries(libraries).map(([name, members]) => [name, new Set(Object.keys(members))]),
     ),
   };
-  // oxlint-disable-next-line no-new-func, typescript/no-implied-eval -- the compiler wrote it, of names, numbers and JSON
+  // oxlint-disable-next-line typescript/no-implied-eval -- the compiler wrote it, of names, numbers and JSON
   return new Function('R', 'L', compileLua(source, known)) as Make;
 }

@@ -21,7 +21,10 @@ function sub(value: LuaValue, from: LuaValue, to: LuaValue = -1): string {
 function byte(value: LuaValue, from: LuaValue = 1, to: LuaValue = from): LuaResult {
   const text = textArgument('byte', 1, value);
   const start = Math.max(1, position(numberArgument('byte', 2, from), text.length));
-  const codes = Array.from(text.slice(start - 1, position(numberArgument('byte', 3, to), text.length)), codeOf);
+  const codes = Array.from(
+    text.slice(start - 1, position(numberArgument('byte', 3, to), text.length)),
+    codeOf,
+  );
   return codes.length === 1 ? codes[0] : codes;
 }
 
@@ -30,11 +33,16 @@ function codeOf(char: string): number {
 }
 
 /** The captures of a match, or all of it without captures. */
-function captures(match: RegExpExecArray): LuaValue[] {
-  return match.length > 1 ? match.slice(1) : [match[0]];
+function captures(found: RegExpExecArray): LuaValue[] {
+  return found.length > 1 ? found.slice(1) : [found[0]];
 }
 
-function search(name: string, value: LuaValue, pattern: LuaValue, from: LuaValue): RegExpExecArray | undefined {
+function search(
+  name: string,
+  value: LuaValue,
+  pattern: LuaValue,
+  from: LuaValue,
+): RegExpExecArray | undefined {
   const text = textArgument(name, 1, value);
   const start = Math.max(0, position(numberArgument(name, 3, from), text.length) - 1);
   if (start > text.length) return undefined;
@@ -50,8 +58,8 @@ function find(value: LuaValue, pattern: LuaValue, from: LuaValue = 1, isPlain: L
     const at = start > text.length ? -1 : text.indexOf(part, start);
     return at < 0 ? undefined : [at + 1, at + part.length];
   }
-  const match = search('find', value, pattern, from);
-  return match && [match.index + 1, match.index + match[0].length, ...match.slice(1)];
+  const found = search('find', value, pattern, from);
+  return found && [found.index + 1, found.index + found[0].length, ...found.slice(1)];
 }
 
 function match(value: LuaValue, pattern: LuaValue, from: LuaValue = 1): LuaResult {
@@ -61,7 +69,7 @@ function match(value: LuaValue, pattern: LuaValue, from: LuaValue = 1): LuaResul
 
 /** Each match after the last one; an empty match moves on by a character. */
 function* matches(text: string, expression: RegExp): Generator<RegExpExecArray> {
-  for (let at = 0; at <= text.length; ) {
+  for (let at = 0; at <= text.length;) {
     expression.lastIndex = at;
     const found = expression.exec(text);
     if (!found) return;
@@ -72,7 +80,10 @@ function* matches(text: string, expression: RegExp): Generator<RegExpExecArray> 
 }
 
 function gmatch(value: LuaValue, pattern: LuaValue): LuaFunction {
-  const found = matches(textArgument('gmatch', 1, value), regExpOf(textArgument('gmatch', 2, pattern), false));
+  const found = matches(
+    textArgument('gmatch', 1, value),
+    regExpOf(textArgument('gmatch', 2, pattern), false),
+  );
   return () => {
     const next = found.next();
     return next.done ? undefined : captures(next.value);
@@ -121,7 +132,12 @@ function format(template: LuaValue, ...args: LuaValue[]): string {
     (whole, flags: string | undefined, width: string, precision: string | undefined, kind: string) => {
       if (flags === undefined) return '%';
       at += 1;
-      const text = formatted(kind, args[at - 1], at + 1, precision === undefined ? undefined : Number(precision));
+      const text = formatted(
+        kind,
+        args[at - 1],
+        at + 1,
+        precision === undefined ? undefined : Number(precision),
+      );
       if (/[+ #]/.test(flags)) throw new LuaError(`the format ${whole} is not emulated`);
       if (flags.includes('-')) return text.padEnd(Number(width));
       return flags.includes('0') ? text.padStart(Number(width), '0') : text.padStart(Number(width));
@@ -135,7 +151,9 @@ function formatted(kind: string, value: LuaValue, index: number, precision: numb
   switch (kind) {
     case 'd':
     case 'i':
-      return BigInt(Math.trunc(number)).toString().padStart(precision ?? 0, '0');
+      return BigInt(Math.trunc(number))
+        .toString()
+        .padStart(precision ?? 0, '0');
     case 'f':
       return fixed(number, precision ?? 6);
     case 'g':
@@ -151,7 +169,8 @@ function formatted(kind: string, value: LuaValue, index: number, precision: numb
 
 export const STRINGS: Readonly<Record<string, LuaFunction>> = {
   byte,
-  char: (...codes) => String.fromCodePoint(...codes.map((code, index) => numberArgument('char', index + 1, code))),
+  char: (...codes) =>
+    String.fromCodePoint(...codes.map((code, index) => numberArgument('char', index + 1, code))),
   find,
   format,
   gmatch,
@@ -160,8 +179,10 @@ export const STRINGS: Readonly<Record<string, LuaFunction>> = {
   lower: (value) => textArgument('lower', 1, value).replaceAll(/[A-Z]+/g, (part) => part.toLowerCase()),
   match,
   rep: (value, times) => textArgument('rep', 1, value).repeat(Math.max(0, numberArgument('rep', 2, times))),
-  reverse: (value) => Array.from(textArgument('reverse', 1, value)).toReversed().join(''),
+  reverse: (value) =>
+    Array.from(textArgument('reverse', 1, value))
+      .toReversed()
+      .join(''),
   sub,
   upper: (value) => textArgument('upper', 1, value).replaceAll(/[a-z]+/g, (part) => part.toUpperCase()),
 };
-

@@ -120,7 +120,8 @@ export class Keyspace {
   /** When the next key expires; Infinity if none does. */
   nextExpiry(): number {
     let next = Infinity;
-    for (const { expiresAt } of this.#entries.values()) if (expiresAt !== undefined) next = Math.min(next, expiresAt);
+    for (const { expiresAt } of this.#entries.values())
+      if (expiresAt !== undefined) next = Math.min(next, expiresAt);
     return next;
   }
 }

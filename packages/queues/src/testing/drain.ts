@@ -1,0 +1,109 @@
+/** Runs the tasks of queues in memory to their end, with the real worker. */
+import type { MemoryRedis } from '@mortise/redis/testing';
+import { Queue } from '../queue.js';
+import type { WorkerOptions } from '../options.js';
+import type { TaskMap } from '../task/task.js';
+import type { Handlers } from '../work/handlers.js';
+import { Worker } from '../work/worker.js';
+
+export interface DrainQueuesOptions<Tasks> extends WorkerOptions<Tasks> {
+  /** Lets the time pass to the next timer as long as tasks are scheduled or retrying. Default false: only what is due now runs. */
+  readonly delayed?: boolean | undefined;
+}
+
+/** An attempt that `drain` ran. */
+export interface DrainedAttempt {
+  readonly id: string;
+  readonly queue: string;
+  readonly name: string;
+  /** From 1. */
+  readonly attempt: number;
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** Real time: how long a handler may take before the test fails with a message instead of its timeout. */
+const LIMIT_MS = 4_000;
+const { setTimeout: later, clearTimeout: cancel } = globalThis;
+
+/** See `TestQueues.drain`. */
+export async function drain<Tasks extends TaskMap<Tasks>>(
+  redis: MemoryRedis,
+  names: readonly string[],
+  handlers: Handlers<Tasks>,
+  { delayed = false, ...options }: DrainQueuesOptions<Tasks> = {},
+): Promise<DrainedAttempt[]> {
+  const run = new Run();
+  const worker = new Worker<Tasks>(redis, names, handlers, { ...options, ...run.callbacks(options) });
+  const queues = names.map((name) => new Queue<Tasks>(redis, name, { prefix: options.prefix }));
+  await worker.start();
+  try {
+    for (;;) {
+      await redis.clock.settle();
+      const left = await totals(queues);
+      if (left.due > 0) await run.next(left);
+      else if (!delayed || left.later === 0 || !(await redis.clock.advanceToNext())) return run.attempts;
+    }
+  } finally {
+    await worker.stop();
+  }
+}
+
+interface Totals {
+  readonly due: number;
+  readonly later: number;
+  readonly shown: string;
+}
+
+async function totals<Tasks extends TaskMap<Tasks>>(queues: readonly Queue<Tasks>[]): Promise<Totals> {
+  const counts = await Promise.all(queues.map((queue) => queue.counts()));
+  const sum = (pick: (each: (typeof counts)[number]) => number): number =>
+    counts.reduce((total, each) => total + pick(each), 0);
+  return {
+    due: sum(({ ready, active }) => ready + active),
+    later: sum(({ scheduled, retrying }) => scheduled + retrying),
+    shown: `${sum(({ ready }) => ready)} ready, ${sum(({ active }) => active)} active`,
+  };
+}
+
+class Run {
+  readonly attempts: DrainedAttempt[] = [];
+  #seen = 0;
+  #wake: (() => void) | undefined;
+
+  callbacks<Tasks>({
+    onSucceeded,
+    onFailed,
+  }: WorkerOptions<Tasks>): Pick<WorkerOptions, 'onFailed' | 'onSucceeded'> {
+    return {
+      onSucceeded: (task, result) => {
+        const { id, queue, name, attempt } = task;
+        this.#add({ id, queue, name, attempt, result });
+        return onSucceeded?.(task, result);
+      },
+      onFailed: (task, error, info) => {
+        const { id, queue, name, attempt } = task;
+        this.#add({ id, queue, name, attempt, error });
+        return onFailed?.(task, error, info);
+      },
+    };
+  }
+
+  /** Resolves when an attempt has ended since the last call. */
+  async next({ shown }: Totals): Promise<void> {
+    let limit: NodeJS.Timeout | undefined;
+    if (this.#seen === this.attempts.length) {
+      await new Promise<void>((resolve, reject) => {
+        this.#wake = resolve;
+        const refusal = `drain: no attempt ended within ${LIMIT_MS} ms (${shown}). Is a queue paused or limited, or does a handler wait for the clock?`;
+        limit = later(() => reject(new Error(refusal)), LIMIT_MS);
+      }).finally(() => cancel(limit));
+    }
+    this.#seen = this.attempts.length;
+  }
+
+  #add(attempt: DrainedAttempt): void {
+    this.attempts.push(attempt);
+    this.#wake?.();
+  }
+}

@@ -1,0 +1,32 @@
+import type { TaskContext } from '../work/attempt.js';
+
+/** The context that a test gives to a handler, and what the handler did with it. */
+export interface TestContext extends TaskContext {
+  readonly progressed: readonly unknown[];
+  readonly logged: readonly string[];
+}
+
+/**
+ * A context for a direct call of a handler, without a queue: `await handlers['mail.send'](payload, testContext())`. It records progress
+ * and log lines, and renews nothing.
+ */
+export function testContext(given: Partial<TaskContext> = {}): TestContext {
+  const progressed: unknown[] = [];
+  const logged: string[] = [];
+  return {
+    id: 'test',
+    queue: 'test',
+    name: 'test',
+    attempt: 1,
+    attempts: 1,
+    headers: {},
+    signal: new AbortController().signal,
+    renew: async () => undefined,
+    progress: async (value) => void progressed.push(value),
+    log: async (text) => void logged.push(text),
+    children: async () => [],
+    ...given,
+    progressed,
+    logged,
+  };
+}

@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Queue, Worker } from '../../src/index.js';
+import { queueMatchers, testContext, TestQueues } from '../../src/testing/index.js';
+import type { QueueMatchers } from '../../src/testing/index.js';
+
+expect.extend(queueMatchers);
+const expectQueue = expect as unknown as (queue: Queue<Mail>) => QueueMatchers & { not: QueueMatchers };
+
+type Mail = { 'mail.send': { to: string }; 'mail.report': null };
+
+let queues: TestQueues | undefined;
+
+function opened(): { queues: TestQueues; mail: Queue<Mail> } {
+  queues = new TestQueues({ startAt: Date.UTC(2030, 0, 1) });
+  return { queues, mail: new Queue<Mail>(queues.redis, 'mail') };
+}
+
+afterEach(async () => {
+  await queues?.close();
+});
+
+describe('drain', () => {
+  test('runs what is due, also what handlers enqueue, and tells the attempts', async () => {
+    const { queues: own, mail } = opened();
+    await mail.enqueue('mail.report', null);
+    const attempts = await own.drain<Mail>('mail', {
+      'mail.report': async () => void (await mail.enqueue('mail.send', { to: 'ann' })),
+      'mail.send': ({ to }) => `sent to ${to}`,
+    });
+    expect(
+      attempts
+        .map(({ name, result }) => [name, result])
+        .toSorted(([left], [right]) => String(left).localeCompare(String(right))),
+    ).toEqual([
+      ['mail.report', undefined],
+      ['mail.send', 'sent to ann'],
+    ]);
+    expect(await mail.counts()).toMatchObject({ ready: 0, active: 0, succeeded: 2 });
+  });
+
+  test('leaves scheduled tasks, and runs them once the clock has advanced', async () => {
+    const { queues: own, mail } = opened();
+    await mail.enqueue('mail.send', { to: 'ann' }, { delayMs: 7_200_000 });
+    const handlers = { 'mail.send': () => undefined, 'mail.report': () => undefined };
+    expect(await own.drain('mail', handlers)).toEqual([]);
+    await own.clock.advance('1h 59m');
+    expect(await own.drain('mail', handlers)).toEqual([]);
+    await own.clock.advance('1m');
+    expect(await own.drain('mail', handlers)).toHaveLength(1);
+  });
+
+  test('delayed: lets the time pass for retries and scheduled tasks', async () => {
+    const { queues: own, mail } = opened();
+    const before = own.clock.now;
+    await mail.enqueue('mail.send', { to: 'ann' }, { delayMs: 86_400_000, attempts: 3 });
+    const attempts = await own.drain<Mail>(
+      'mail',
+      {
+        'mail.send': (_, { attempt }) => {
+          if (attempt < 3) throw new Error(`no ${attempt}`);
+        },
+        'mail.report': () => undefined,
+      },
+      { delayed: true, onFailed: () => undefined },
+    );
+    expect(attempts.map(({ attempt, error }) => [attempt, error instanceof Error])).toEqual([
+      [1, true],
+      [2, true],
+      [3, false],
+    ]);
+    expect(own.clock.now - before).toBeGreaterThan(86_400_000);
+  });
+});
+
+describe('the clock', () => {
+  test('fires schedules', async () => {
+    const { queues: own, mail } = opened();
+    await mail.schedule('report', { cron: '0 9 * * *', timezone: 'UTC' }, 'mail.report', null);
+    let reports = 0;
+    const handlers = { 'mail.report': () => void (reports += 1), 'mail.send': () => undefined };
+    const worker = new Worker<Mail>(own.redis, ['mail'], handlers);
+    await worker.start();
+    await own.clock.advance('3d');
+    expect(reports).toBe(3);
+    await worker.stop();
+  });
+});
+
+describe('toHaveEnqueued', () => {
+  test('finds a task by its name and payload', async () => {
+    const { mail } = opened();
+    await mail.enqueue('mail.send', { to: 'ann' }, { delayMs: 1_000 });
+    await expectQueue(mail).toHaveEnqueued('mail.send');
+    await expectQueue(mail).toHaveEnqueued('mail.send', { to: 'ann' });
+    await expectQueue(mail).not.toHaveEnqueued('mail.send', { to: 'bob' });
+    await expect(expectQueue(mail).toHaveEnqueued('mail.report')).rejects.toThrow(/mail.send { to: 'ann' }/);
+  });
+});
+
+test('testContext records what a handler reports', async () => {
+  const context = testContext({ attempt: 2 });
+  await context.progress(0.5);
+  await context.log('half');
+  expect([context.attempt, context.progressed, context.logged]).toEqual([2, [0.5], ['half']]);
+});
