@@ -1,5 +1,5 @@
 /** A script that can be run: its compiled text with the libraries. */
-import type { KnownNames } from './compiler.js';
+import type { KnownNames } from './parser.js';
 import { compileLua } from './compiler.js';
 import { FUNCTIONS, LIBRARIES } from './libraries.js';
 import { operators } from './operators.js';
