@@ -1,6 +1,7 @@
 /** Scripts of small pieces of Lua: what the engine replies is what Redis replies. */
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
+import type { RedisClient } from '../../src/index.js';
 import { MemoryRedis } from '../../src/testing/index.js';
 import { connect } from '../fixture/clients.js';
 
@@ -96,9 +97,9 @@ async function both(source: string): Promise<[emulated: unknown, real: unknown]>
   const memory = new MemoryRedis({ clock: 'system' });
   const key = '{lua}text';
   return Promise.all(
-    [memory, redis].map(async (client) => {
+    [memory, redis].map(async (client: RedisClient) => {
       await client.call('set', [key, 'text']);
-      const reply = client.callBuffer('eval', [`#!lua\n${source}`, 1, key] as never);
+      const reply = client.callBuffer('eval', [`#!lua\n${source}`, 1, key]);
       return shown(await reply.catch((error: unknown) => error));
     }),
   ) as Promise<[unknown, unknown]>;
