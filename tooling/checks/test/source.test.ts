@@ -89,6 +89,7 @@ const BASE = [
   '@mortise/redis/nestjs',
   '@mortise/redis/node-redis',
   '@mortise/redis/otel',
+  '@mortise/redis/testing',
 ];
 
 describe('imports go one way', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import * as autocomplete from '@mortise/autocomplete';
+import { bookMatchers, MemoryRedis } from '@mortise/autocomplete/testing';
 import { Verbs } from './verbs.mjs';
 
 const { AddressBook, normalize, prefixMatchOf, RecentContacts } = autocomplete;
@@ -16,6 +17,7 @@ export async function smoke({ connect, prefix, mayBuildKeys }) {
       book.add({ key: 'a', display: 'Joan Smith' }),
       /at least one of the keys|ACL failure|NOPERM/,
     );
+  await inMemory();
   return verbs;
 }
 
@@ -51,4 +53,14 @@ async function names(book) {
   assert.deepEqual(keys((await book.page('jo', { limit: 1, cursor: page.cursor })).suggestions), ['b']);
   assert.equal(await book.remove('c'), true);
   assert.equal(await book.size(), 2);
+}
+
+/** The entry for tests. */
+async function inMemory() {
+  const own = new MemoryRedis();
+  const book = new autocomplete.AddressBook(own, 'guild');
+  await book.add({ key: 'a', display: 'Ann' });
+  const equals = (left, right) => String(left) === String(right);
+  assert.equal((await bookMatchers.toComplete.call({ equals }, book, 'an', ['a'])).pass, true);
+  await own.close();
 }

@@ -8,6 +8,7 @@ import * as loadsEntry from '@mortise/cache/loads';
 import { nextCacheHandler } from '@mortise/cache/next';
 import * as rowsEntry from '@mortise/cache/rows';
 import * as sqlite from '@mortise/cache/sqlite';
+import { cacheMatchers, MemoryRedis } from '@mortise/cache/testing';
 import Database from 'libsql';
 import { Verbs } from './verbs.mjs';
 
@@ -22,6 +23,7 @@ export async function smoke({ connect, prefix, until, mayTrack }) {
   await nextPages(redis, prefix);
   await rows(redis, prefix, until);
   await changes(redis, prefix, until);
+  await inMemory();
   return verbs;
 }
 
@@ -168,4 +170,13 @@ async function changes(redis, prefix, until) {
   await source[Symbol.asyncDispose]();
   shop.close();
   rmSync(directory, { recursive: true });
+}
+
+/** The entry for tests. */
+async function inMemory() {
+  const own = new MemoryRedis();
+  const pages = new cache.Cache(own, 'pages', { ttlMs: 1_000 });
+  await pages.set('a', 1);
+  assert.equal((await cacheMatchers.toHaveCached(pages, 'a')).pass, true);
+  await own.close();
 }

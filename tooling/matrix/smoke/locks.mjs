@@ -3,6 +3,7 @@ import * as locks from '@mortise/locks';
 import * as expressEntry from '@mortise/locks/express';
 import * as fastifyEntry from '@mortise/locks/fastify';
 import * as quorum from '@mortise/locks/quorum';
+import { lockMatchers, MemoryRedis } from '@mortise/locks/testing';
 import { Verbs } from './verbs.mjs';
 
 const { CountDownLatch, MultiLock, Mutex, RateLimiter, ReadWriteLock, Semaphore } = locks;
@@ -46,6 +47,7 @@ export async function smoke({ connect, others, prefix }) {
     await votes.acquire();
     assert.equal(await votes.forceRelease(), true);
   }
+  await inMemory();
   return verbs;
 }
 
@@ -149,4 +151,14 @@ async function semaphore(redis, options) {
   assert.equal(await permits.available(), 2);
   assert.equal(await permits.renewFor(one.holder), true);
   assert.equal(await permits.releaseFor(one.holder), true);
+}
+
+/** The entry for tests. */
+async function inMemory() {
+  const own = new MemoryRedis();
+  const mutex = new Mutex(own, 'a');
+  const lease = await mutex.acquire();
+  assert.equal((await lockMatchers.toBeHeldBy(mutex, lease)).pass, true);
+  assert.equal((await lockMatchers.toBeFree(mutex)).pass, false);
+  await own.close();
 }

@@ -7,6 +7,7 @@ import * as messaging from '@mortise/messaging';
 import { compression, encryption } from '@mortise/messaging/codecs';
 import * as files from '@mortise/messaging/files';
 import * as logs from '@mortise/messaging/log-aggregation';
+import { MemoryRedis, messageMatchers } from '@mortise/messaging/testing';
 import { aggregation } from './log-aggregation.mjs';
 import { Verbs } from './verbs.mjs';
 
@@ -24,6 +25,7 @@ export async function smoke({ connect, prefix, until }) {
   await channels(redis, prefix, until);
   await givenUp(redis, prefix);
   await aggregation(redis, prefix, until);
+  await inMemory();
   return verbs;
 }
 
@@ -235,4 +237,14 @@ async function discards(channel, sender, until) {
   const number = await write('e');
   await channel.complete(number);
   await channel.remove(number);
+}
+
+/** The entry for tests. */
+async function inMemory() {
+  const own = new MemoryRedis();
+  const mailboxes = new messaging.Mailboxes(own);
+  await mailboxes.send('ann', 'hi', { from: 'bob' });
+  const equals = (left, right) => left === right;
+  assert.equal((await messageMatchers.toHaveSent.call({ equals }, mailboxes, 'ann', 'hi')).pass, true);
+  await own.close();
 }

@@ -4,6 +4,7 @@ import * as admin from '@mortise/queues/admin';
 import { compression, encryption } from '@mortise/queues/codecs';
 import * as layer from '@mortise/queues/bullmq';
 import { sandbox } from '@mortise/queues/sandbox';
+import { TestQueues } from '@mortise/queues/testing';
 import { Verbs } from './verbs.mjs';
 
 const { Claims, Discard, Overviews, Queue, RetryLater, Worker } = queues;
@@ -20,6 +21,7 @@ export async function smoke({ connect, prefix, until }) {
   await shown(redis, prefix, until);
   await encoded(redis, prefix);
   await asBullmq(redis, prefix);
+  await inMemory();
   assert.equal(await queue.obliterate(), true);
   assert.equal(await Queue.exists(redis, 'mail', { prefix }), false);
   await queue.close();
@@ -262,4 +264,12 @@ async function asBullmq(connection, prefix) {
   await events.close();
   await queue.obliterate({ force: true });
   await queue.close();
+/** The entry for tests. */
+async function inMemory() {
+  const own = new TestQueues();
+  await new Queue(own.redis, 'mail').enqueue('send', { to: 'a' }, { delayMs: 3_600_000 });
+  await own.clock.advance('1h');
+  const [attempt] = await own.drain('mail', { send: ({ to }) => to });
+  assert.equal(attempt.result, 'a');
+  await own.close();
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 import * as redisPackage from '@mortise/redis';
+import { MemoryRedis } from '@mortise/redis/testing';
 import { Verbs } from './verbs.mjs';
 
 const { Coalescer, ErrorReporter, KeySpace, keySlot, Loop, readEach, readMany, SafeTelemetry, Script } =
@@ -60,6 +61,7 @@ export async function smoke({ connect, prefix, until }) {
   await coalescing(redis, stock);
   await waiting(redis, keys, stock);
   await small(until);
+  await inMemory();
   return verbs;
 }
 
@@ -172,4 +174,13 @@ function telemetry() {
     ['time', 3],
     ['end', 1],
   ]);
+}
+
+/** The entry for tests. */
+async function inMemory() {
+  const own = new MemoryRedis();
+  await own.call('set', ['k', 'v', 'PX', 1_000]);
+  await own.clock.advance('1s');
+  assert.equal(await own.call('exists', ['k']), 0);
+  await own.close();
 }

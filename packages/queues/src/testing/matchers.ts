@@ -5,7 +5,7 @@ import { TASK_STATES } from '../task/task.js';
 
 const PAGE = 1_000;
 
-/** What a test needs of a task. */
+/** The parts of a task that a test needs. */
 interface Enqueued {
   readonly name: string;
   readonly payload?: unknown;

@@ -1,4 +1,4 @@
-/** What the matchers of the packages need of `expect.extend`, in jest and in vitest. */
+/** The parts of `expect.extend` that the matchers of the packages need, in jest and in vitest. */
 
 /** `this` of a matcher. */
 export interface MatcherContext {

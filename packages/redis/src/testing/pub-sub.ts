@@ -1,4 +1,4 @@
-/** Who is subscribed to which channels. Shard channels are a space of their own, as in Redis. */
+/** The subscriptions of all connections. Shard channels are a space of their own, as in Redis. */
 import { globOf } from './commands/command.js';
 
 export type ChannelKind = 'plain' | 'shard';

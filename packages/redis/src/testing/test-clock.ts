@@ -108,7 +108,7 @@ function turn(): Promise<void> {
   });
 }
 
-/** What it throws is an uncaught exception, as with the timers of Node. */
+/** A timer that throws ends in an uncaught exception, as with the timers of Node. */
 function fire(timer: FakeTimer): void {
   soon(() => timer.run());
 }

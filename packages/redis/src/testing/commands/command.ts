@@ -1,4 +1,4 @@
-/** What a command of the engine is. */
+/** The shape of a command, and how it reads its arguments. */
 import type { Reply } from '../reply.js';
 import { notAFloat, notAnInteger, syntaxError } from '../reply.js';
 import type { Keyspace } from '../store/keyspace.js';

@@ -64,7 +64,7 @@ const COMPACT: Readonly<Record<Kind, string>> = {
 };
 const LARGE: Readonly<Record<Kind, string>> = { ...COMPACT, hash: 'hashtable', zset: 'skiplist' };
 
-/** Only the two encodings of hashes and sorted sets are told apart. */
+/** Exact for hashes and sorted sets. */
 function object({ store, args: [subject, key] }: Call): Reply {
   if (subject!.toUpperCase() !== 'ENCODING') throw new ReplyError(`ERR OBJECT ${subject!} is not emulated`);
   const entry = store.get(key!);

@@ -7,7 +7,7 @@ import { bounds, float, integer, read, scanFilter, write } from './command.js';
 import { lexBounds, RANGE_COMMANDS, scoreBounds } from './ranges.js';
 
 /** As Redis 7.0 writes scores. */
-export const scoreText = (score: number): string => general(score, 17);
+const scoreText = (score: number): string => general(score, 17);
 
 function zset({ store, args }: Call): SortedSet | undefined {
   return store.read(args[0]!, 'zset');

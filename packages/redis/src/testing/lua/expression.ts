@@ -2,7 +2,7 @@
 
 export interface Expression {
   readonly code: string;
-  /** What it surely is. `many`: a call or `...`, whose value may be an array of several. */
+  /** The type of its value, if it is certain. `many`: a call or `...`, whose value may be an array of several. */
   readonly kind: 'any' | 'boolean' | 'many' | 'nil' | 'number' | 'other' | 'string';
   /** The JavaScript of its truth, if that is not the truth of its value. */
   readonly truth?: string;

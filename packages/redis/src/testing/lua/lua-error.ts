@@ -2,7 +2,7 @@
 export class LuaError extends Error {
   constructor(
     message: string,
-    /** What `pcall` returns. */
+    /** The value that `pcall` returns. */
     readonly value: unknown = message,
   ) {
     super(message);

@@ -89,7 +89,7 @@ function table(listed: LuaValue[], entries: readonly (readonly [LuaValue, LuaVal
   return made;
 }
 
-/** What `pairs` and `ipairs` return: a table is walked directly. */
+/** The functions that `pairs` and `ipairs` return: a table is walked directly. */
 export const NEXT: LuaFunction = (value, key) => (value as LuaTable).next(key);
 export const NEXT_ITEM: LuaFunction = (value, index) => {
   const at = (index as number) + 1;

@@ -3,7 +3,7 @@ import { LuaError } from './lua-error.js';
 
 /** nil is undefined; a string has one character for each byte. A JavaScript array is no value: it is several of them. */
 export type LuaValue = undefined | boolean | number | string | LuaTable | LuaFunction;
-/** What a call returns: one value, or several in an array. */
+/** The result of a call: one value, or several in an array. */
 export type LuaResult = LuaValue | LuaValue[];
 export type LuaFunction = (...args: LuaValue[]) => LuaResult;
 

@@ -1,0 +1,11 @@
+/**
+ * `npm run test:memory -- [package …]`: the suites of the packages on the engine in memory of @mortise/redis/testing, and a line for each
+ * package. A failure that isn't in `tooling/test-kit/memory.json` fails the run; so does an entry there whose test passes or is gone.
+ */
+import { runWithClient } from './run-with-client.mjs';
+
+runWithClient('memory', {
+  packages: ['locks', 'queues', 'messaging', 'autocomplete', 'cache'],
+  // They start real servers of their own.
+  ignored: ['\\.cluster\\.test\\.ts$', '\\.fault\\.test\\.ts$', '/test/node-redis/'],
+});
