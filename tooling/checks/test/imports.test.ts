@@ -17,6 +17,7 @@ redis/codecs: codecs | -
 redis/nestjs: nestjs | @nestjs/common
 redis/node-redis: node-redis | -
 redis/otel: otel | -
+redis/testing: testing | -
 locks: acquire count-down-latch lease multi-lock mutex rate-limiter read-write-lock replication semaphore telemetry | @mortise/redis
 locks/express: acquire http rate-limiter telemetry | @mortise/redis
 locks/fastify: acquire http rate-limiter telemetry | @mortise/redis
@@ -24,6 +25,7 @@ locks/nestjs: acquire count-down-latch lease multi-lock mutex nestjs quorum rate
 locks/node-redis: node-redis | @mortise/redis/node-redis
 locks/otel: otel | @mortise/redis/otel
 locks/quorum: acquire lease quorum telemetry | @mortise/redis
+locks/testing: testing | @mortise/redis/testing
 queues: claims enqueue events flow inspect operate removal results schedule shard task work | @mortise/redis
 queues/admin: admin operate task | @mortise/redis
 queues/bullmq: bullmq claims enqueue events flow inspect operate removal schedule shard task work | @mortise/redis croner ioredis
@@ -32,6 +34,7 @@ queues/nestjs: claims enqueue events flow inspect nestjs operate removal results
 queues/node-redis: node-redis | @mortise/redis/node-redis
 queues/otel: otel | @mortise/redis/otel
 queues/sandbox: sandbox | @mortise/redis
+queues/testing: enqueue events flow inspect operate removal results schedule shard task testing work | @mortise/redis @mortise/redis/testing
 messaging: follow log mailbox members post pull telemetry wait | @mortise/redis
 messaging/codecs: codecs | @mortise/redis/codecs
 messaging/files: files | @mortise/redis
@@ -39,10 +42,12 @@ messaging/log-aggregation: files log-aggregation | @mortise/redis
 messaging/nestjs: files follow log mailbox members nestjs post pull telemetry wait | @mortise/redis @mortise/redis/nestjs @nestjs/common
 messaging/node-redis: node-redis | @mortise/redis/node-redis
 messaging/otel: otel | @mortise/redis/otel
+messaging/testing: testing | @mortise/redis/testing
 autocomplete: book contacts text | @mortise/redis
 autocomplete/nestjs: book contacts nestjs text | @mortise/redis @mortise/redis/nestjs @nestjs/common
 autocomplete/node-redis: node-redis | @mortise/redis/node-redis
 autocomplete/otel: otel | @mortise/redis/otel
+autocomplete/testing: testing | @mortise/redis/testing
 cache: near read-through telemetry | @mortise/redis
 cache/keyv: keyv near read-through telemetry | @mortise/redis
 cache/loads: loads near read-through | @mortise/redis
@@ -56,5 +61,7 @@ cache/sqlite: sql | @mortise/redis libsql/promise
 console: http live page queues | @mortise/queues @mortise/queues/admin @mortise/redis
 client: - | -
 client/react: react | react"
+cache/testing: testing | @mortise/redis/testing
+console: http live page queues | @mortise/queues @mortise/queues/admin @mortise/redis"
 `);
 });

@@ -55,12 +55,13 @@ async function names(book) {
   assert.equal(await book.size(), 2);
 }
 
+const equals = (left, right) => String(left) === String(right);
+
 /** The entry for tests. */
 async function inMemory() {
   const own = new MemoryRedis();
   const book = new autocomplete.AddressBook(own, 'guild');
   await book.add({ key: 'a', display: 'Ann' });
-  const equals = (left, right) => String(left) === String(right);
   assert.equal((await bookMatchers.toComplete.call({ equals }, book, 'an', ['a'])).pass, true);
   await own.close();
 }

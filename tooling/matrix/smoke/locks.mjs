@@ -156,9 +156,9 @@ async function semaphore(redis, options) {
 /** The entry for tests. */
 async function inMemory() {
   const own = new MemoryRedis();
-  const mutex = new Mutex(own, 'a');
-  const lease = await mutex.acquire();
-  assert.equal((await lockMatchers.toBeHeldBy(mutex, lease)).pass, true);
-  assert.equal((await lockMatchers.toBeFree(mutex)).pass, false);
+  const lock = new Mutex(own, 'a');
+  const lease = await lock.acquire();
+  assert.equal((await lockMatchers.toBeHeldBy(lock, lease)).pass, true);
+  assert.equal((await lockMatchers.toBeFree(lock)).pass, false);
   await own.close();
 }

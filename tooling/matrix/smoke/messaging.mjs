@@ -239,12 +239,13 @@ async function discards(channel, sender, until) {
   await channel.remove(number);
 }
 
+const equals = (left, right) => left === right;
+
 /** The entry for tests. */
 async function inMemory() {
-  const own = new MemoryRedis();
-  const mailboxes = new messaging.Mailboxes(own);
-  await mailboxes.send('ann', 'hi', { from: 'bob' });
-  const equals = (left, right) => left === right;
-  assert.equal((await messageMatchers.toHaveSent.call({ equals }, mailboxes, 'ann', 'hi')).pass, true);
-  await own.close();
+  const redis = new MemoryRedis();
+  const own = new messaging.Mailboxes(redis);
+  await own.send('ann', 'hi', { from: 'bob' });
+  assert.equal((await messageMatchers.toHaveSent.call({ equals }, own, 'ann', 'hi')).pass, true);
+  await redis.close();
 }

@@ -40,6 +40,7 @@ test('the watchdog renews for hours', async () => {
   const lease = await mutex.acquire();
   await redis.clock.advance('2h');
   await expectLock(mutex).toBeHeldBy(lease);
+  expect(lease.isValid).toBe(true);
   await lease.release();
 });
 
