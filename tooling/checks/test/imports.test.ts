@@ -58,10 +58,9 @@ cache/otel: otel | @mortise/redis/otel
 cache/postgres: sql | @mortise/redis pg
 cache/rows: rows telemetry | @mortise/redis
 cache/sqlite: sql | @mortise/redis libsql/promise
+cache/testing: testing | @mortise/redis/testing
 console: http live page queues | @mortise/queues @mortise/queues/admin @mortise/redis
 client: - | -
 client/react: react | react"
-cache/testing: testing | @mortise/redis/testing
-console: http live page queues | @mortise/queues @mortise/queues/admin @mortise/redis"
 `);
 });
