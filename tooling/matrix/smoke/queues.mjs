@@ -264,6 +264,8 @@ async function asBullmq(connection, prefix) {
   await events.close();
   await queue.obliterate({ force: true });
   await queue.close();
+}
+
 /** The entry for tests. */
 async function inMemory() {
   const own = new TestQueues();
