@@ -241,8 +241,9 @@ export class MortiseClient {
         listen();
         for (const { id, data } of eventsOf(value)) {
           if (data !== '') this.#handle(JSON.parse(data) as ReceivedEvent, topics, opened);
-          if (signal.aborted) return;
+          // Before the check: an event during which the client was closed is handled too.
           if (id !== '') this.#id = id;
+          if (signal.aborted) return;
         }
       }
     } finally {

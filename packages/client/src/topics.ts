@@ -20,8 +20,9 @@ export interface QueueEvent {
     | 'resumed'
     | 'gap'
     | 'reset'
+    | 'off'
     | 'unknown';
-  /** Ms since the epoch, by the clock of the server; absent for a reset. */
+  /** Ms since the epoch, by the clock of the server; absent for `reset`, and for `off`: the events of the queue are off. */
   readonly at?: number;
   readonly id?: string;
   readonly name?: string;
@@ -77,7 +78,7 @@ export interface LockEvent {
   readonly queueLength?: number;
 }
 
-/** Of the market, of the overview, of Redis, and of topics of later versions. */
+/** Of the market, of the overview, of operations, of Redis, and of topics of later versions. */
 export interface OtherEvent {
   readonly type: string;
   readonly [member: string]: unknown;
@@ -96,7 +97,7 @@ export type TopicEvent<Topic extends string> = Topic extends `queue:${string}`
           ? LockEvent
           : OtherEvent;
 
-type Kind = 'queue' | 'member' | 'mailbox' | 'cache' | 'lock';
+type Kind = 'queue' | 'member' | 'mailbox' | 'cache' | 'lock' | 'operation';
 
 /** The topic of a name, which may have any characters: `topicOf('queue', 'mails')`. */
 export function topicOf<const K extends Kind>(kind: K, name: string): `${K}:${string}` {

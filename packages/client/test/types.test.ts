@@ -9,7 +9,7 @@ type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : 
 const isSame = <const Is extends boolean>(is: Is): Is => is;
 
 test('the events of queues and chats', () => {
-  const types = isSame<Same<QueueEvent['type'], StoredQueueEvent['type'] | 'reset'>>(true);
+  const types = isSame<Same<QueueEvent['type'], StoredQueueEvent['type'] | 'reset' | 'off'>>(true);
   const kinds = isSame<Same<ChatEvent['type'], StoredChatEvent['type']>>(true);
   const queued = (event: StoredQueueEvent): QueueEvent => event;
   const chatted = (event: StoredChatEvent): ChatEvent => event;
