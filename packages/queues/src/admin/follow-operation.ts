@@ -3,7 +3,7 @@
  * state then, so a lost or doubled message does no harm.
  */
 import type { RedisClient } from '@mortise/redis';
-import { ClientClosedError, onAbort, WaiterHub, WakeUp } from '@mortise/redis';
+import { callRedis, ClientClosedError, onAbort, WaiterHub, WakeUp } from '@mortise/redis';
 
 import type { BulkOperation } from './bulk-request.js';
 
@@ -49,5 +49,5 @@ export async function* followOperation(
 
 /** Wakes the followers of an operation. A lost message is repaired by their recheck. */
 export async function publishWrite(redis: RedisClient, channel: string): Promise<void> {
-  await redis.call(WaiterHub.of(redis).publishCommand, [channel, '*:']).catch(() => undefined);
+  await callRedis(redis, WaiterHub.of(redis).publishCommand, [channel, '*:']).catch(() => undefined);
 }
