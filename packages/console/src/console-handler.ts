@@ -10,7 +10,7 @@ import { BulkOperations, LiveOverview } from '@mortise/queues/admin';
 import type { RedisClient } from '@mortise/redis';
 import { ErrorReporter, requireClient } from '@mortise/redis';
 
-import type { ConsoleRequest, ConsoleResponse } from './http/http-call.js';
+import type { ConsoleRequest, ConsoleResponse, ConsoleRight } from './http/http-call.js';
 import { HttpCall } from './http/http-call.js';
 import { requireHost, requireOwnPage } from './http/own-page.js';
 import { problemOf } from './http/problem-of.js';
@@ -19,7 +19,7 @@ import type { Answer } from './http/router.js';
 import { done, Router } from './http/router.js';
 import { Streams } from './live/streams.js';
 import { Topics } from './live/topics.js';
-import type { ConsoleOptions, ConsoleRight, ResolvedOptions } from './options.js';
+import type { ConsoleOptions, ResolvedOptions } from './options.js';
 import { resolveOptions } from './options.js';
 import { PageFiles } from './page/page-files.js';
 import { OpenQueues } from './queues/open-queues.js';

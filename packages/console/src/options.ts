@@ -10,10 +10,7 @@ import {
   requireText,
 } from '@mortise/redis';
 
-import type { ConsoleRequest } from './http/http-call.js';
-
-/** `read`: the page shows everything, and changes nothing. */
-export type ConsoleRight = 'read' | 'change';
+import type { ConsoleRequest, ConsoleRight } from './http/http-call.js';
 
 /** An action of somebody, done or refused. */
 export interface ConsoleAction<Request extends ConsoleRequest = IncomingMessage> {

@@ -2,7 +2,7 @@
 import { Problem } from './http/problem.js';
 import type { Answer } from './http/router.js';
 import { done } from './http/router.js';
-import type { ConsoleRight } from './options.js';
+import type { ConsoleRight } from './http/http-call.js';
 
 const SCOPES: Readonly<Record<ConsoleRight, readonly string[]>> = {
   read: ['queues:read'],

@@ -1,5 +1,5 @@
 /** Finds the route of a request by its method and the parts of its path. */
-import type { ConsoleRight } from '../options.js';
+import type { ConsoleRight } from './http-call.js';
 import { Problem } from './problem.js';
 
 export interface Call {

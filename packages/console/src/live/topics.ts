@@ -4,7 +4,7 @@ import type { BulkOperations, LiveOverview } from '@mortise/queues/admin';
 import { Merged, onAbort } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
-import type { ConsoleRight } from '../options.js';
+import type { ConsoleRight } from '../http/http-call.js';
 import { queryOf } from '../queues/given.js';
 import type { OpenQueues } from '../queues/open-queues.js';
 import { areOffFor } from '../queues/stored-events.js';
