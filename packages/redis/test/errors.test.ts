@@ -17,6 +17,7 @@ import {
   RedisVersionError,
   withoutLink,
 } from '../src/index.js';
+import { TestServerError } from '../src/testing/index.js';
 import type { RedisClient } from '../src/index.js';
 import * as door from '../src/index.js';
 
@@ -38,6 +39,7 @@ test('the reference lists the codes that are exported', () => {
     new RedisAuthError(new Error('NOAUTH')),
     new RedisReadOnlyError(new Error('READONLY')),
     new RedisVersionError('6.2.0', new Error('ERR')),
+    new TestServerError('none is on the PATH'),
   ];
   // Misuse has the name of a class of JavaScript.
   const misuse = 'ERR_INVALID_ARG ArgumentTypeError';

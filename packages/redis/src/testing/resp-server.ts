@@ -66,6 +66,8 @@ class RespConnection {
     socket.setNoDelay(true);
     socket.on('data', (data) => this.#read(data));
     socket.on('error', () => socket.destroy());
+    // A client that has left listens to nothing, even before its socket is closed.
+    socket.on('end', () => server.disconnect(this.#session));
     socket.on('close', () => server.disconnect(this.#session));
   }
 
