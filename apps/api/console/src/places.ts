@@ -54,6 +54,8 @@ const KINDS: readonly Kind[] = [
 ];
 /** Of each kind; a list of further ones is no whole one. */
 const MAX_NAMES = 100;
+/** A page of names may be empty before the last one. */
+const MAX_PAGES = 10;
 const MAX_CHOICES = 12;
 
 /** The choices for a text. The lists are read once. */
@@ -74,10 +76,17 @@ export function useChoices(text: string, areas: readonly Area[], scopes: readonl
 }
 
 async function namesOf({ list }: Kind, signal: AbortSignal): Promise<Names> {
-  // The list of queues is whole, and has no pages.
-  const address = list === QUEUES.list ? list : withQuery(list, { limit: MAX_NAMES });
-  const { items, nextCursor } = await get<Page<{ readonly name: string }>>(address, signal);
-  return { names: items.map(({ name }) => name), isWhole: !nextCursor };
+  const names: string[] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MAX_PAGES && names.length < MAX_NAMES; pages += 1) {
+    // The list of queues is whole, and has no pages.
+    const address = list === QUEUES.list ? list : withQuery(list, { limit: MAX_NAMES, cursor });
+    const { items, nextCursor } = await get<Page<{ readonly name: string }>>(address, signal);
+    names.push(...items.map(({ name }) => name));
+    if (!nextCursor) return { names, isWhole: true };
+    cursor = nextCursor;
+  }
+  return { names, isWhole: false };
 }
 
 function choicesOf(

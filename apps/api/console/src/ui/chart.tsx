@@ -31,7 +31,12 @@ const HEADROOM = 1.15;
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const SHOWN_ROWS = 20;
 const DAY_S = 86_400;
-const WEEK_S = 7 * DAY_S;
+const DAY_STEPS_S = [1, 2, 7].map((days) => days * DAY_S);
+const TIME_STEPS_S = [1, 2, 5, 10, 30, 60, 120, 300, 600];
+/** Counts have no half. */
+const WHOLE_STEPS = Array.from({ length: 13 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** power),
+).flat();
 const BARS = UPlot.paths.bars!({ size: [0.7, 40] });
 
 export default function Chart(props: Props): JSX.Element {
@@ -132,16 +137,19 @@ function optionsOf(element: HTMLElement, { series, textOf, dayOf }: Props): UPlo
         space: LABEL_WIDTH,
         values: (_plot, splits) =>
           splits.map((at) => (dayOf ? dayOf(at * SECOND_MS) : CLOCK.format(at * SECOND_MS))),
-        ...(dayOf && { incrs: [DAY_S, 2 * DAY_S, WEEK_S] }),
+        // A step of less than a second would repeat its text.
+        incrs: dayOf ? DAY_STEPS_S : TIME_STEPS_S,
       },
-      { ...axis, size: AXIS_WIDTH, values: (_plot, values) => values.map(textOf) },
+      { ...axis, size: AXIS_WIDTH, incrs: WHOLE_STEPS, values: (_plot, values) => values.map(textOf) },
     ],
     series: [
       { value: (_plot, at) => (at === null ? '–' : (dayOf ?? instantText)(at * SECOND_MS)) },
       ...series.map(({ label, color }) => ({
         label,
         stroke: colorOf(color),
-        ...(dayOf ? { fill: colorOf(color), width: 0, paths: BARS, points: { show: false } } : { width: 2 }),
+        ...(dayOf
+          ? { fill: colorOf(color), width: 0, paths: BARS, points: { show: false } }
+          : { width: 2, points: { show: false } }),
         value: (_plot: UPlot, value: number | null) => (value === null ? '–' : textOf(value)),
       })),
     ],

@@ -74,10 +74,14 @@ export function Head(props: WithChildren & { readonly title: ComponentChildren }
 }
 
 export function Card(
-  props: WithChildren & { readonly title?: ComponentChildren; readonly actions?: ComponentChildren },
+  props: WithChildren & {
+    readonly title?: ComponentChildren;
+    readonly actions?: ComponentChildren;
+    readonly isBad?: boolean;
+  },
 ): JSX.Element {
   return (
-    <section class="card">
+    <section class={props.isBad ? 'card bad' : 'card'}>
       {(props.title ?? props.actions) !== undefined && (
         <div class="head">
           <h2 class="grow">{props.title}</h2>

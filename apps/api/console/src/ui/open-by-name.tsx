@@ -26,7 +26,7 @@ export function OpenByName({ parts, label, placeholder }: Props): JSX.Element {
   };
   return (
     <section class="card">
-      <form class="row" onSubmit={submit}>
+      <form class="row of-fields" onSubmit={submit}>
         <label class="field combo">
           <span>{label}</span>
           <input name="name" data-filter required autocomplete="off" placeholder={placeholder} />

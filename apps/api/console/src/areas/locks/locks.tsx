@@ -147,7 +147,11 @@ function Figures({ lock }: { readonly lock: Lock }): JSX.Element {
         note="until it ends without a renewal"
       />
       <Figure label="Waiting" value={countText(queueLength)} note="in the order of their calls" />
-      <Figure label="Fencing token" value={fencingToken ?? '–'} note="of the holder" />
+      <Figure
+        label="Fencing token"
+        value={fencingToken === null ? '–' : <span class="long">{fencingToken}</span>}
+        note="of the holder"
+      />
     </div>
   );
 }

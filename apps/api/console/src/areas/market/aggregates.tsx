@@ -72,7 +72,11 @@ export default function Aggregates(_props: AreaProps): JSX.Element {
           <>
             <div class="grid">
               <Figure label="Lines" value={countText(total)} note={`of ${day}`} />
-              <Figure label="Places" value={countText(places)} note={`the first ${items.length} below`} />
+              <Figure
+                label="Places"
+                value={countText(places)}
+                note={items.length > 0 ? `the first ${items.length} below` : ' '}
+              />
             </div>
             <div class="columns">
               {items.length === 0 ? (
@@ -124,7 +128,8 @@ function Days({ until }: { readonly until: string }): JSX.Element {
   }, [until]);
   return (
     <Card title={`Lines a day, ${SHOWN_DAYS} days`}>
-      {totals && (
+      {totals?.every((total) => total === 0) && <p class="muted">No line was counted.</p>}
+      {totals?.some((total) => total > 0) && (
         <LazyChart
           label="Lines by day"
           times={times}

@@ -84,6 +84,9 @@ function Shown({ snapshot, sums, nodes }: ShownProps): JSX.Element {
   const { ready, active, dead } = sumsOf(snapshot);
   const maxBytes = sumOf(nodes, (node) => node.maxBytes);
   const evicting = nodes.find(({ policy }) => policy !== null && policy !== 'noeviction');
+  const [deadliest] = queues
+    .filter(({ counts }) => counts.dead > 0)
+    .toSorted((a, b) => b.counts.dead - a.counts.dead);
   const oldest = queues.reduce<QueueOverview | undefined>(
     (most, each) => ((each.headAgeMs ?? -1) > (most?.headAgeMs ?? -1) ? each : most),
     undefined,
@@ -100,7 +103,15 @@ function Shown({ snapshot, sums, nodes }: ShownProps): JSX.Element {
         <Figure
           label="Dead tasks"
           value={countText(dead)}
-          note={dead > 0 ? 'open a queue to see why' : 'nothing failed for good'}
+          note={
+            deadliest ? (
+              <Link href={hrefOf(['queues', deadliest.name], { q: 'state:dead' })}>
+                why: {deadliest.name}
+              </Link>
+            ) : (
+              'nothing failed for good'
+            )
+          }
         />
         {nodes.length > 0 && (
           <Figure

@@ -46,7 +46,7 @@ export function BulkActions({ view, filter, ids, done }: Props): JSX.Element | n
   // All tasks that match would be more of them than somebody has asked for.
   const isUnclear = ids.length === 0 && filter.unknown.length > 0;
   return (
-    <>
+    <div class="dock">
       {operation !== undefined && <Progress key={operation} id={operation} done={done} />}
       {!isUnclear && (
         <div class="selection" role="toolbar" aria-label="Actions on tasks">
@@ -66,7 +66,7 @@ export function BulkActions({ view, filter, ids, done }: Props): JSX.Element | n
           ))}
         </div>
       )}
-    </>
+    </div>
   );
 }
 

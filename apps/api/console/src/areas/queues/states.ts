@@ -32,14 +32,14 @@ export function isState(text: string | null | undefined): text is TaskState {
   return (STATES as readonly (string | null | undefined)[]).includes(text);
 }
 
-/** The states in which an action is possible, as the API has it. */
+/** The states in which an action is possible, as the API has it. What cannot be undone is the last. */
 export const ACTION_STATES = {
   retry: ['dead', 'cancelled', 'retrying'],
   promote: ['scheduled', 'retrying'],
-  cancel: ['scheduled', 'ready', 'waiting', 'retrying', 'active'],
-  remove: STATES.filter((state) => state !== 'active'),
   reschedule: ['scheduled', 'ready', 'retrying'],
   'set-priority': ['scheduled', 'ready', 'waiting', 'retrying'],
+  cancel: ['scheduled', 'ready', 'waiting', 'retrying', 'active'],
+  remove: STATES.filter((state) => state !== 'active'),
 } as const satisfies Record<string, readonly TaskState[]>;
 export type Action = keyof typeof ACTION_STATES;
 

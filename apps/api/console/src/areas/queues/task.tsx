@@ -92,7 +92,7 @@ function Shown({ queue, task, events }: ShownProps): JSX.Element {
   return (
     <>
       {error && (
-        <Card title={`${error.name}: ${error.message}`}>
+        <Card title={`${error.name}: ${error.message}`} isBad>
           {error.stack !== `${error.name}: ${error.message}` && <pre>{error.stack}</pre>}
         </Card>
       )}
@@ -180,37 +180,39 @@ function Actions(props: {
     return isDone;
   };
   if (!mayWrite) return <></>;
+  const possible = (Object.keys(ACTION_STATES) as Action[]).filter((action) => isPossible(action, state));
+  const shown = (actions: readonly Action[]): JSX.Element[] =>
+    actions.map((action) =>
+      action === 'retry' || action === 'promote' ? (
+        <button key={action} type="button" class="primary" onClick={() => void run(action, {})}>
+          {ACTION_TITLES[action]}
+        </button>
+      ) : (
+        <DialogButton key={action} label={ACTION_TITLES[action]} isDanger={isDanger(action)}>
+          {(close) => (
+            <Dialog
+              title={`${ACTION_TITLES[action]}: one task`}
+              submit={ACTION_TITLES[action]}
+              isDanger={isDanger(action)}
+              close={close}
+              onSubmit={(fields) => run(action, fields)}
+            >
+              <p class="wide">
+                {name} <code>{id}</code>
+              </p>
+              <ActionFields action={action} priorities={priorities} />
+            </Dialog>
+          )}
+        </DialogButton>
+      ),
+    );
   return (
     <div class="row">
-      {(Object.keys(ACTION_STATES) as Action[])
-        .filter((action) => isPossible(action, state))
-        .map((action) =>
-          action === 'retry' || action === 'promote' ? (
-            <button key={action} type="button" class="primary" onClick={() => void run(action, {})}>
-              {ACTION_TITLES[action]}
-            </button>
-          ) : (
-            <DialogButton key={action} label={ACTION_TITLES[action]} isDanger={isDanger(action)}>
-              {(close) => (
-                <Dialog
-                  title={`${ACTION_TITLES[action]}: one task`}
-                  submit={ACTION_TITLES[action]}
-                  isDanger={isDanger(action)}
-                  close={close}
-                  onSubmit={(fields) => run(action, fields)}
-                >
-                  <p class="wide">
-                    {name} <code>{id}</code>
-                  </p>
-                  <ActionFields action={action} priorities={priorities} />
-                </Dialog>
-              )}
-            </DialogButton>
-          ),
-        )}
+      {shown(possible.filter((action) => !isDanger(action)))}
       {payloadText === undefined && !hasHidden(payload) && (
         <EnqueueButton draft={{ queue, name, payload, priority }} label="Run again, edited" />
       )}
+      {shown(possible.filter(isDanger))}
     </div>
   );
 }

@@ -10,6 +10,7 @@ import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { usePages } from '../../ui/pages.ts';
 import { Empty, Skeleton, State, Time, Trouble } from '../../ui/elements.tsx';
+import type { Column } from '../../ui/table.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText } from '../../ui/text.ts';
 import { BulkActions } from './bulk.tsx';
@@ -17,6 +18,7 @@ import type { Filter } from './filter.ts';
 import { fieldsOf, filterText, parseFilter } from './filter.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { STATES, toneOf } from './states.ts';
+import type { TaskState } from './states.ts';
 import type { QueueView, TaskSummary, TaskView } from './types.ts';
 
 interface Props {
@@ -26,6 +28,21 @@ interface Props {
 
 const PAGE = 50;
 const RELOAD_MS = 1_000;
+
+/** Columns that tasks of some states have. */
+const FAILED: ReadonlySet<TaskState> = new Set(['dead', 'retrying', 'cancelled']);
+const ENDED: ReadonlySet<TaskState> = new Set(['succeeded', 'dead', 'cancelled']);
+const DELAYED: ReadonlySet<TaskState> = new Set(['scheduled', 'retrying']);
+const ERROR: Column<TaskSummary> = {
+  title: 'Error',
+  cell: ({ error }) => error && <span class="wide">{`${error.name}: ${error.message}`}</span>,
+};
+const END: Column<TaskSummary> = {
+  title: 'Ended',
+  kind: 'fit',
+  cell: ({ finishedAt }) => <Time at={finishedAt} />,
+};
+const DUE: Column<TaskSummary> = { title: 'Due', kind: 'fit', cell: ({ runAt }) => <Time at={runAt} /> };
 
 export function Tasks({ view, session }: Props): JSX.Element {
   const { name: queue, counts } = view;
@@ -78,6 +95,7 @@ export function Tasks({ view, session }: Props): JSX.Element {
       {items && items.length > 0 && (
         <TaskTable
           queue={queue}
+          state={filter.state}
           tasks={items}
           selection={mayOperate ? { ids: selected, change: setSelected } : undefined}
         />
@@ -141,6 +159,7 @@ function None({ filter: { state, name, field } }: { readonly filter: Filter }): 
 
 function TaskTable(props: {
   readonly queue: string;
+  readonly state: TaskState;
   readonly tasks: readonly TaskSummary[];
   readonly selection: Parameters<typeof Table>[0]['selection'];
 }): JSX.Element {
@@ -160,6 +179,7 @@ function TaskTable(props: {
           ),
         },
         { title: 'Name', cell: ({ name }) => <span class="wide">{name}</span> },
+        ...(FAILED.has(props.state) ? [ERROR] : []),
         { title: 'Priority', kind: 'fit', cell: ({ priority }) => priority },
         {
           title: 'Attempt',
@@ -167,15 +187,8 @@ function TaskTable(props: {
           cell: ({ attempt, attempts }) => `${attempt} / ${attempts}`,
         },
         { title: 'Enqueued', kind: 'fit', cell: ({ enqueuedAt }) => <Time at={enqueuedAt} /> },
-        {
-          title: 'Due or ended',
-          kind: 'fit',
-          cell: ({ runAt, finishedAt }) => <Time at={finishedAt ?? runAt} />,
-        },
-        {
-          title: 'Error',
-          cell: ({ error }) => error && <span class="wide">{`${error.name}: ${error.message}`}</span>,
-        },
+        ...(ENDED.has(props.state) ? [END] : []),
+        ...(DELAYED.has(props.state) ? [DUE] : []),
       ]}
     />
   );
