@@ -29,11 +29,11 @@ export function tell(text: string, tone: Toast['tone'] = 'good'): void {
   if (tone === 'good') setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
-/** Runs an action and tells how it ended. Resolves to whether it succeeded. */
-export async function act(done: string, action: () => Promise<unknown>): Promise<boolean> {
+/** Runs an action and tells how it ended. Resolves to whether it succeeded. @param done Undefined: the page shows it. */
+export async function act(done: string | undefined, action: () => Promise<unknown>): Promise<boolean> {
   try {
     await action();
-    tell(done);
+    if (done !== undefined) tell(done);
     return true;
   } catch (error) {
     tell(error instanceof TypeError ? 'The API does not answer.' : (error as Error).message, 'bad');

@@ -102,7 +102,7 @@ function MatchingDialog(
   const { view, action, filter, close, started } = props;
   const count = useCount(view, filter);
   const submit = (fields: Readonly<Record<string, string>>): Promise<boolean> =>
-    act('The operation has started.', async () => {
+    act(undefined, async () => {
       const { state, name, field, equals } = filter;
       const body = { action, state, name, field, equals, limit: 1_000_000, ...actionBody(action, fields) };
       const { id } = await call<Operation>('POST', path`queues/${view.name}/bulk-operations`, { body });
