@@ -32,7 +32,7 @@ export function isState(text: string | null | undefined): text is TaskState {
   return (STATES as readonly (string | null | undefined)[]).includes(text);
 }
 
-/** The states in which an action is possible, as the API has it. What cannot be undone is the last. */
+/** The states in which an action is possible, as the API has it; the last ones cannot be undone. */
 export const ACTION_STATES = {
   retry: ['dead', 'cancelled', 'retrying'],
   promote: ['scheduled', 'retrying'],
