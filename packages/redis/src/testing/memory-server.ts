@@ -37,6 +37,7 @@ export class MemoryServer {
   readonly #now: () => number;
   readonly #scripts: Scripts;
   #micros = 0;
+  #isTogether = false;
   #sessions = 0;
   readonly #commands = new Map<string, ServerCommand>(Object.entries(this.#serverCommands()));
 
@@ -58,10 +59,21 @@ export class MemoryServer {
 
   /** Executes one command; its name in lower case. Throws ReplyError. */
   execute(session: Session, command: string, args: readonly string[]): Reply {
-    this.#setTime();
+    if (!this.#isTogether) this.#setTime();
     for (const observe of this.observers) observe(command, args, session);
     const own = this.#commands.get(command);
     return own ? own(args, session) : this.#data(command, args);
+  }
+
+  /** Runs commands of one transaction: no key expires between them. */
+  together<Result>(run: () => Result): Result {
+    this.#setTime();
+    this.#isTogether = true;
+    try {
+      return run();
+    } finally {
+      this.#isTogether = false;
+    }
   }
 
   /** At an instant that stands still, each command is some µs later: scripts use them as an order, and as a coin. */

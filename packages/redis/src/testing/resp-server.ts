@@ -122,7 +122,10 @@ class RespConnection {
       case 'exec': {
         const queued = this.#queued ?? [];
         this.#queued = undefined;
-        return `*${queued.length}${LINE_END}${queued.map(([each, ...rest]) => this.#answer(each!, rest)).join('')}`;
+        const answers = this.#server.together(() =>
+          queued.map(([each, ...rest]) => this.#answer(each!, rest)),
+        );
+        return `*${queued.length}${LINE_END}${answers.join('')}`;
       }
       case 'monitor':
         this.#monitor();
