@@ -11,9 +11,9 @@ title: BullMQ's own tests
 description: How many of BullMQ's tests pass with @mortise/queues/bullmq, and why the others fail.
 ---
 
-<!-- Made by \`UPDATE_DOCS=1 npm run bullmq-tests\`. -->
-
 # BullMQ's own tests
+
+<!-- Made by \`UPDATE_DOCS=1 npm run bullmq-tests\`. -->
 
 The tests of BullMQ ${version} run against \`@mortise/queues/bullmq\` in place of BullMQ's classes: ${passed} of ${total} pass
 (${Math.floor((100 * passed) / total)} %).
