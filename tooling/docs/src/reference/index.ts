@@ -64,13 +64,6 @@ export const regions: readonly Region[] = [
     text: problemsOf('console'),
   },
   {
-    file: 'console/reference/keys.md',
-    name: 'keys',
-    title: 'Keys of the console',
-    description: 'The keys of @mortise/console in Redis, and when they go away.',
-    text: keysOf('console'),
-  },
-  {
     file: 'operations/monitoring.md',
     name: 'metrics',
     title: 'Monitoring',
