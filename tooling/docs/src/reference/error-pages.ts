@@ -9,8 +9,15 @@ export interface ErrorPage {
   readonly text: string;
 }
 
-/** By code. */
-export function errorPages(): Map<string, ErrorPage> {
+let made: ReadonlyMap<string, ErrorPage> | undefined;
+
+/** By code. Made once, because they need a parse of all sources: the search asks for each page. */
+export function errorPages(): ReadonlyMap<string, ErrorPage> {
+  made ??= make();
+  return made;
+}
+
+function make(): Map<string, ErrorPage> {
   const sections = new Map<string, { when: string; parts: string[] }>();
   for (const folder of ['redis', ...FEATURES]) {
     for (const { name, comment, codes, fields } of errorClasses(folder)) {
