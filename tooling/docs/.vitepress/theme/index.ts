@@ -1,3 +1,4 @@
+/// <reference types="vitepress/client" />
 /** The theme of VitePress, with two pictures on the first screen. */
 import DefaultTheme from 'vitepress/theme';
 import { h } from 'vue';
@@ -13,9 +14,11 @@ function lifeOfTask() {
   return h('a', { class: 'life-of-task', href: 'queues/handlers', innerHTML: life });
 }
 
+function shot(scheme: string, src: string) {
+  return h('img', { class: `only-${scheme}`, src, alt: CONSOLE, width: 1200, height: 760 });
+}
+
 function pictures() {
-  const shot = (scheme: string, src: string) =>
-    h('img', { class: `only-${scheme}`, src, alt: CONSOLE, width: 1200, height: 760 });
   return h('div', { class: 'pictures' }, [
     h('a', { href: 'console/console' }, [shot('light', consoleLight), shot('dark', consoleDark)]),
   ]);
