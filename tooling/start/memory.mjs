@@ -9,7 +9,7 @@ runWithClient('memory', {
   ignored: [
     // They start real servers of their own.
     '\\.cluster\\.test\\.ts$',
-    '\\.fault\\.test\\.ts$',
+    '\\bfault\\.test\\.ts$',
     '/test/node-redis/',
     '/test/quorum/',
     '/test/replication/',
