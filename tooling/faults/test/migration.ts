@@ -1,4 +1,4 @@
-/** Moves a queue of BullMQ while its producer and workers of both libraries run, and while all of them are killed. */
+/** Moves a queue of BullMQ or bee-queue while its producer and workers of both libraries run, and while all of them are killed. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,12 +11,19 @@ const QUEUE = 'mail';
 const PROGRAM = join(import.meta.dirname, 'migration-process.mjs');
 const CLI = join(import.meta.dirname, '../../../packages/queues/dist/cli/main.js');
 /** Killed in turns. */
-const ROLES = ['migrator', 'bull', 'mortise', 'migrator', 'producer'] as const;
+const ROLES = ['migrator', 'old', 'mortise', 'migrator', 'producer'] as const;
+/** The programs of these roles, and the options of the migrator. */
+const LIBRARIES = {
+  bullmq: { old: 'bull', producer: 'producer', from: ['--from-bullmq', QUEUE] },
+  'bee-queue': { old: 'bee', producer: 'beeProducer', from: ['--from-bee-queue', QUEUE, '--name', 't'] },
+} as const;
 /** Kills come while jobs run: the last ones are left for the end. */
 const SPARE_KILLS = 10;
 const LIMIT_MS = 400_000;
+const NOTHING_TO_MOVE_MS = 2_000;
 
 type Role = (typeof ROLES)[number];
+type Library = keyof typeof LIBRARIES;
 
 export interface Findings {
   /** Accepted jobs that no worker has run to its end. */
@@ -28,13 +35,13 @@ export interface Findings {
   readonly accepted: number;
   readonly kills: number;
   /** Ends, by the library of the worker. */
-  readonly ends: Readonly<Record<'bull' | 'mortise', number>>;
+  readonly ends: Readonly<Record<'old' | 'mortise', number>>;
   /** Jobs and tasks that have not ended. */
   readonly remaining: number;
 }
 
-export async function migrateUnderKills(jobs: number, kills: number): Promise<Findings> {
-  await using run = new Run(jobs);
+export async function migrateUnderKills(library: Library, jobs: number, kills: number): Promise<Findings> {
+  await using run = new Run(library, jobs);
   const findings = await run.findings(kills);
   return findings;
 }
@@ -43,14 +50,16 @@ class Run implements AsyncDisposable {
   readonly #redis = connect();
   readonly #url = process.env['MORTISE_TEST_REDIS']!;
   readonly #prefix = freshPrefix();
-  readonly #bullPrefix = `{${this.#prefix}}`;
+  readonly #oldPrefix = `{${this.#prefix}}`;
   readonly #children = new Map<Role, ChildProcess>();
   readonly #killed = new Set<number>();
+  readonly #library: Library;
   readonly #jobs: number;
   #isOver = false;
   #kills = 0;
 
-  constructor(jobs: number) {
+  constructor(library: Library, jobs: number) {
+    this.#library = library;
     this.#jobs = jobs;
   }
 
@@ -60,7 +69,7 @@ class Run implements AsyncDisposable {
       const role = ROLES[n % ROLES.length]!;
       await this.#untilShare((n + 1) / (kills + SPARE_KILLS));
       // Between two of its steps.
-      if (role === 'migrator') await until('moved jobs', async () => (await this.#onTheWay()) > 0, LIMIT_MS);
+      if (role === 'migrator') await this.#untilTaken();
       await this.#kill(role);
     }
     await until('the producer', () => this.#hasProduced(), LIMIT_MS);
@@ -73,39 +82,42 @@ class Run implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     await Promise.all([...this.#children.keys()].map((role) => this.#end(role)));
-    const bull = this.#bull();
-    await bull.obliterate({ force: true });
-    await bull.close();
+    const keys = await this.#redis.keys(`${this.#oldPrefix}:*`);
+    if (keys.length > 0) await this.#redis.del(...keys);
   }
 
-  #bull(): BullQueue {
+  async #bullJobs(): Promise<number> {
     const connection = { url: this.#url, maxRetriesPerRequest: null };
-    return new BullQueue(QUEUE, { connection, prefix: this.#bullPrefix });
+    const bull = new BullQueue(QUEUE, { connection, prefix: this.#oldPrefix });
+    const { completed: _completed, ...open } = await bull.getJobCounts();
+    await bull.close();
+    return sum(open);
+  }
+
+  async #beeJobs(): Promise<number> {
+    const base = `${this.#oldPrefix}:${QUEUE}:`;
+    const [waiting, active, delayed] = await Promise.all([
+      this.#redis.llen(`${base}waiting`),
+      this.#redis.llen(`${base}active`),
+      this.#redis.zcard(`${base}delayed`),
+    ]);
+    return waiting + active + delayed;
   }
 
   /** A migrator, or another process that has ended, is started again. */
   #start(role: Role): void {
+    const { from, ...programs } = LIBRARIES[this.#library];
     const given = {
-      role,
+      role: role === 'old' || role === 'producer' ? programs[role] : role,
       url: this.#url,
       prefix: this.#prefix,
-      bullPrefix: this.#bullPrefix,
+      oldPrefix: this.#oldPrefix,
       queue: QUEUE,
       jobs: this.#jobs,
     };
     const args =
       role === 'migrator'
-        ? [
-            CLI,
-            'migrate',
-            QUEUE,
-            '--from-bullmq',
-            QUEUE,
-            '--from-prefix',
-            this.#bullPrefix,
-            '--prefix',
-            this.#prefix,
-          ]
+        ? [CLI, 'migrate', QUEUE, ...from, '--from-prefix', this.#oldPrefix, '--prefix', this.#prefix]
         : [PROGRAM, JSON.stringify(given)];
     const env = { ...process.env, NODE_OPTIONS: '', REDIS_URL: this.#url };
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
@@ -139,8 +151,15 @@ class Run implements AsyncDisposable {
     await until('the workers', async () => (await lines()) > 2 * this.#jobs * share, LIMIT_MS);
   }
 
+  /** Resolves when jobs are on their way, or when there seem to be none to move. */
+  async #untilTaken(): Promise<void> {
+    const endsAt = performance.now() + NOTHING_TO_MOVE_MS;
+    const isTaken = async (): Promise<boolean> => (await this.#onTheWay()) > 0 || performance.now() > endsAt;
+    await until('jobs on their way', isTaken, LIMIT_MS);
+  }
+
   #onTheWay(): Promise<number> {
-    return this.#redis.hlen(`${this.#bullPrefix}:${QUEUE}:mortise:moved`);
+    return this.#redis.hlen(`${this.#oldPrefix}:${QUEUE}:mortise:moved`);
   }
 
   async #hasProduced(): Promise<boolean> {
@@ -148,25 +167,23 @@ class Run implements AsyncDisposable {
   }
 
   async #remaining(): Promise<number> {
-    const bull = this.#bull();
-    const { completed: _completed, failed = 0, ...open } = await bull.getJobCounts();
-    await bull.close();
+    const old = this.#library === 'bullmq' ? await this.#bullJobs() : await this.#beeJobs();
     const counts = await new Queue(this.#redis, QUEUE, { prefix: this.#prefix }).counts();
     const { succeeded: _succeeded, ...waiting } = counts;
-    return failed + (await this.#onTheWay()) + sum(open) + sum(waiting);
+    return old + (await this.#onTheWay()) + sum(waiting);
   }
 
   async #account(): Promise<Findings> {
     const lines = await this.#redis.lrange(`${this.#prefix}:log`, 0, -1);
     const begins = new Map<string, number[]>();
     const ended = new Set<string>();
-    const ends = { bull: 0, mortise: 0 };
+    const ends = { old: 0, mortise: 0 };
     for (const line of lines) {
-      const [what, id, pid, role] = line.split(' ') as [string, string, string, 'bull' | 'mortise'];
+      const [what, id, pid, role] = line.split(' ') as [string, string, string, string];
       if (what === 'begin') begins.set(id, [...(begins.get(id) ?? []), Number(pid)]);
       else {
         ended.add(id);
-        ends[role] += 1;
+        ends[role === 'mortise' ? role : 'old'] += 1;
       }
     }
     const accepted = await this.#redis.smembers(`${this.#prefix}:accepted`);
