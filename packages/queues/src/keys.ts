@@ -111,6 +111,8 @@ const CORE = [
 /** Of the BullMQ layer alone; see src/bullmq. */
 const LAYER = ['waiting', 'logs', 'dedup', 'schedulers', 'due', 'meta'] as const;
 
+type LayerKeys = Readonly<Record<`layer${Capitalize<(typeof LAYER)[number]>}`, string>>;
+
 type KeyName = (typeof CORE)[number] | (typeof OPTIONAL)[number];
 
 export class QueueKeys {
@@ -119,6 +121,7 @@ export class QueueKeys {
   /** The keys of optional features. */
   readonly optional: readonly string[];
   readonly #entity: EntityKeys;
+  #layer: LayerKeys | undefined;
 
   constructor(queue: string, prefix: string | undefined, shard = 0) {
     this.#entity = new KeySpace(PACKAGE, prefix).entity(queue, 'queue', shard);
@@ -136,12 +139,14 @@ export class QueueKeys {
   }
 
   /** The keys of the BullMQ layer. */
-  get layer(): Readonly<Record<`layer${Capitalize<(typeof LAYER)[number]>}`, string>> {
+  get layer(): LayerKeys {
+    if (this.#layer) return this.#layer;
     const named = LAYER.map((part) => [
       `layer${part[0]!.toUpperCase()}${part.slice(1)}`,
       this.#entity.key('layer', part),
     ]);
-    return Object.fromEntries(named) as Record<`layer${Capitalize<(typeof LAYER)[number]>}`, string>;
+    this.#layer = Object.fromEntries(named) as LayerKeys;
+    return this.#layer;
   }
 
   /** The children of a parent in the BullMQ layer. */

@@ -1,30 +1,19 @@
 /** The jobs of a worker that run, whose acks have no answer yet, or whose events are not emitted yet. */
+import { setImmediate } from 'node:timers/promises';
+
 export class InFlight {
-  readonly #running = new Set<Promise<void>>();
-  readonly #settling = new Set<Promise<void>>();
+  running = 0;
   #unanswered = 0;
+  readonly #settling = new Set<Promise<void>>();
   readonly #waits: (() => void)[] = [];
 
-  get running(): number {
-    return this.#running.size;
+  began(): void {
+    this.running += 1;
   }
 
-  /** `onEnd` is called when it runs no longer. */
-  async run(job: Promise<unknown>, onEnd: () => void): Promise<void> {
-    const ended = job.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#running.add(ended);
-    await ended;
-    this.#running.delete(ended);
-    onEnd();
-  }
-
-  async settle(work: Promise<void>): Promise<void> {
-    this.#settling.add(work);
-    await work;
-    this.#settling.delete(work);
+  ended(): void {
+    this.running -= 1;
+    this.#look();
   }
 
   acked(): void {
@@ -33,19 +22,31 @@ export class InFlight {
 
   answered(): void {
     this.#unanswered -= 1;
-    if (this.#unanswered === 0) for (const resolve of this.#waits.splice(0)) resolve();
+    this.#look();
+  }
+
+  /** Work after an ack, before its event. */
+  async settle(work: Promise<void>): Promise<void> {
+    this.#settling.add(work);
+    await work;
+    this.#settling.delete(work);
   }
 
   /** Resolves when there is none. */
   async idle(): Promise<void> {
-    while (this.#running.size > 0 || this.#unanswered > 0) {
-      await Promise.all(this.#running);
-      if (this.#unanswered > 0) await new Promise<void>((resolve) => void this.#waits.push(resolve));
+    // The ack of a job that has just ended comes in the same turn.
+    for (await setImmediate(); this.running > 0 || this.#unanswered > 0; await setImmediate()) {
+      await new Promise<void>((resolve) => void this.#waits.push(resolve));
     }
     await this.settled();
   }
 
   async settled(): Promise<void> {
     await Promise.all(this.#settling);
+  }
+
+  #look(): void {
+    if (this.#waits.length === 0 || this.running > 0 || this.#unanswered > 0) return;
+    for (const resolve of this.#waits.splice(0)) resolve();
   }
 }

@@ -5,6 +5,8 @@ import type { JobHost } from './host.js';
 import type { JobDetails, StoredParent } from './stored-job.js';
 import type { JobsOptions } from './types.js';
 
+const NO_OPTIONS: JobsOptions = {};
+
 export class JobFields<Data = any, Result = any, Name extends string = string> {
   id?: string;
   progress: any = 0;
@@ -37,19 +39,27 @@ export class JobFields<Data = any, Result = any, Name extends string = string> {
     queue: JobHost,
     public name: Name,
     public data: Data,
-    opts: JobsOptions = {},
+    opts: JobsOptions = NO_OPTIONS,
     id?: string,
+    timestamp?: number,
   ) {
     this.#queue = queue;
+    this.queueQualifiedName = queue.qualifiedName;
+    if (id !== undefined) this.id = id;
+    if (opts === NO_OPTIONS) {
+      this.opts = { attempts: 0 };
+      this.delay = 0;
+      this.priority = 0;
+      this.timestamp = timestamp ?? Date.now();
+      return;
+    }
     const { repeatJobKey, ...rest } = opts;
     this.opts = { attempts: 0, ...rest };
     if (rest.backoff !== undefined) this.opts.backoff = normalizeBackoff(rest.backoff);
-    if (id !== undefined) this.id = id;
     this.delay = opts.delay ?? 0;
     this.priority = opts.priority || 0;
     this.repeatJobKey = repeatJobKey;
     this.timestamp = opts.timestamp || Date.now();
-    this.queueQualifiedName = queue.qualifiedName;
     const { parent } = opts;
     if (parent) {
       this.parentKey = `${parent.queue}:${parent.id}`;

@@ -75,8 +75,8 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
     data = JSON.parse(stored.data) as D,
   ): Job<D, R, N> {
     const { details, state } = stored;
-    const { o = {}, pa } = details;
-    const job = new Job<D, R, N>(queue, stored.name as N, data, o, stored.id);
+    const { o, pa } = details;
+    const job = new Job<D, R, N>(queue, stored.name as N, data, o, stored.id, stored.enqueuedAt);
     const ended = state === 'completed' ? 1 : 0;
     const running = state === 'active' ? 1 : 0;
     job.delay = details.d ?? 0;

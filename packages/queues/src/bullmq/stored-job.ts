@@ -36,6 +36,9 @@ export interface JobDetails {
   readonly c?: 1;
 }
 
+/** Those of a job without options. */
+export const PLAIN: JobDetails = {};
+
 export interface StoredParent {
   readonly id: string;
   readonly queueKey: string;
@@ -90,7 +93,7 @@ export function encodeDetails(details: JobDetails): string {
 
 export function decodeDetails(headers: Extras['headers']): JobDetails {
   const text = headers?.[HEADER];
-  return text === undefined ? {} : (JSON.parse(text) as JobDetails);
+  return text === undefined ? PLAIN : (JSON.parse(text) as JobDetails);
 }
 
 export type StoredReply = readonly [

@@ -1,6 +1,6 @@
 /** The engine's executor for one processor: the worker learns of each reply, and of each ack that Redis has answered. */
 import type { Attempt, Source } from '../work/attempt.js';
-import type { Completer, PendingAck } from '../work/completer.js';
+import type { Completer } from '../work/completer.js';
 import type { Completion } from '../work/completion.js';
 import type { ExecutorOptions, SlotRoom } from '../work/executor.js';
 import { Executor } from '../work/executor.js';
@@ -56,14 +56,10 @@ export class WorkerExecutor extends Executor {
     const { shard, heartbeater, names, completer } = source;
     const hooks = this.#hooks;
     const hooked = {
-      add(task: FetchedTask, completion: Completion, callbacks?: Pick<PendingAck, 'onAnswer' | 'onFailure'>) {
+      add(task: FetchedTask, completion: Completion) {
         hooks.onAdded();
         completer.add(task, completion, {
-          ...callbacks,
-          onAnswer: (answer) => {
-            callbacks?.onAnswer?.(answer);
-            hooks.onAnswer(task, answer);
-          },
+          onAnswer: (answer) => hooks.onAnswer(task, answer),
         });
       },
     } as unknown as Completer;

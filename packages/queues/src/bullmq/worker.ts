@@ -24,14 +24,16 @@ import {
 import { FailedJob } from './failed-job.js';
 import { InFlight } from './in-flight.js';
 import { requireChildrenEnded } from './family.js';
-import { Job } from './job.js';
+import { fetchedJob, scheduleNext } from './fetched-job.js';
+import type { Job } from './job.js';
 import { JobScheduler } from './job-scheduler.js';
-import type { Lock } from './locks.js';
 import { dropLock, lockKey, setLock } from './locks.js';
 import { manualLimitOf } from './manual-limit.js';
 import type { Processor } from './processor.js';
+import type { Run, Tracked } from './run.js';
+import { RUN } from './run.js';
 import { applyRetention, keepOf } from './retention.js';
-import { decodeDetails } from './stored-job.js';
+import { decodeDetails, PLAIN } from './stored-job.js';
 import type { WorkerOptions } from './types.js';
 import type { EngineOptions } from './worker-options.js';
 import { checkWorkerOptions, engineOptions, WORKER_DEFAULTS } from './worker-options.js';
@@ -40,19 +42,13 @@ import { WorkerExecutor } from './worker-executor.js';
 const MAX_CONCURRENCY = 10_000;
 const LAST_ACKS_MS = 2_000;
 
-interface Run {
-  readonly job: Job;
-  readonly lock: Lock;
-  end: 'completed' | 'failed' | undefined;
-  value: unknown;
-}
-
+/** Parameters of a processor with a signal. */
+const MAY_BE_CANCELLED = 3;
 export class Worker<Data = any, Result = any, Name extends string = string> extends QueueBase {
   readonly id: string = randomUUID();
   declare opts: WorkerOptions;
   readonly #processor: Processor<Data, Result, Name> | undefined;
   readonly #resolved: EngineOptions;
-  readonly #runs = new WeakMap<FetchedTask, Run>();
   readonly #cancels = new Map<string, AbortController>();
   #executor: WorkerExecutor | undefined;
   #shards: ServedShards | undefined;
@@ -276,38 +272,38 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
   #handle(payload: unknown, attempt: Attempt): Promise<unknown> {
     // It came with a call that was under way.
     if (this.#isPaused) return Promise.reject(new RetryLater({ delayMs: 0 }));
-    const handled = this.#process(payload, attempt);
-    void this.#inFlight.run(handled, () => this.#reportDrained());
-    return handled;
+    this.#inFlight.began();
+    return this.#process(payload, attempt);
   }
 
   async #process(payload: unknown, attempt: Attempt): Promise<unknown> {
     const { record, id, fetched } = attempt;
     const details = decodeDetails(record.extras.headers);
-    const stored = { id, name: record.name, data: '', details, state: 'active' as const, extras: '' };
-    const job = Job.fromStored<Data, Result, Name>(
-      this,
-      { ...stored, enqueuedAt: record.enqueuedAt, level: record.priorityIndex, attempt: attempt.attempt },
-      payload as Data,
-    );
+    const isPlain = details === PLAIN && attempt.attempt === 1;
+    const job = fetchedJob<Data, Result, Name>(this, attempt, details, payload as Data);
     this.#tokens += 1;
     const token = `${this.id}:${this.#tokens}`;
     const key = lockKey(this.qualifiedName, id);
     const lock = setLock(key, token, fetched.token);
     const run: Run = { job, lock, end: undefined, value: undefined };
-    this.#runs.set(fetched, run);
+    (fetched as Tracked)[RUN] = run;
     job.token = token;
     job.processedOn = Date.now();
     job.delay = 0;
     if (this.opts.name !== undefined) job.processedBy = this.opts.name;
     try {
-      const result = await this.#call(job, attempt, token);
+      if (isPlain && this.listenerCount('active') > 0) this.emit('active', job, 'waiting');
+      const isDirect = isPlain && this.#processor!.length < MAY_BE_CANCELLED;
+      const result = await (isDirect
+        ? this.#processor!(job, token)
+        : this.#call(job, attempt, token, isPlain));
       if (lock.isMoved) throw new RetryLater({ delayMs: 0 });
-      JSON.stringify(result);
+      // A value that isn't JSON fails the job.
+      const json = result === undefined ? 'null' : JSON.stringify(result);
       if (lock.hasChildren) job.setHasChildren();
       if (job.isParent) await requireChildrenEnded(job);
       job.returnvalue = (result || undefined) as Result;
-      await job.reportToParent({ outcome: 's', value: JSON.stringify(result) ?? 'null' });
+      if (job.parent) await job.reportToParent({ outcome: 's', value: json ?? 'null' });
       run.end = 'completed';
       run.value = result;
       return result;
@@ -316,18 +312,25 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     } finally {
       this.#cancels.delete(id);
       dropLock(key, lock);
+      this.#inFlight.ended();
+      this.#reportDrained();
     }
   }
 
-  async #call(job: Job<Data, Result, Name>, attempt: Attempt, token: string): Promise<Result> {
+  async #call(
+    job: Job<Data, Result, Name>,
+    attempt: Attempt,
+    token: string,
+    isActive: boolean,
+  ): Promise<Result> {
     const stalls = attempt.attempt - 1;
     if (stalls > job.stalledCounter) {
       job.stalledCounter = stalls;
       this.emit('stalled', job.id, 'active');
       await this.store.publish(job.id!, { event: 'stalled' });
     }
-    if (job.repeatJobKey !== undefined) await this.#scheduleNext(job);
-    this.emit('active', job, 'waiting');
+    if (job.repeatJobKey !== undefined) await scheduleNext(this, job);
+    if (!isActive) this.emit('active', job, 'waiting');
     const { maxStalledCount = 1, maxStartedAttempts } = this.opts;
     if (stalls > maxStalledCount && job.repeatJobKey === undefined) {
       throw new UnrecoverableError('job stalled more than allowable limit');
@@ -339,20 +342,11 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
       const { '!': reason } = await this.store.children(job.id!);
       if (reason !== undefined) throw new UnrecoverableError(reason);
     }
-    if (this.#processor!.length < 3) return this.#processor!(job, token);
+    if (this.#processor!.length < MAY_BE_CANCELLED) return this.#processor!(job, token);
     const controller = new AbortController();
     this.#cancels.set(job.id!, controller);
     attempt.signal.addEventListener('abort', () => controller.abort(attempt.signal.reason), { once: true });
     return this.#processor!(job, token, controller.signal);
-  }
-
-  async #scheduleNext(job: Job): Promise<void> {
-    try {
-      await (await this.jobScheduler).next(job);
-    } catch (error) {
-      const { message } = error as Error;
-      this.emit('error', new Error(`Failed to add repeatable job for next iteration: ${message}`));
-    }
   }
 
   /** The error that the engine gets for a failed attempt. */
@@ -381,19 +375,25 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
 
   #onAnswer(task: FetchedTask, answer: string): void {
     this.#inFlight.answered();
-    const run = this.#runs.get(task);
+    const run = (task as Tracked)[RUN];
     if (!run?.end) return;
     this.#hasEnded = true;
     if (answer !== '1') return void this.emit('error', refusalOf(-2, run.job.id!, 'moveToFinished'));
-    void this.#inFlight.settle(this.#settle(run).catch((error: unknown) => void this.emit('error', error)));
-  }
-
-  async #settle({ job, end, value }: Run): Promise<void> {
+    const { job, end } = run;
     job.finishedOn = Date.now();
     if (end === 'completed') job.attemptsMade += 1;
-    const needsWork = job.isParent || keepOf(job, end!, this.opts) !== undefined;
-    if (needsWork) await applyRetention(job, end!, this.opts);
-    this.emit(end!, job, value, 'active');
+    if (!job.isParent && keepOf(job, end, this.opts) === undefined) this.#report(run);
+    else
+      void this.#inFlight.settle(this.#settle(run).catch((error: unknown) => void this.emit('error', error)));
+  }
+
+  async #settle(run: Run): Promise<void> {
+    await applyRetention(run.job, run.end!, this.opts);
+    this.#report(run);
+  }
+
+  #report({ job, end, value }: Run): void {
+    if (this.listenerCount(end!) > 0) this.emit(end!, job, value, 'active');
     this.#reportDrained();
   }
 }
