@@ -135,7 +135,11 @@ describe('from BullMQ', () => {
   test('job schedulers become schedules: each instant has one run', async () => {
     const opts = { attempts: 3 };
     const startDate = Date.now() + 3_600_000;
-    await bull.upsertJobScheduler('hourly', { every: 3_600_000, startDate }, { name: 'digest', data: { a: 1 }, opts });
+    await bull.upsertJobScheduler(
+      'hourly',
+      { every: 3_600_000, startDate },
+      { name: 'digest', data: { a: 1 }, opts },
+    );
     await bull.upsertJobScheduler('daily', { pattern: '0 7 * * *', tz: 'Europe/Berlin' }, { name: 'report' });
     await bull.upsertJobScheduler('fast', { every: 500 }, { name: 'ping' });
     const nextOf = async (key: string): Promise<number> => (await bull.getJobScheduler(key))!.next!;
