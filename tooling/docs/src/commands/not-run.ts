@@ -18,4 +18,5 @@ export const NOT_RUN: readonly { readonly begins: string; readonly reason: strin
     begins: 'npx next build',
     reason: '`npm run test:modules` builds and starts the application of the page',
   },
+  { begins: 'git clone', reason: 'it needs the network, and runs for many minutes' },
 ];
