@@ -13,6 +13,7 @@ export {
   Discard,
   RetryLater,
   SandboxExitedError,
+  StepError,
   WorkerError,
 } from './worker-errors.js';
 

@@ -2,6 +2,7 @@ export type { ClaimedTask } from './claims/claimed-task.js';
 export { Claims } from './claims/claims.js';
 export type { ClaimOptions, ClaimsOptions, FailOptions, GiveBackOptions } from './claims/options.js';
 export type { TaskContext } from './work/attempt.js';
+export type { TaskStep } from './task/task-step.js';
 export {
   AttemptError,
   CallFailedError,
@@ -17,6 +18,7 @@ export {
   RetryLater,
   RunAtPastError,
   SandboxExitedError,
+  StepError,
   SettingsMismatchError,
   TaskActiveError,
   TaskCancelledError,

@@ -36,6 +36,33 @@ export class AttemptError extends CodedError {
   }
 }
 
+const STEP_LIMITS = {
+  ERR_TOO_MANY_STEPS: 'has 1,000 steps',
+  ERR_STEPS_TOO_LARGE: 'has more than 1,048,576 bytes of steps and cursor',
+};
+
+/**
+ * `ctx.step` or `ctx.setCursor` rejects with it: the step has run, and its result was not stored.
+ *
+ * @code ERR_TOO_MANY_STEPS The task has 1,000 steps.
+ * @remedy Use a cursor for a loop, or split the task.
+ * @code ERR_STEPS_TOO_LARGE The results of the steps and the cursor would have more than 1 MiB.
+ * @remedy Store large results elsewhere, and return their keys.
+ */
+export class StepError extends CodedError {
+  static override readonly className: string = 'StepError';
+  constructor(
+    readonly code: keyof typeof STEP_LIMITS,
+    readonly queue: string,
+    readonly taskId: string,
+    /** Empty for the cursor. */
+    readonly step: string,
+  ) {
+    const what = step === '' ? 'its cursor' : `step ${JSON.stringify(step)}`;
+    super(`${taskOf(queue, taskId)} ${STEP_LIMITS[code]}: ${what} is not stored`, undefined, code);
+  }
+}
+
 const REPORTS = {
   ERR_UNKNOWN_TASK: (name: string, task: string) =>
     `no handler for ${name}, ${task}: no worker had one within unknownAfterMs`,

@@ -187,7 +187,7 @@ test('claims', async () => {
 "claim → fetcher.fetch-and-ack:  time · get settings · exists ready:0 scheduled:0 retrying:0 · exists scheduled:0 retrying:0 · lpop ready:0 · hmget tasks · hset attempts · zadd active · exists idle
 heartbeat → heartbeater.renew:  time · hmget attempts · zadd active
 complete → fetcher.fetch-and-ack:  time · get settings · hmget attempts · zrem active · exists ready:0 scheduled:0 retrying:0 · exists scheduled:0 retrying:0 · hset attempts · rpush succeeded · exists idle
-fail → queue.get:  get settings · hget tasks · hget attempts · hget progress · hget logs · zscore active | fetcher.fetch-and-ack:  time · get settings · hmget attempts · zrem active · zadd dead · exists ready:0 scheduled:0 retrying:0 · hset attempts · zcard dead · exists idle
+fail → queue.get:  get settings · hget tasks · hget attempts · hget progress · hget logs · hget steps · zscore active | fetcher.fetch-and-ack:  time · get settings · hmget attempts · zrem active · zadd dead · exists ready:0 scheduled:0 retrying:0 · hset attempts · zcard dead · exists idle
 nothing to claim → fetcher.fetch-and-ack:  time · get settings · exists ready:0 scheduled:0 retrying:0 · zadd idle | fetcher.fetch-and-ack:  time · get settings · exists ready:0 scheduled:0 retrying:0 · exists idle · zrem idle · zrange active · get timekeeper · exists ready:0"
 `);
   await claims.stop();
@@ -237,7 +237,7 @@ test('cancel, remove, retry, promote, drain, clean, list', async () => {
 cancel two → operator.move:  get settings · time · (hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · hset attempts · zadd cancelled) ×2 · zcard cancelled · exists awaited
 cancel a scheduled task → operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · hset attempts · zadd cancelled · zcard cancelled · exists awaited
 cancel an unknown task → operator.move:  get settings · time · hget tasks
-remove → operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · zrem dedupIds · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists flows · exists awaited
+remove → operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · zrem dedupIds · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists steps · exists flows · exists awaited
 retry → operator.move:  get settings · time · hget tasks · hget attempts · zrem cancelled · hset tasks · hset attempts · zadd retrying:1 · zpopmin idle
 retryAll → queue.list:  get settings · time · zcard cancelled · zrange cancelled · (hstrlen tasks · hstrlen attempts) ×3 · hmget tasks · hmget attempts · hmget progress | operator.move:  get settings · time · (hget tasks · hget attempts · zrem cancelled · hset tasks · hset attempts · zadd retrying:1) ×3 · zpopmin idle
 promote → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · zpopmin idle
@@ -248,8 +248,8 @@ a key → queue.merge:  get settings · time · hlen tasks · hexists tasks · h
 the same key → queue.merge:  get settings · time · hlen tasks · hexists tasks · hget dedupKeys · hget tasks · hget attempts · hset tasks · hset dedupKeys · zscore scheduled:1 · zscore retrying:1 · zscore scheduled:1 · lpos ready:1 · lrem ready:1 · zadd scheduled:1 · get timekeeper · zpopmin idle
 list → queue.list:  get settings · time · zcount scheduled:0 · zcount retrying:0 · exists tombstones · lrange ready:0 · zcount scheduled:1 · zcount retrying:1 · exists tombstones · lrange ready:1 · (hstrlen tasks · hstrlen attempts) ×2 · hmget tasks · hmget attempts · hmget progress · lrange ready:1
 the second page → queue.list:  get settings · time · zcount cancelled ×2 · zrange cancelled ×2 · hstrlen tasks · hstrlen attempts · hmget tasks · hmget attempts · hmget progress
-drain → operator.drain:  get settings · time · exists tombstones · zrange scheduled:0 · zrange retrying:0 · lrange ready:0 · zrange scheduled:1 · zrange retrying:1 · lrange ready:1 · hmget tasks · lpop ready:1 · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists flows · lrange ready:1 · zrange grouped · exists awaited
-clean → operator.clean:  get settings · time · zrange cancelled · zrem cancelled · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists flows"
+drain → operator.drain:  get settings · time · exists tombstones · zrange scheduled:0 · zrange retrying:0 · lrange ready:0 · zrange scheduled:1 · zrange retrying:1 · lrange ready:1 · hmget tasks · lpop ready:1 · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists steps · exists flows · lrange ready:1 · zrange grouped · exists awaited
+clean → operator.clean:  get settings · time · zrange cancelled · zrem cancelled · hdel tasks · hdel attempts · hdel progress · hdel logs · exists dedupKeys · exists steps · exists flows"
 `);
 });
 

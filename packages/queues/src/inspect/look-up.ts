@@ -15,10 +15,10 @@ export function lookUp<Tasks>(shards: Shards, id: string): Promise<Task<Tasks> |
 async function lookUpIn<Tasks>(shard: Shard, id: string, storedId: Buffer): Promise<Task<Tasks> | null> {
   const reply = (await shard.call((keys, { expectedSettings }) =>
     queueGet.runBuffer(shard.redis, keys, { expectedSettings, id: storedId }),
-  )) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer] | null;
+  )) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer] | null;
   if (reply === null) return null;
-  const [record, state, instant, last, progress, logs] = reply;
-  const stored = { record, state: state.toString() as TaskState, instant, last, progress, logs };
+  const [record, state, instant, last, progress, logs, steps] = reply;
+  const stored = { record, state: state.toString() as TaskState, instant, last, progress, logs, steps };
   return readTask<Tasks>(id, shard.settings.values.priorities, stored, shard.codecs);
 }
 

@@ -11,6 +11,7 @@
 --   flows             HASH
 --   outbox            HASH
 --   dedupKeys         HASH k and a key -> elements and id; i and that id -> the key
+--   steps             HASH, see task.steps.part.lua
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   state             S, D or C
@@ -20,7 +21,7 @@
 --   { removed, upTo, isOver }: number of removed tasks; the instant, for the next call; 1 when there are none left
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local progress, logs, flows, outbox, dedupKeys = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local progress, logs, flows, outbox, dedupKeys, steps = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local expectedSettings, state, most, upTo = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
 -- include shard.settings.part.lua
@@ -33,6 +34,7 @@ local BATCH = 50
 local MOST_BYTES = 4194304
 
 -- include flow.delete.part.lua
+-- include task.steps.part.lua
 -- include task.delete.part.lua
 -- include task.compact.part.lua
 

@@ -18,6 +18,7 @@
 --   flows             HASH
 --   outbox            HASH
 --   dedupKeys         HASH k and a key -> elements and id; i and that id -> the key
+--   steps             HASH, see task.steps.part.lua
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
 --   expectedSettings  the settings that the caller expects
@@ -31,12 +32,12 @@
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, idle, tombstones, grouped = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local groups, runnableGroups, limitedGroups, progress, logs = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local awaited, events, flows, outbox, dedupKeys = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local awaited, events, flows, outbox, dedupKeys, steps = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local expectedSettings, publish, priorityCount = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local most, upTo, isAll = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 local ready, scheduled, retrying = {}, {}, {}
 for priority = 0, priorityCount - 1 do
-  ready[priority], scheduled[priority], retrying[priority] = unpack(KEYS, 17 + 3 * priority, 19 + 3 * priority)
+  ready[priority], scheduled[priority], retrying[priority] = unpack(KEYS, 18 + 3 * priority, 20 + 3 * priority)
 end
 
 -- include shard.settings.part.lua
@@ -59,6 +60,7 @@ local left, bytes, removed, hasMoved = most, 0, 0, false
 -- include task.events.part.lua
 -- include task.ended.part.lua
 -- include flow.delete.part.lua
+-- include task.steps.part.lua
 -- include task.delete.part.lua
 -- include task.release.part.lua
 

@@ -27,6 +27,7 @@
 --   outbox            HASH
 --   dedupIds          ZSET id -> until when it is refused
 --   dedupKeys         HASH k and a key -> elements and id; i and that id -> the key
+--   steps             HASH, see task.steps.part.lua
 --   timekeeper        STRING "<next due, ms> <member of idle>"
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
@@ -43,10 +44,10 @@ local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], 
 local dead, cancelled, idle, tombstones = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local grouped, groups, runnableGroups, limitedGroups = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local progress, logs, awaited, events, flows, outbox = KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19]
-local dedupIds, dedupKeys, timekeeper = KEYS[20], KEYS[21], KEYS[22]
+local dedupIds, dedupKeys, steps, timekeeper = KEYS[20], KEYS[21], KEYS[22], KEYS[23]
 local expectedSettings, publish, keepCancelled = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local entries = { unpack(ARGV, 4) }
-local priorityKeys = { unpack(KEYS, 23) }
+local priorityKeys = { unpack(KEYS, 24) }
 local PRIORITIES = 16
 local ENDED = { S = true, D = true, C = true }
 
@@ -61,6 +62,7 @@ local usesOptional = true
 -- include task.events.part.lua
 -- include task.ended.part.lua
 -- include flow.delete.part.lua
+-- include task.steps.part.lua
 -- include task.delete.part.lua
 -- include task.release.part.lua
 -- include task.compact.part.lua

@@ -5,8 +5,10 @@ import type { ThrownFields } from './thrown.js';
 /** Fields of the task that are sent with it. */
 type TaskFields = Pick<TaskContext, 'id' | 'queue' | 'name' | 'attempt' | 'attempts' | 'headers'>;
 
-/** Methods of the context that a thread calls by a message. */
-export type ContextMethod = {
+/** Methods of the context that a thread calls by a message. A step has a function, which can't be sent. */
+export type ContextMethod = Exclude<AnyMethod, 'step'>;
+
+type AnyMethod = {
   [Key in keyof TaskContext]: TaskContext[Key] extends (...args: never[]) => unknown ? Key : never;
 }[keyof TaskContext];
 

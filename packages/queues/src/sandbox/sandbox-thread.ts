@@ -13,6 +13,9 @@ const METHODS: Readonly<Record<ContextMethod, true>> = {
   progress: true,
   log: true,
   children: true,
+  cursor: true,
+  setCursor: true,
+  sleep: true,
 };
 
 interface Run {

@@ -1,4 +1,5 @@
--- Deletes tasks. Expects: tasks, attempts, usesOptional, progress, logs, dedupKeys, and flow.delete.part.lua before it.
+-- Deletes tasks. Expects: tasks, attempts, usesOptional, progress, logs, dedupKeys, steps, and task.steps.part.lua and
+-- flow.delete.part.lua before it.
 
 local function deleteKeys(ids)
   local fields = {}
@@ -22,6 +23,9 @@ local function deleteTasks(ids)
     redis.call('HDEL', logs, unpack(ids))
     if redis.call('EXISTS', dedupKeys) == 1 then
       deleteKeys(ids)
+    end
+    if redis.call('EXISTS', steps) == 1 then
+      deleteSteps(ids)
     end
     deleteFlows(ids)
   end

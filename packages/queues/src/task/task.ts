@@ -20,6 +20,8 @@ import { readJson } from '@mortise/redis';
 import type { EnqueueOptions } from '../options.js';
 import type { LogLine } from './log-lines.js';
 import { readLogLines } from './log-lines.js';
+import type { TaskStep } from './task-step.js';
+import { readSteps } from './task-step.js';
 import { decodeRecord } from './record.js';
 import type { TaskError } from '../task-error.js';
 import type { PayloadOf, ResultOf } from '../task-types.js';
@@ -95,6 +97,8 @@ interface TaskDetails<Result> {
   readonly result?: Result;
   /** Lines of `ctx.log`; only `get` returns them. */
   readonly logs?: readonly LogLine[];
+  /** The stored steps of `ctx.step`, in the order of their ends; only `get` returns them, without their results. */
+  readonly steps?: readonly TaskStep[];
 }
 
 /** A task without its payload and result. */
@@ -119,6 +123,8 @@ export interface StoredTask {
   readonly progress: Buffer;
   /** See heartbeater.report.lua. */
   readonly logs?: Buffer;
+  /** See queue.get.lua. */
+  readonly steps?: Buffer;
 }
 
 export function readTask<Tasks>(
@@ -127,7 +133,7 @@ export function readTask<Tasks>(
   stored: StoredTask,
   codecs: Codecs | undefined,
 ): Task<Tasks> {
-  const { state, instant, last, progress, logs } = stored;
+  const { state, instant, last, progress, logs, steps } = stored;
   const { name, payload, extras, priorityIndex, group, attempts, enqueuedAt } = decodeRecord(stored.record);
   const { timeoutMs, expiresInMs, parent } = extras;
   const fields = {
@@ -150,6 +156,7 @@ export function readTask<Tasks>(
     ...(progress.length > 0 && { progress: JSON.parse(progress.toString()) as unknown }),
     ...(parent && { parent }),
     ...(logs && logs.length > 0 && { logs: readLogLines(logs.toString()) }),
+    ...(steps && steps.length > 0 && { steps: readSteps(steps) }),
   };
   return fields as unknown as Task<Tasks>;
 }

@@ -1,11 +1,15 @@
 /** One attempt of a task in this worker: the context of its handler, and its lease. */
+import type { Codecs } from '@mortise/redis';
 import { ignorable, waitFor } from '@mortise/redis';
 import { AttemptError } from '../errors.js';
 import type { Completer } from './completer.js';
 import type { FetchedTask } from './fetch-and-ack.js';
 import type { HandlerNames } from './handler-names.js';
 import type { Heartbeater, Leased } from './heartbeater.js';
+import type { StepOwner } from './attempt-steps.js';
+import { AttemptSteps } from './attempt-steps.js';
 import type { Report } from './leases.js';
+import type { NewStep, StoredSteps } from './step-store.js';
 import { linesOf, progressJson } from './progress.js';
 import type { Shard } from '../shard/shard.js';
 import type { TaskRecord } from '../task/record.js';
@@ -52,6 +56,23 @@ export interface TaskContext {
    * parent may run, whatever the retention of the children. One round trip for each 2 MiB.
    */
   readonly children: () => Promise<Child[]>;
+  /**
+   * Runs a step once: its result is stored with the task, and a later attempt gets it in place of running the step again. A step runs
+   * again only if its attempt ended before the result was stored. Each name occurs once in an attempt. Results are JSON, up to
+   * 262,144 bytes; a task has up to 1,000 steps and 1 MiB of them. One command a step, shared by all calls of one tick, and one for the
+   * first use in an attempt. Rejects as `renew` does, with the error of the step, ERR_TOO_MANY_STEPS or ERR_STEPS_TOO_LARGE.
+   */
+  readonly step: <Result>(name: string, run: () => Result | PromiseLike<Result>) => Promise<Result>;
+  /**
+   * Frees the slot, and goes on after this time on any worker: rejects now, and the handler runs from its start again, where `sleep`
+   * resolves. So have the code before it in steps. No attempt is counted; the task is `retrying` meanwhile, and `expiresInMs` goes on.
+   * It is a step, named by its place among the sleeps of the handler. 0 to 10 years. Costs what a step does.
+   */
+  readonly sleep: (ms: number) => Promise<void>;
+  /** The value of the last `setCursor`, also of an earlier attempt; undefined without one. Costs what the first step does. */
+  readonly cursor: () => Promise<unknown>;
+  /** Stores where a loop stands, in place of the last cursor. JSON; limits, costs and rejections are those of a step. */
+  readonly setCursor: (value: unknown) => Promise<void>;
 }
 
 /** The services that renew and complete the attempts of one shard. */
@@ -62,7 +83,7 @@ export interface Source {
   readonly names: HandlerNames;
 }
 
-export class Attempt implements TaskContext, Leased {
+export class Attempt implements TaskContext, Leased, StepOwner {
   readonly id: string;
   readonly attempt: number;
   readonly record: TaskRecord;
@@ -74,6 +95,7 @@ export class Attempt implements TaskContext, Leased {
   /** The call that telemetry measures, until its end. */
   call: Call | undefined;
   #controller: AbortController | undefined;
+  #steps: AttemptSteps | undefined;
   /** Under way. */
   #reports: Set<Promise<void>> | undefined;
 
@@ -83,6 +105,7 @@ export class Attempt implements TaskContext, Leased {
     readonly fetched: FetchedTask,
     /** By `performance.now()`; afterwards another worker may have the lease. */
     public leaseEndsAt: number,
+    readonly codecs?: Codecs,
   ) {
     this.id = decodeTaskId(fetched.storedId);
     this.attempt = fetched.attempt;
@@ -127,6 +150,47 @@ export class Attempt implements TaskContext, Leased {
 
   get children(): () => Promise<Child[]> {
     return () => ignorable(this.#children());
+  }
+
+  get step(): TaskContext['step'] {
+    return (name, run) => this.#ownSteps.step(name, run);
+  }
+
+  get sleep(): (ms: number) => Promise<void> {
+    return (ms) => this.#ownSteps.sleep(ms);
+  }
+
+  /** The end that `sleep` has decided on. */
+  get suspension(): Error | undefined {
+    return this.#steps?.suspension;
+  }
+
+  get cursor(): () => Promise<unknown> {
+    return () => this.#ownSteps.cursor();
+  }
+
+  get setCursor(): (value: unknown) => Promise<void> {
+    return (value) => this.#ownSteps.setCursor(value);
+  }
+
+  get #ownSteps(): AttemptSteps {
+    this.#steps ??= new AttemptSteps(this, this.codecs);
+    return this.#steps;
+  }
+
+  requireLease(): void {
+    if (this.isOver) this.#throwEnd();
+  }
+
+  async storeStep(step: NewStep): Promise<string> {
+    this.requireLease();
+    const answer = await this.source.heartbeater.storeStep(this, step);
+    this.requireLease();
+    return answer;
+  }
+
+  readSteps(): Promise<StoredSteps> {
+    return this.source.heartbeater.readSteps(this);
   }
 
   /** Resolves when no report is under way, or when the attempt is over; undefined if none is. */

@@ -213,7 +213,7 @@ export class Executor implements Demand<SlotRoom>, Service {
   #accept(source: Source, task: FetchedTask, leaseEndsAt: number, nowMs: number): void {
     let attempt: Attempt;
     try {
-      attempt = new Attempt(source, task, leaseEndsAt);
+      attempt = new Attempt(source, task, leaseEndsAt, this.#options.codecs);
     } catch (cause) {
       const { queue } = source.shard;
       const error = new WorkerError('ERR_TASK_UNREADABLE', queue, decodeTaskId(task.storedId), '', cause);

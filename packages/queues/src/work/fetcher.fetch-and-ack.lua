@@ -118,11 +118,11 @@ end
 -- ---- Optional features -------------------------------------------------------------------------------------------------------
 
 local optional, tombstones, grouped, groups, runnableGroups, limitedGroups, rate, progress
-local logs, awaited, events, flows, outbox, dueSchedules, dedupKeys, keepEvents
+local logs, awaited, events, flows, outbox, dueSchedules, dedupKeys, steps, keepEvents
 if usesOptional then
   local _
   tombstones, _, grouped, groups, runnableGroups, limitedGroups, rate, progress = unpack(priorityKeys, 3 * priorityCount + 2)
-  logs, awaited, events, flows, outbox, _, dueSchedules, _, dedupKeys = unpack(priorityKeys, 3 * priorityCount + 10)
+  logs, awaited, events, flows, outbox, _, dueSchedules, _, dedupKeys, steps = unpack(priorityKeys, 3 * priorityCount + 10)
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 -- include task.group.part.lua
 -- include task.record.part.lua
@@ -130,6 +130,7 @@ if usesOptional then
 -- include task.ended.part.lua
 -- include flow.delete.part.lua
 -- include flow.due.part.lua
+-- include task.steps.part.lua
 -- include task.delete.part.lua
 -- include fetcher.optional.section.lua
 end

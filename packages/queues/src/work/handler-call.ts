@@ -47,10 +47,11 @@ const CALLS = {
         ? call.run(() => handler.handle!(payload, attempt))
         : handler.handle!(payload, attempt));
       await attempt.reported;
+      if (attempt.suspension) throw attempt.suspension;
       return success(attempt, result, options);
     } catch (error) {
       await attempt.reported;
-      return failed(attempt, handler, error, options);
+      return failed(attempt, handler, attempt.suspension ?? error, options);
     }
   },
 
@@ -78,12 +79,12 @@ const CALLS = {
       return batch.map(({ ctx }, index) => {
         // An attempt that ended earlier already has its completion.
         if (ctx.isOver) return GIVEN_BACK;
-        const result: unknown = results?.[index];
+        const result: unknown = ctx.suspension ?? results?.[index];
         return isA(Error, result) ? failed(ctx, handler, result, options) : success(ctx, result, options);
       });
     } catch (error) {
       await reported();
-      return batch.map(({ ctx }) => failed(ctx, handler, error, options));
+      return batch.map(({ ctx }) => failed(ctx, handler, ctx.suspension ?? error, options));
     }
   },
 } satisfies Record<(typeof HANDLER_CALLS)[number], unknown>;

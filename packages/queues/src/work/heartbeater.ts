@@ -21,6 +21,8 @@ import { decodeTaskId } from '../task/task-id.js';
 import type { AttemptToken } from './completer.js';
 import type { LeaseAnswer, Report } from './leases.js';
 import { Leases } from './leases.js';
+import type { NewStep, StoredSteps } from './step-store.js';
+import { StepStore } from './step-store.js';
 import type { Service } from './service.js';
 import { WakeUps } from './wake-ups.js';
 
@@ -42,6 +44,7 @@ export class Heartbeater implements Service {
   readonly #reporter: ErrorReporter;
   readonly #held = new Set<Leased>();
   readonly #leases: Leases;
+  readonly #steps: StepStore;
   readonly #beat: Loop;
   readonly #cancellations: WakeUps;
   #state: 'stopped' | 'beating' = 'stopped';
@@ -51,6 +54,7 @@ export class Heartbeater implements Service {
   constructor(shard: Shard, workerId: string, leaseMs: number, reporter: ErrorReporter) {
     this.#shard = shard;
     this.#leases = new Leases(shard);
+    this.#steps = new StepStore(shard);
     this.#leaseMs = leaseMs;
     this.#reporter = reporter;
     this.#beat = new Loop(`mortise heartbeat of queue ${shard.queue}`, (signal) => this.#renewAll(signal), {
@@ -103,6 +107,18 @@ export class Heartbeater implements Service {
   async report(attempt: Leased, report: Report): Promise<boolean> {
     await this.#shard.enableOptional();
     return this.#applyAnswer(attempt, await this.#leases.report(attempt.fetched, report));
+  }
+
+  /** Resolves to the answer of steps.store.lua. An attempt that has lost its lease is abandoned. */
+  async storeStep(attempt: Leased, step: NewStep): Promise<string> {
+    await this.#shard.enableOptional();
+    const answer = await this.#steps.store(attempt.fetched, step);
+    if (answer === '0' || answer === 'C') this.#applyAnswer(attempt, answer);
+    return answer;
+  }
+
+  readSteps(attempt: Leased): Promise<StoredSteps> {
+    return this.#steps.read(attempt.fetched.storedId);
   }
 
   /** Handles a cancellation. Any other wake-up means that messages may have been lost. O(held attempts). */

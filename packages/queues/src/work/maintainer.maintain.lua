@@ -39,11 +39,11 @@ local MOST_AGED = 200
 -- include shard.settings.part.lua
 
 local optional, grouped, groups, runnableGroups, limitedGroups, progress
-local logs, awaited, events, flows, outbox, dueSchedules, dedupKeys, keepEvents
+local logs, awaited, events, flows, outbox, dueSchedules, dedupKeys, steps, keepEvents
 if usesOptional then
   local _
   _, _, grouped, groups, runnableGroups, limitedGroups, _, progress = unpack(priorityKeys, 3 * priorityCount + 2)
-  logs, awaited, events, flows, outbox, _, dueSchedules, _, dedupKeys = unpack(priorityKeys, 3 * priorityCount + 10)
+  logs, awaited, events, flows, outbox, _, dueSchedules, _, dedupKeys, steps = unpack(priorityKeys, 3 * priorityCount + 10)
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 end
 -- include task.group.part.lua
@@ -52,6 +52,7 @@ end
 -- include task.ended.part.lua
 -- include flow.delete.part.lua
 -- include flow.due.part.lua
+-- include task.steps.part.lua
 -- include task.delete.part.lua
 -- include task.compact.part.lua
 -- include task.wake.part.lua
