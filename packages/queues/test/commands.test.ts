@@ -203,6 +203,7 @@ test('cancel, remove, retry, promote, drain, clean, list', async () => {
   await queue.clean('dead');
   for (const id of ['a', 'b', 'c', 'd']) await bench.task('ready', id);
   for (const id of ['later', 'sooner']) await bench.task('scheduled', id);
+  await queue.setPayload('nobody', 1);
   const moves = await table(prefix, {
     cancel: () => queue.cancel('a'),
     'cancel two': () => Promise.all([queue.cancel('b'), queue.cancel('c')]),
@@ -243,7 +244,7 @@ retryAll → queue.list:  get settings · time · zcard cancelled · zrange canc
 promote → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · zpopmin idle
 reschedule → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · get timekeeper · zpopmin idle
 setPriority → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zrem scheduled:1 · zadd scheduled:0 · hset tasks
-setPayload → queue.merge | eval settings tasks attempts idle timekeeper tombstones grouped groups runnableGroups limitedGroups events dedupKeys ready:0 scheduled:0 retrying:0 ready:1 scheduled:1 retrying:1:  get settings · time · hlen tasks · hget tasks · hget attempts · hset tasks · hget dedupKeys
+setPayload → queue.merge:  get settings · time · hlen tasks · hget tasks · hget attempts · hset tasks · hget dedupKeys
 a key → queue.merge:  get settings · time · hlen tasks · hexists tasks · hget dedupKeys ×2 · hset tasks · hset dedupKeys · rpush ready:1 · zpopmin idle
 the same key → queue.merge:  get settings · time · hlen tasks · hexists tasks · hget dedupKeys · hget tasks · hget attempts · hset tasks · hset dedupKeys · zscore scheduled:1 · zscore retrying:1 · zscore scheduled:1 · lpos ready:1 · lrem ready:1 · zadd scheduled:1 · get timekeeper · zpopmin idle
 list → queue.list:  get settings · time · zcount scheduled:0 · zcount retrying:0 · exists tombstones · lrange ready:0 · zcount scheduled:1 · zcount retrying:1 · exists tombstones · lrange ready:1 · (hstrlen tasks · hstrlen attempts) ×2 · hmget tasks · hmget attempts · hmget progress · lrange ready:1

@@ -43,6 +43,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'ERR_BACKOFF_FUNCTION',
   ],
   Discard: ['ERR_DISCARDED'],
+  StepError: ['ERR_TOO_MANY_STEPS', 'ERR_STEPS_TOO_LARGE'],
 };
 
 test('each class is named after its code, or is in the table of families', () => {

@@ -282,6 +282,10 @@ export const taskSchema = z
     resultText: z.string().optional(),
     resultBytes: count.optional(),
     logs: z.array(z.object({ at: instant, text: z.string() })).optional(),
+    steps: z
+      .array(z.object({ name: z.string(), at: instant }))
+      .optional()
+      .meta({ description: 'the steps of its handler that are stored, without their results' }),
   })
   .meta({ id: 'Task', description: 'A task and its state. Instants are ms since the epoch.' });
 

@@ -172,7 +172,7 @@ export class TasksController {
     return this.queues.use(queueName, async (queue) => {
       const task = await queue.get(id);
       if (!task) throw unknownTask(queueName, id);
-      const { logs, payload, result, ...others } = task;
+      const { logs, steps, payload, result, ...others } = task;
       const [sent, returned] = [shown(payload), shown(result)];
       return {
         ...others,
@@ -183,6 +183,7 @@ export class TasksController {
           ? returned.value !== undefined && { result: returned.value }
           : { resultText: returned.text, resultBytes: returned.bytes }),
         ...(logs && { logs: [...logs] }),
+        ...(steps && { steps: [...steps] }),
         queue: queueName,
       };
     });

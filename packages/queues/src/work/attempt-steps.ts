@@ -6,7 +6,13 @@
  * The first use in an attempt reads all stored steps. Then each new step is one command, refused when the lease is lost.
  */
 import type { Codecs } from '@mortise/redis';
-import { ArgumentTypeError, decodedJson, requireDuration, requireFunction, requireText } from '@mortise/redis';
+import {
+  ArgumentTypeError,
+  decodedJson,
+  requireDuration,
+  requireFunction,
+  requireText,
+} from '@mortise/redis';
 import { RetryLater, StepError } from '../worker-errors.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { jsonText } from '../task/json-text.js';

@@ -11,7 +11,7 @@ async function workUntilEnd(payload: { count: number; isInside: boolean }) {
   let deaths = 0;
   const start = () => startProcess(single.url, 'q', { prefix, leaseMs: 60_000 }, 'steps-process.mjs').child;
   let child = start();
-  const ended = queue.result<number>(id).finally(() => child.kill('SIGKILL'));
+  const ended = queue.result<number>(id, { waitMs: 480_000 }).finally(() => child.kill('SIGKILL'));
   for (;;) {
     await once(child, 'exit');
     const { state } = (await queue.get(id))!;

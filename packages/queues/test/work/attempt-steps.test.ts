@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { TaskContext } from '@mortise/queues';
 import { Bench } from '../fixture/bench.js';
 import { redis } from '../fixture/new-queue.js';
-import { counted, reached } from '../fixture/until.js';
+import { counted, reached, until } from '../fixture/until.js';
 
 const AGAIN = { backoff: { type: 'fixed', delayMs: 0, jitter: 0 } } as const;
 
@@ -95,7 +95,7 @@ test('a worker that stops costs no attempt and no step', async () => {
   const worker = await bench.launch({ t });
   const { id } = await bench.queue.enqueue('t', 1, { attempts: 1 });
   await reached(bench.queue, id, 'active');
-  while (!bench.hanging.has('went on')) await new Promise(setImmediate);
+  await until(() => bench.hanging.has('went on'));
   await worker.stop({ graceMs: 0 });
   await bench.launch({ t });
   expect(await bench.queue.result(id)).toBe(1);
@@ -112,7 +112,9 @@ test('an attempt without its lease stores nothing', async () => {
   await bench.launch({
     t: async (_, ctx) => {
       if (ctx.attempt > 1) return;
-      await ctx.step('a', () => held).catch((error: unknown) => refused.push((error as { code: string }).code));
+      await ctx
+        .step('a', () => held)
+        .catch((error: unknown) => refused.push((error as { code: string }).code));
       await ctx.setCursor(1).catch((error: unknown) => refused.push((error as { code: string }).code));
     },
   });
@@ -120,7 +122,7 @@ test('an attempt without its lease stores nothing', async () => {
   await reached(bench.queue, id, 'active');
   expect(await bench.queue.cancel(id)).toBe(true);
   end();
-  while (refused.length < 2) await new Promise(setImmediate);
+  await until(() => refused.length === 2);
   expect(refused).toEqual(['ERR_TASK_CANCELLED', 'ERR_TASK_CANCELLED']);
   expect(await redis.exists(bench.keys.of.steps)).toBe(0);
 });
@@ -184,7 +186,13 @@ test('a task that sleeps frees its slot, costs no attempt and goes on with anoth
   expect(await bench.queue.result(id)).toBe(1);
   expect(Date.now() - startedAt).toBeGreaterThan(400);
   expect(runs).toEqual(['a', 'b', 'c']);
-  expect((await bench.queue.get(id))!.steps!.map(({ name }) => name)).toEqual(['a', 'sleep 1', 'b', 'sleep 2', 'c']);
+  expect((await bench.queue.get(id))!.steps!.map(({ name }) => name)).toEqual([
+    'a',
+    'sleep 1',
+    'b',
+    'sleep 2',
+    'c',
+  ]);
 });
 
 test('a task that sleeps is promoted too early, and sleeps on; cancelled, it never goes on', async () => {
@@ -199,7 +207,7 @@ test('a task that sleeps is promoted too early, and sleeps on; cancelled, it nev
   const { id } = await bench.queue.enqueue('t', 1);
   await reached(bench.queue, id, 'retrying');
   expect(await bench.queue.promote(id)).toBe(true);
-  while (runs < 2) await new Promise(setImmediate);
+  await until(() => runs === 2);
   await reached(bench.queue, id, 'retrying');
   expect(await bench.queue.cancel(id)).toBe(true);
   await bench.expectCounts({ cancelled: 1 });

@@ -48,8 +48,9 @@ export function Timeline({ task, events }: Props): JSX.Element {
 }
 
 function pointsOf(task: TaskView, events: readonly TaskEvent[]): Point[] {
-  const { enqueuedAt, finishedAt, runAt, state, error, logs = [] } = task;
+  const { enqueuedAt, finishedAt, runAt, state, error, logs = [], steps = [] } = task;
   const points: Point[] = logs.map(({ at, text }) => ({ at, title: 'Log', text, tone: 'quiet' }));
+  for (const { name, at } of steps) points.push({ at, title: `Step ${name}`, tone: 'busy' });
   const seen = new Set(events.map(({ type }) => type));
   let startedAt: number | undefined;
   for (const event of events) {
@@ -74,7 +75,9 @@ function pointOf({ type, at, attempt, error }: TaskEvent, startedAt: number | un
     type === 'started'
       ? `Attempt ${attempt} started`
       : type === 'retrying'
-        ? `Attempt ${attempt} failed${took}`
+        ? error
+          ? `Attempt ${attempt} failed${took}`
+          : `Put off${took}`
         : `${capital(type)}${took}`;
   return { at, title, text: error && `${error.name}: ${error.message}`, tone: TONES[type] ?? 'quiet' };
 }

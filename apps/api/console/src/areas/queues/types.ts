@@ -61,6 +61,7 @@ export interface TaskView extends TaskSummary {
   readonly resultText?: string;
   readonly resultBytes?: number;
   readonly logs?: readonly { readonly at: number; readonly text: string }[];
+  readonly steps?: readonly { readonly at: number; readonly name: string }[];
 }
 
 export interface Times {
