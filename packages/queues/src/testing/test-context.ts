@@ -8,11 +8,12 @@ export interface TestContext extends TaskContext {
 
 /**
  * A context for a direct call of a handler, without a queue: `await handlers['mail.send'](payload, testContext())`. It records progress
- * and log lines, and renews nothing.
+ * and log lines, and renews nothing. It runs each step, keeps the cursor, and sleeps no time.
  */
 export function testContext(given: Partial<TaskContext> = {}): TestContext {
   const progressed: unknown[] = [];
   const logged: string[] = [];
+  let cursor: unknown;
   return {
     id: 'test',
     queue: 'test',
@@ -25,6 +26,10 @@ export function testContext(given: Partial<TaskContext> = {}): TestContext {
     progress: async (value) => void progressed.push(value),
     log: async (text) => void logged.push(text),
     children: async () => [],
+    step: async (_name, run) => run(),
+    cursor: async () => cursor,
+    setCursor: async (value) => void (cursor = value),
+    sleep: async () => undefined,
     ...given,
     progressed,
     logged,
