@@ -213,7 +213,10 @@ async function shown(redis, prefix, until) {
   );
   assert.equal(redactor.hides('user.token'), true);
   const { id } = await operations.start(queue, { action: 'remove', state: 'ready', ...filter });
-  await until(async () => (await operations.get(id)).status === 'completed', 'the bulk operation');
+  let last;
+  for await (const { status } of operations.follow(id)) last = status;
+  assert.equal(last, 'completed');
+  assert.equal((await operations.get(id)).status, 'completed');
   assert.equal((await queue.counts()).ready, 1);
   assert.deepEqual(admin.taskTimes(await queue.lastEvents()), { count: 0, wait: null, run: null });
   assert.equal((await admin.queueView(queue)).counts.ready, 1);

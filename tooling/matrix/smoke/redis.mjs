@@ -4,6 +4,7 @@ import * as redisPackage from '@mortise/redis';
 import { MemoryRedis } from '@mortise/redis/testing';
 import { Verbs } from './verbs.mjs';
 
+const { Codecs, Merged, Sampled } = redisPackage;
 const { Coalescer, ErrorReporter, KeySpace, keySlot, Loop, readEach, readMany, SafeTelemetry, Script } =
   redisPackage;
 const { ServerClock, WaiterHub, WakeUp } = redisPackage;
@@ -62,6 +63,8 @@ export async function smoke({ connect, prefix, until }) {
   await waiting(redis, keys, stock);
   await small(until);
   await inMemory();
+  await live();
+  codecs();
   return verbs;
 }
 
@@ -183,4 +186,30 @@ async function inMemory() {
   await own.clock.advance('1s');
   assert.equal(await own.call('exists', ['k']), 0);
   await own.close();
+}
+
+/** Values that several readers follow. */
+async function live() {
+  const ended = new AbortController();
+  let count = 0;
+  const sampled = new Sampled(async () => (count += 1), 10, Object.is);
+  const merged = new Merged();
+  merged.add(sampled.follow(ended.signal));
+  const seen = [];
+  for await (const value of merged) {
+    seen.push(value);
+    assert.equal(sampled.isFollowed, true);
+    if (seen.length === 2) break;
+  }
+  ended.abort();
+  assert.deepEqual([seen, sampled.isFollowed], [[1, 2], false]);
+}
+
+function codecs() {
+  const reverse = (bytes) => Buffer.from(bytes).reverse();
+  const reversed = { name: 'reversed', encode: reverse, decode: reverse };
+  const made = Codecs.of([reversed]);
+  const encoded = JSON.parse(made.encode('{"a":1}'));
+  assert.equal(encoded.$codec, 'reversed');
+  assert.equal(made.decode(encoded), '{"a":1}');
 }
