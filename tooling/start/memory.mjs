@@ -13,6 +13,8 @@ runWithClient('memory', {
     '/test/node-redis/',
     '/test/quorum/',
     '/test/replication/',
+    // The scripts of BullMQ use more of Lua.
+    '/test/migrate/',
     // Client-side caching isn't emulated: each of these waits for its time limit.
     '/cache/test/near/',
   ],
