@@ -12,7 +12,7 @@ export async function removeJob(
 ): Promise<boolean> {
   const stored = await store.get(id);
   if (!stored) return true;
-  if (stored.state === 'active') return false;
+  if (await isLocked(store, id, withChildren)) return false;
   const { r: scheduler, pa: parent } = stored.details;
   if (!isFree && scheduler !== undefined && isWaiting(stored.state)) {
     if ((await store.nextOf(scheduler)) === id) throw refusalOf(-8, id, 'removeJob');
@@ -32,6 +32,19 @@ export async function removeJob(
   }
   await store.publish(id, { event: 'removed', prev: stored.state });
   return true;
+}
+
+/** Whether it runs, or one of its children that have not ended does: then nothing of the tree is removed. */
+async function isLocked(store: Store, id: string, withChildren: boolean): Promise<boolean> {
+  const stored = await store.get(id);
+  if (stored?.state === 'active') return true;
+  if (!withChildren || !stored?.details.c) return false;
+  for (const [key, end] of Object.entries(await store.children(id))) {
+    if (end !== 'p') continue;
+    const child = storeOfKey(store, key);
+    if (await isLocked(child.store, child.id, true)) return true;
+  }
+  return false;
 }
 
 function isWaiting(state: string): boolean {

@@ -34,8 +34,17 @@ export async function applyRetention(
     return;
   }
   const kept: KeepJobs = typeof keep === 'object' ? keep : { count: keep === true ? 0 : keep };
-  if (kept.count === 0) await store.remove(job.id!);
-  else await trim(store, state, kept);
+  if (kept.count === 0) {
+    if (state === 'failed') await leaveParent(job);
+    await store.remove(job.id!);
+  } else await trim(store, state, kept);
+}
+
+/** A failed child that is removed must not keep its parent waiting. */
+async function leaveParent({ parent, queue, queueQualifiedName, id }: JobLike): Promise<void> {
+  if (!parent || parent.fpof || parent.idof || parent.cpof || parent.rdof) return;
+  const store = queue.storeOfQueue(parent.queueKey);
+  await store.report({ parentId: parent.id, child: `${queueQualifiedName}:${id}`, outcome: 'x' });
 }
 
 function trim(store: Store, state: FinishedStatus, { count, age, limit }: KeepJobs): Promise<unknown> {
