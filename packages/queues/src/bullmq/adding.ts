@@ -1,6 +1,6 @@
 /** Stores a new job: by the engine's enqueue if it waits at the end of the queue, else by a script of the layer. */
 import { BullmqUnsupportedError } from './errors.js';
-import { adopt } from './family.js';
+import { adopt, adoptStored } from './family.js';
 import type { JobLike } from './host.js';
 import { freeDeduplication } from './moves.js';
 import { removeJob } from './removing.js';
@@ -47,8 +47,10 @@ export async function addJob(
   const made = newJobOf(job);
   if (!children && !scheduler && !deduplication && made.where === 'F') {
     const isNew = await store.enqueue(made);
-    if (!isNew) await store.publish(job.id, { event: 'duplicated' });
-    return isNew;
+    if (isNew) return true;
+    await store.publish(job.id, { event: 'duplicated' });
+    await adoptStored(job);
+    return false;
   }
   if (deduplication?.keepLastIfActive) {
     throw new BullmqUnsupportedError('deduplication.keepLastIfActive', 'use ttl with replace');
@@ -69,7 +71,9 @@ export async function addJob(
       },
     }),
   };
-  return settle(job, waiting || made, rules, onChanged);
+  const isNew = await settle(job, waiting || made, rules, onChanged);
+  if (!isNew) await adoptStored(job);
+  return isNew;
 }
 
 async function settle(

@@ -33,6 +33,25 @@ export async function adopt(job: JobLike): Promise<void> {
   if (lock) lock.hasChildren = true;
 }
 
+/** A job that was stored before gets the parent of the new one, or reports its result at once. */
+export async function adoptStored(job: JobLike): Promise<void> {
+  const { parent, id } = job;
+  const { store } = job.queue;
+  const stored = parent && (await store.get(id!));
+  if (!stored) return;
+  const { pa: before } = stored.details;
+  if (before && (before.id !== parent.id || before.queueKey !== parent.queueKey)) {
+    await reportEnd(job, { outcome: 'x' }, 'moveToFinished');
+    const key = `${before.queueKey}:${before.id}`;
+    throw Object.assign(new Error(`The parent job ${key} cannot be replaced. addJob`), { code: -7 });
+  }
+  await store.setDetails(id!, (details) => ({ ...details, pa: parent }));
+  // It may have ended meanwhile.
+  const { state, returnvalue } = (await store.get(id!)) ?? {};
+  if (state !== 'completed') return;
+  await reportEnd(job, { outcome: 's', value: returnvalue || 'null' }, 'moveToFinished');
+}
+
 /** A job with children that have not ended, or one that has failed, cannot complete. */
 export async function requireChildrenEnded(job: JobLike): Promise<void> {
   const { '#': left = '0', '!': reason, ...ends } = await job.queue.store.children(job.id!);

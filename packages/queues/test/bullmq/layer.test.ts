@@ -186,6 +186,18 @@ test('a flow: the parent runs after its children and has their values', async ()
   expect(values.toSorted((a, b) => Number(a) - Number(b))).toEqual([1, 2]);
 });
 
+test('a job that has ended is a child at once', async () => {
+  const { prefix, queue, work } = newQueue();
+  const worker = work((given) => Promise.resolve(given.name));
+  await queue.add('child', {}, { jobId: 'known' });
+  await ended(worker, 1);
+  const flows = new FlowProducer({ connection, prefix });
+  const again = { name: 'child', queueName: queue.name, opts: { jobId: 'known' } };
+  const { job } = await flows.add({ name: 'parent', queueName: queue.name, children: [again] });
+  await until('the end of the parent', async () => (await job.getState()) === 'completed');
+  expect(Object.values(await job.getChildrenValues())).toEqual(['child']);
+});
+
 test('a job scheduler has one job that waits, and the start of that job adds the next', async () => {
   const { queue, work } = newQueue();
   const first = await queue.upsertJobScheduler('tick', { every: 50 }, { name: 'tick' });
