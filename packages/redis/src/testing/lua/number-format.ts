@@ -31,7 +31,16 @@ export function fixed(value: number, digits: number): string {
 
 /** As `%.<digits>e`. */
 function exponential(value: number, digits: number): string {
-  return value.toExponential(digits).replace(/e([+-])(\d)$/, 'e$10$2');
+  const [longer, power] = value.toExponential(Math.min(MOST_DIGITS, digits + MORE_DIGITS)).split('e') as [
+    string,
+    string,
+  ];
+  const end = longer.indexOf('.') + 1 + digits;
+  const shorter = longer.slice(0, digits === 0 ? end - 1 : end);
+  const isHalf = /^50*$/.test(longer.slice(end));
+  const isKept = isHalf && Number(shorter.at(-1)) % 2 === 0;
+  const text = isKept ? `${shorter}e${power}` : value.toExponential(digits);
+  return text.replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
 /** Without zeros at the end. */
@@ -50,7 +59,7 @@ export function general(value: number, precision: number): string {
   const [mantissa, power] = scientific.split('e') as [string, string];
   const exponent = Number(power);
   if (exponent < -4 || exponent >= digits) return `${short(mantissa)}e${power}`;
-  return short(value.toFixed(Math.min(MOST_DIGITS, Math.max(0, digits - 1 - exponent))));
+  return short(fixed(value, Math.min(MOST_DIGITS, Math.max(0, digits - 1 - exponent))));
 }
 
 const NUMBER =
