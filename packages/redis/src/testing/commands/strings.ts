@@ -35,10 +35,10 @@ function set({ store, args: [key, value, ...options] }: Call): Reply {
   return flags.has('GET') ? before : OK;
 }
 
-/** Replaces the text and keeps the expiry. */
-function change({ store, args }: Call, to: (text: string) => string): string {
+/** Replaces the text and keeps the expiry. `absent`: the text of a key that isn't there. */
+function change({ store, args }: Call, to: (text: string) => string, absent = ''): string {
   const value = store.read(args[0]!, 'string');
-  const text = to(value?.text ?? '');
+  const text = to(value?.text ?? absent);
   if (value) value.text = text;
   else store.setText(args[0]!, text);
   return text;
@@ -46,11 +46,15 @@ function change({ store, args }: Call, to: (text: string) => string): string {
 
 function increment(call: Call, by: number): number {
   let sum = 0;
-  change(call, (text) => {
-    sum = (text === '' ? 0 : integer(text)) + by;
-    if (!Number.isSafeInteger(sum)) throw notAnInteger();
-    return String(sum);
-  });
+  change(
+    call,
+    (text) => {
+      sum = integer(text) + by;
+      if (!Number.isSafeInteger(sum)) throw notAnInteger();
+      return String(sum);
+    },
+    '0',
+  );
   return sum;
 }
 
@@ -144,7 +148,7 @@ export const STRING_COMMANDS: Commands = {
   incr: write(1, 1, (call) => increment(call, 1)),
   incrby: write(2, 2, (call) => increment(call, integer(call.args[1]))),
   incrbyfloat: write(2, 2, (call) =>
-    change(call, (before) => general((before === '' ? 0 : float(before)) + float(call.args[1]), 17)),
+    change(call, (before) => general(float(before) + float(call.args[1]), 17), '0'),
   ),
   mget: read(1, Infinity, ({ store, args }) =>
     args.map((key) => {
