@@ -2,7 +2,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -46,7 +48,11 @@ async function scrape(url: string): Promise<Sample[]> {
 }
 
 const game = new Game();
-afterAll(() => game[Symbol.asyncDispose]());
+const mails = mkdtempSync(join(tmpdir(), 'mortise-monitoring-'));
+afterAll(async () => {
+  await game[Symbol.asyncDispose]();
+  rmSync(mails, { recursive: true });
+});
 
 const METRICS_OF = 'health checks and metrics are answered';
 let worker: RunningWorker;
@@ -86,7 +92,7 @@ beforeAll(async () => {
   await game.putPlayers();
   worker = await game.startWorker({
     WORKER_PORT: '0',
-    MAIL_DIR: `${process.env['TMPDIR'] ?? '/tmp'}/${game.prefix}`,
+    MAIL_DIR: mails,
   });
   const { port } = worker.lines.find(({ msg }) => msg === METRICS_OF) as unknown as { port: number };
   workerUrl = `http://127.0.0.1:${port}`;
