@@ -164,6 +164,22 @@ describe('a session', () => {
     },
   );
 
+  test('finds no tasks by an object that has a hidden member', async () => {
+    await enqueue('searched', 'two', { user: { password: 'x' } });
+    const equals = '{"password":"x"}';
+    const list = `GET queues/searched/tasks?state=ready&field=user&equals=${encodeURIComponent(equals)}`;
+    const operation = { action: 'cancel', state: 'ready', field: 'user', equals };
+    const refused = [
+      await ask(list, undefined, session),
+      await ask('POST queues/searched/bulk-operations', operation, session),
+    ];
+    expect(refused.map(slugOf)).toEqual([
+      [400, 'invalid-query'],
+      [400, 'invalid-body'],
+    ]);
+    expect((await ask(list)).json.items.map(({ id }: { id: string }) => id)).toEqual(['two']);
+  });
+
   test('has the members of the setting hidden, and no others', async () => {
     const other = await startApi({
       AUTH: 'keys',

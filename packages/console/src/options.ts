@@ -38,8 +38,8 @@ export interface ConsoleOptions<Request extends ConsoleRequest = IncomingMessage
   /** As for the queues. Default `mortise`. */
   readonly prefix?: string | undefined;
   /**
-   * Names of members of payloads, results and progress, at any depth, whose values are hidden. Case, `_` and `-` don't count. Default
-   * `password`, `secret`, `token`, `authorization`, `apiKey`, `creditCard`.
+   * Names of members of payloads, results, progress, headers and lines of logs that are JSON, at any depth, whose values are hidden.
+   * Case, `_` and `-` don't count. Default `password`, `secret`, `token`, `authorization`, `apiKey`, `creditCard`.
    */
   readonly redact?: readonly string[] | undefined;
   /** Host names under which the console answers, without a port; others are refused. Default: any. */

@@ -16,7 +16,7 @@ await queue.enqueue('welcome', { user: { name: 'bob' } });
 
 // A page of tasks: those of anna, without secrets, and not longer than a person reads.
 const filter = { field: 'user.name', equals: 'anna' };
-if (redactor.hides(filter.field)) throw new Error('a search by a secret would reveal it');
+if (redactor.hides(filter.field, filter.equals)) throw new Error('a search by a secret would reveal it');
 const { tasks, cursor } = await findTasks(queue, 'ready', filter, { limit: 50 });
 for (const { payload } of tasks) {
   const { value, text, bytes } = cutJson(redactor.redact(payload), 100);

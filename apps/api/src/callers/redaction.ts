@@ -11,6 +11,11 @@ import { CONFIG } from '../tokens.js';
 /** The sender of a request; null: without authentication. */
 type Sender = Principal | null;
 
+interface Search {
+  readonly field?: string | undefined;
+  readonly equals?: string | undefined;
+}
+
 @Injectable()
 export class Redaction {
   readonly #redactor: Redactor;
@@ -27,15 +32,15 @@ export class Redaction {
   /** The same for all values of callers in an answer or an event. */
   shownIn<Answer>(answer: Answer, sender: Sender): Answer {
     if (!sender?.isSession) return answer;
-    return showValues(answer, (value) => this.shown(value, sender)) as Answer;
+    return showValues(answer, this.#redactor) as Answer;
   }
 
   /**
-   * A search by a hidden member would tell its value. Throws the problem of the place that `field`, a path of members, is in:
-   * `invalid-query` or `invalid-body`.
+   * A search by a hidden member, or by an object that has one, would tell its value. Throws the problem of the place that `field`, a path
+   * of members, is in: `invalid-query` or `invalid-body`.
    */
-  requireVisible(field: string | undefined, sender: Sender, slug: 'invalid-query' | 'invalid-body'): void {
-    if (!sender?.isSession || field === undefined || !this.#redactor.hides(field)) return;
+  requireVisible({ field, equals }: Search, sender: Sender, slug: 'invalid-query' | 'invalid-body'): void {
+    if (!sender?.isSession || field === undefined || !this.#redactor.hides(field, equals)) return;
     const errors = [{ pointer: '/field', message: 'is hidden from sessions by REDACT' }];
     throw new Problem(slug, undefined, { errors });
   }

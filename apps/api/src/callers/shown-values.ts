@@ -5,35 +5,26 @@ const VALUES: ReadonlySet<string> = new Set(['payload', 'result', 'progress', 'h
 /** Lines of logs, in which programs often write JSON. */
 const LINES = 'logs';
 
-type Show = (value: unknown) => unknown;
+interface Redacts {
+  redact: (value: unknown) => unknown;
+  redactLine: (line: string) => string;
+}
 
-/** A copy of an answer or an event in which `show` has seen each value of a caller. */
-export function showValues(answer: unknown, show: Show): unknown {
+/** A copy of an answer or an event without the hidden members of the values of callers. */
+export function showValues(answer: unknown, redactor: Redacts): unknown {
   if (typeof answer !== 'object' || answer === null) return answer;
-  if (Array.isArray(answer)) return answer.map((item) => showValues(item, show));
+  if (Array.isArray(answer)) return answer.map((item) => showValues(item, redactor));
   return Object.fromEntries(
     Object.entries(answer).map(([name, member]) => {
-      if (VALUES.has(name)) return [name, show(member)];
-      return [name, name === LINES ? shownLines(member, show) : showValues(member, show)];
+      if (VALUES.has(name)) return [name, redactor.redact(member)];
+      return [name, name === LINES ? shownLines(member, redactor) : showValues(member, redactor)];
     }),
   );
 }
 
-function shownLines(lines: unknown, show: Show): unknown {
+function shownLines(lines: unknown, redactor: Redacts): unknown {
   if (!Array.isArray(lines)) return lines;
   return lines.map((line: { readonly text?: unknown }) =>
-    typeof line.text === 'string' ? { ...line, text: shownText(line.text, show) } : line,
+    typeof line.text === 'string' ? { ...line, text: redactor.redactLine(line.text) } : line,
   );
-}
-
-/** A text that is no JSON stays, and so does JSON of which all is shown. */
-function shownText(text: string, show: Show): string {
-  if (!/^\s*[[{]/.test(text)) return text;
-  try {
-    const value = JSON.parse(text) as unknown;
-    const shown = JSON.stringify(show(value));
-    return shown === JSON.stringify(value) ? text : shown;
-  } catch {
-    return text;
-  }
 }

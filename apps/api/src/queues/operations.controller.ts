@@ -55,7 +55,7 @@ export class OperationsController {
     @Req() { principal }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Operation> {
-    this.redaction.requireVisible(body.field, principal, 'invalid-body');
+    this.redaction.requireVisible(body, principal, 'invalid-body');
     const operation = await this.operations
       .start(queue, key, body)
       .catch(refuseMisuse)

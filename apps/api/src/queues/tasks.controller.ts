@@ -127,7 +127,7 @@ export class TasksController {
     @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof tasksPage>> {
     const { state, name, cursor, limit, field } = query;
-    this.redaction.requireVisible(field, principal, 'invalid-query');
+    this.redaction.requireVisible(query, principal, 'invalid-query');
     if (field !== undefined) {
       return this.queues.use(queueName, async (queue) => {
         const {

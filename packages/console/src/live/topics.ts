@@ -7,6 +7,7 @@ import { Problem } from '../http/problem.js';
 import type { ConsoleRight } from '../http/http-call.js';
 import { queryOf } from '../queues/given.js';
 import type { OpenQueues } from '../queues/open-queues.js';
+import { shownOperation } from '../queues/operation-routes.js';
 import { areOffFor } from '../queues/stored-events.js';
 import type { TaskViews } from '../queues/task-views.js';
 
@@ -76,8 +77,7 @@ export class Topics {
     }
     const operationId = nameOf(topic, 'operation');
     if (operationId !== undefined) {
-      if (!(await this.#operations.get(operationId)))
-        throw new Problem('unknown-operation', '', { id: operationId });
+      await shownOperation(this.#operations, this.#queues, operationId);
       tokens[topic] = NO_POSITION;
       const values = this.#operations.follow(operationId, { signal });
       return valueEvents(topic, 'operation', lasting(values, signal));

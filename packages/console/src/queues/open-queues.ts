@@ -23,7 +23,12 @@ export class OpenQueues {
   /** In the order of their characters. One round trip for each thousand of the prefix. */
   async names(): Promise<string[]> {
     const names = await Queue.names(this.#redis, { prefix: this.#prefix });
-    return names.filter((name) => this.#allowed?.has(name) ?? true);
+    return names.filter((name) => this.allows(name));
+  }
+
+  /** Whether the console shows a queue of this name. */
+  allows(name: string): boolean {
+    return this.#allowed?.has(name) ?? true;
   }
 
   /** Does something with a queue that is there. Throws the problem `unknown-queue`. One round trip the first time. */
@@ -83,7 +88,7 @@ export class OpenQueues {
   }
 
   #requireAllowed(name: string): void {
-    if (this.#allowed && !this.#allowed.has(name)) throw unknownQueue(name);
+    if (!this.allows(name)) throw unknownQueue(name);
   }
 }
 

@@ -62,7 +62,7 @@ export class TaskRoutes {
     const [state, limit] = [stateOf(stateText), pageLimitOf(given.limit)];
     if ((field === undefined) !== (equals === undefined))
       throw new Problem('invalid-query', 'field goes together with equals');
-    if (field !== undefined && this.#views.hides(field))
+    if (field !== undefined && this.#views.hides(field, equals))
       throw new Problem('invalid-query', 'field is redacted');
     return this.#queues.use(name!, async (queue) => {
       if (field === undefined) {

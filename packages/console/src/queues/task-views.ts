@@ -14,14 +14,14 @@ export class TaskViews {
     this.#redactor = new Redactor(redact);
   }
 
-  /** Whether a path of members leads into one that is hidden: a search by its value would reveal it. */
-  hides(field: string): boolean {
-    return this.#redactor.hides(field);
+  /** Whether a search for the value of a path of members would reveal a hidden one. */
+  hides(field: string, equals: unknown): boolean {
+    return this.#redactor.hides(field, typeof equals === 'string' ? equals : undefined);
   }
 
   /** @param maxBytes A longer payload or result is cut. */
   task(queue: string, task: AnyTask, maxBytes: number | undefined): object {
-    const { payload, result, progress, ...others } = task;
+    const { payload, result, progress, headers, logs, ...others } = task;
     const [sent, returned] = [
       cutJson(this.#shown(payload), maxBytes),
       cutJson(this.#shown(result), maxBytes),
@@ -29,6 +29,8 @@ export class TaskViews {
     return present({
       ...others,
       queue,
+      headers: this.#shown(headers),
+      logs: logs?.map(({ text, ...line }) => ({ ...line, text: this.#redactor.redactLine(text) })),
       progress: this.#shown(progress),
       payload: sent.value,
       payloadText: sent.text,
@@ -39,8 +41,11 @@ export class TaskViews {
     });
   }
 
-  summary(queue: string, { progress, ...task }: Omit<AnyTask, 'payload' | 'result'>): object {
-    return present({ ...task, queue, progress: this.#shown(progress) });
+  summary(
+    queue: string,
+    { progress, headers, ...task }: Omit<AnyTask, 'payload' | 'result' | 'logs'>,
+  ): object {
+    return present({ ...task, queue, headers: this.#shown(headers), progress: this.#shown(progress) });
   }
 
   child({ result, ...child }: Child): object {

@@ -98,6 +98,10 @@ describe('queues', () => {
       const { json } = await few.call(method, path, body);
       expect([method, path, json.title]).toEqual([method, path, 'There is no such queue']);
     }
+    const operation = { action: 'retry', state: 'dead' };
+    const { id } = (await served.call('POST', 'queues/hidden/bulk-operations', operation)).json;
+    for (const path of [`operations/${id}`, `events?topics=operation:${id}`])
+      expect((await few.call('GET', path)).json).toMatchObject({ status: 404, id });
     expect((await few.call('POST', 'queues/new/tasks', { name: 't', payload: 1 })).status).toBe(201);
   });
 });
@@ -221,6 +225,32 @@ describe('tasks', () => {
     expect(cut).not.toHaveProperty('payload');
   });
 
+  test('are shown without the secrets of their headers and of lines that are JSON', async () => {
+    const queue = served.queue('lines');
+    await queue.enqueue('t', 1, { id: 'a', headers: { authorization: 'hunter2', trace: 'kept' } });
+    await using worker = new Worker(
+      redis,
+      ['lines'],
+      {
+        t: async (_, { log }) => {
+          await log('{"token":"hunter2","user":"frank"}');
+          await log('token of frank');
+        },
+      },
+      { prefix: served.prefix },
+    );
+    await worker.start();
+    await queue.result('a');
+    const { json } = await served.call('GET', 'queues/lines/tasks/a');
+    expect(json.headers).toEqual({ authorization: '[redacted]', trace: 'kept' });
+    expect(json.logs.map(({ text }: { text: string }) => text)).toEqual([
+      '{"token":"[redacted]","user":"frank"}',
+      'token of frank',
+    ]);
+    const list = await served.call('GET', 'queues/lines/tasks?state=succeeded');
+    expect(list.json.items[0].headers).toEqual({ authorization: '[redacted]', trace: 'kept' });
+  });
+
   test('are not found by the value of a secret', async () => {
     await served.queue('secrets').enqueue('t', { user: { password: 'hunter2' } });
     const search = await served.call(
@@ -230,6 +260,9 @@ describe('tasks', () => {
     expect(search.json).toMatchObject({ status: 400, detail: 'field is redacted' });
     const body = { action: 'remove', state: 'ready', field: 'user.PASSWORD', equals: 'hunter2' };
     expect((await served.call('POST', 'queues/secrets/bulk-operations', body)).status).toBe(400);
+    const whole = encodeURIComponent('{"password":"hunter2"}');
+    const around = await served.call('GET', `queues/secrets/tasks?state=ready&field=user&equals=${whole}`);
+    expect(around.json).toMatchObject({ status: 400, detail: 'field is redacted' });
     const open = await serve({ prefix: served.prefix, redact: [] });
     const found = await open.call(
       'GET',

@@ -13,14 +13,30 @@ export class Redactor {
     this.#names = new Set(requireArray('names', names).map((name) => plainName(requireName('names', name))));
   }
 
-  /** Whether the path of members, joined by dots, leads into a hidden one. A search by its value would reveal it. */
-  hides(field: string): boolean {
-    return field.split('.').some((member) => this.#names.has(plainName(member)));
+  /**
+   * Whether a search would reveal the value of a hidden member: the path of members, joined by dots, leads into one, or the value that
+   * the search looks for is the JSON of an object or array that has one. O(members).
+   */
+  hides(field: string, equals = ''): boolean {
+    const isHidden = field.split('.').some((member) => this.#names.has(plainName(member)));
+    return isHidden || this.redactLine(equals) !== equals;
   }
 
   /** A copy with `[redacted]` in place of the values of hidden members. O(members). */
   redact(value: unknown): unknown {
     return this.#redact(value, 0);
+  }
+
+  /** The same for a line of a log, where it is JSON. Other texts stay, and so does JSON of which all is shown. O(length). */
+  redactLine(line: string): string {
+    if (!/^\s*[[{]/.test(line)) return line;
+    try {
+      const value = JSON.parse(line) as unknown;
+      const shown = JSON.stringify(this.redact(value));
+      return shown === JSON.stringify(value) ? line : shown;
+    } catch {
+      return line;
+    }
   }
 
   #redact(value: unknown, depth: number): unknown {

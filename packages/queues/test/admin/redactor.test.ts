@@ -35,6 +35,16 @@ describe('a redactor', () => {
     expect(redactor.hides(field)).toBe(expected);
   });
 
+  test.each([
+    ['{"apiKey":"k"}', true],
+    ['[{"api-key":1}]', true],
+    ['{"id":1}', false],
+    ['apiKey', false],
+    ['{no JSON', false],
+  ])('says whether a search for %s is one for a hidden member: %s', (equals, expected) => {
+    expect(redactor.hides('user', equals)).toBe(expected);
+  });
+
   test('takes names only', () => {
     expect(() => new Redactor([''])).toThrow(RangeError);
     expect(() => new Redactor('apiKey' as never)).toThrow(TypeError);
