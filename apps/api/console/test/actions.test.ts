@@ -1,7 +1,7 @@
 /** Actions of operators, done in a real browser and checked against the API. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 
 import { launch, open, signIn, visit } from './fixture/browser.js';
 import type { Opened } from './fixture/browser.js';
@@ -444,6 +444,21 @@ test('a console that is read-only offers no change', async () => {
     await other.page.getByText('The events of this queue are off').waitFor();
   }
   expect((await service.done('GET', 'queues/unseen')).keepEvents).toBe(0);
+  // Somebody switches them on: the page follows them from then on, without being loaded again.
+  let reads = 0;
+  const count = (request: Request): void => {
+    if (request.url().endsWith('/times')) reads += 1;
+  };
+  // The second look ends a first one that is not answered yet.
+  other.page.on('requestfinished', count).on('requestfailed', count);
+  await visit(other.page, readOnly, 'queues/unseen');
+  // At first, and when the stream is open.
+  await until('both looks at the times', () => reads === 2);
+  await service.done('PUT', 'queues/unseen', { keepEvents: 100 });
+  await other.page.getByRole('button', { name: 'Look again' }).click();
+  await other.page.getByText('The events of this queue are off').waitFor({ state: 'detached' });
+  await service.done('POST', 'queues/unseen/tasks', { name: 'a', payload: 2 });
+  await other.page.getByRole('link', { name: 'ready 2' }).waitFor();
   await visit(other.page, readOnly, 'queues/keys');
   await other.page.getByText('Run, p50', { exact: true }).waitFor();
   expect(await other.page.getByText('The events of this queue are off').count()).toBe(0);

@@ -73,6 +73,15 @@ describe('each place', () => {
   );
 });
 
+test('a fencing token stays in one line, also at 360 px', async () => {
+  const { page, close } = await open(browser, { viewport: { width: 360, height: 740 } });
+  await signIn(page, service, 'locks/item-42');
+  const token = page.locator('.figure .long');
+  await token.waitFor();
+  expect(await token.evaluate((shown) => shown.getClientRects().length)).toBe(1);
+  await close();
+});
+
 /** The contrast of the axis at the left of a chart, of which axe sees nothing: that of its strongest pixel with the background. */
 const CONTRAST = `(() => {
   const canvas = document.querySelector('.plot canvas');

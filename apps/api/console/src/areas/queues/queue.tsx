@@ -40,7 +40,11 @@ export function OneQueue({ queue, tab, session }: Props): JSX.Element {
       reload();
       reloadTimes();
     }, [reload, reloadTimes]),
-    reload,
+    // The events may have been switched on meanwhile, and then there are times.
+    useCallback(() => {
+      reload();
+      times.reload();
+    }, [reload, times.reload]),
   );
   const mayOperate = mayChange(session, 'queues:admin');
   return (
