@@ -111,6 +111,7 @@ describe('follow', () => {
     await until('the event', async () => (await enqueued()).length > 0);
     expect(await enqueued()).toEqual(['between']);
     // Of the other topic, which the token doesn't know.
+    await until('the gap', async () => (await kept()).gaps.length > 0);
     expect((await kept()).gaps).toEqual(['start']);
   });
 

@@ -109,7 +109,7 @@ describe('a semaphore', () => {
 
   test('gets back what is not renewed', async () => {
     const name = semaphores.freshName();
-    const { holder } = await semaphores.take(name, { permits: 1, leaseMs: 60 });
+    const { holder } = await semaphores.take(name, { permits: 1, leaseMs: 1_000 });
     await until('the end of the lease', async () => (await semaphores.look(name)).used === 0);
     expect((await semaphores.post(`${name}/renew`, { holder })).json.type).toBe(problem('lease-lost'));
   });
