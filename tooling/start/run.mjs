@@ -5,7 +5,7 @@ import { App } from './app.mjs';
 import { root } from './pnpm.mjs';
 import { acquirePort } from './port.mjs';
 import { adminKey, webhookSecret } from './secrets.mjs';
-import { seed, seedGuild } from './seed.mjs';
+import { seed, seedConsole, seedGuild } from './seed.mjs';
 import { makeShop, ROW, scheduleStock, TABLE } from './shop.mjs';
 
 /** How often our own Redis is checked. */
@@ -58,6 +58,7 @@ export async function run(data, release) {
     await api.untilAnswers(`${address}/health/ready`);
     const service = { address, key };
     const sale = await seed(service);
+    await seedConsole(service);
     if (hasOwnShop) await scheduleStock(service);
     // Nothing waits for it.
     void seedGuild(service).catch((error) => {

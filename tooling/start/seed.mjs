@@ -1,5 +1,5 @@
 /**
- * Example data: the players of Fake Game, what they own, one item for sale, and a guild of 10,000. Each start offers an item that is
+ * Example data: the players of Fake Game, what they own, one item for sale, work for the console, and a guild of 10,000. Each start offers an item that is
  * still to be had, so the printed line works every time; what earlier starts left is kept. `MORTISE_GUILD_SIZE` sets another size of
  * the guild; 0 leaves it out.
  */
@@ -27,6 +27,8 @@ const SELLER = 'bill';
 const PRICE = 97;
 const GUILD = 'dragons';
 const GUILD_SIZE = Number(process.env.MORTISE_GUILD_SIZE ?? 10_000);
+const LETTERS = 100;
+const DAY_MS = 86_400_000;
 const BATCH = 1_000;
 /** How often a busy machine is asked for the same again. */
 const TRIES = 20;
@@ -78,6 +80,34 @@ export async function seedGuild({ address, key }) {
     }
   }
   await send('PUT', own, { display: creator.name, payload: { guildSize: GUILD_SIZE } });
+}
+
+/**
+ * Work for the console: a chat, a hundred tasks that wait for tomorrow, and a mail that failed, since its seller is no player. Ids of
+ * their own: a later start changes none of them.
+ */
+export async function seedConsole({ address, key }) {
+  const send = sender(key);
+  const [frank, ...others] = PLAYERS.map(({ id }) => id);
+  const chat = { chatId: 'lobby', sender: frank, members: others, body: 'Who sells an ItemM?' };
+  const letters = Array.from({ length: LETTERS }, (_, index) => ({
+    id: `letter-${index + 1}`,
+    name: 'newsletter.send',
+    payload: { playerId: PLAYERS[index % PLAYERS.length].id, issue: 7 },
+    delayMs: DAY_MS,
+  }));
+  // 409: somebody has changed the task or the chat since.
+  const known = [200, 201, 409];
+  await send('POST', `${address}/v1/chats`, chat, known);
+  const newsletter = `${address}/v1/queues/newsletter/tasks`;
+  await Promise.all(letters.map((task) => send('POST', newsletter, task, known)));
+  const mail = {
+    id: 'mail-of-nobody',
+    name: 'mail.sold',
+    payload: { sellerId: 'nobody', itemId: 'ItemM', price: PRICE, buyerId: frank },
+    attempts: 1,
+  };
+  await send('POST', `${address}/v1/queues/mail/tasks`, mail, known);
 }
 
 /** Sends requests with the key. */
