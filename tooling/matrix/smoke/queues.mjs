@@ -212,6 +212,7 @@ async function shown(redis, prefix, until) {
     [{ n: 2, token: '[redacted]' }],
   );
   assert.equal(redactor.hides('user.token'), true);
+  assert.equal(redactor.redactLine('{"token":"x"}'), '{"token":"[redacted]"}');
   const { id } = await operations.start(queue, { action: 'remove', state: 'ready', ...filter });
   let last;
   for await (const { status } of operations.follow(id)) last = status;

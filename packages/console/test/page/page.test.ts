@@ -68,6 +68,8 @@ describe('the page', () => {
     await page.goto(`${served.url}${MOUNT}/queues/mail/settings`);
     await page.getByRole('button', { name: 'Pause' }).click();
     await until('the pause', async () => (await served.queue('mail').settings()).isPaused);
+    // An action is reported after its answer.
+    await until('the report', async () => served.actions.length > 0);
     expect(served.actions.map(({ path, status }) => [path, status])).toEqual([['queues/mail/pause', 204]]);
     expect(troubles).toEqual([]);
   }, 30_000);
