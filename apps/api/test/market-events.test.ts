@@ -1,6 +1,5 @@
 /** The events of listings: those of each change, for readers who come, go and are late. */
 import { getEventListeners } from 'node:events';
-import { setTimeout } from 'node:timers/promises';
 
 import { describe, expect, test } from '@jest/globals';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
@@ -122,7 +121,7 @@ test.each<[string, (key: string) => Promise<unknown>]>([
   await market.withdraw('offer', 'frank');
   await market.list({ id: 'a', sellerId: 'frank', itemId: 'sword', price: 1 });
   // A stream that begins again in the same millisecond has an event of the same id.
-  await setTimeout(2);
+  await until('a later millisecond', async () => Date.now() > Number.parseInt(after, 10));
   await lose(`${prefix}:market:{main}:events`);
   const { events, count, stop } = follow(market, after);
   await count(1);
