@@ -33,7 +33,8 @@ async function open({ url }: Served, place: string): Promise<Opened> {
   page.on('console', (message) => message.type() === 'error' && troubles.push(message.text()));
   page.on('pageerror', (error) => troubles.push(error.message));
   page.on('requestfailed', (request) => {
-    if (!request.url().includes('/v1/events')) troubles.push(request.url());
+    // Requests of a place that was left are aborted.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED') troubles.push(request.url());
   });
   await page.goto(`${url}${MOUNT}/${place}`);
   await page.locator('main h1').first().waitFor();
