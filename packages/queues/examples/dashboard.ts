@@ -8,13 +8,13 @@ const operations = new BulkOperations(redis, { prefix: 'example' });
 const redactor = new Redactor(['password', 'token']);
 
 await queue.drain();
-// A queue stores its events from the first look at them on.
+// A queue begins to store events when somebody reads them for the first time.
 await queue.lastEvents();
 await queue.enqueue('welcome', { user: { name: 'anna' }, password: 'hunter2' });
 await queue.enqueue('welcome', { user: { name: 'anna' }, text: 'x'.repeat(10_000) });
 await queue.enqueue('welcome', { user: { name: 'bob' } });
 
-// A page of tasks: those of anna, without secrets, and not longer than a person reads.
+// A page of the tasks of anna: without secrets, and with long payloads cut.
 const filter = { field: 'user.name', equals: 'anna' };
 if (redactor.hides(filter.field, filter.equals)) throw new Error('a search by a secret would reveal it');
 const { tasks, cursor } = await findTasks(queue, 'ready', filter, { limit: 50 });
@@ -24,7 +24,7 @@ for (const { payload } of tasks) {
 }
 console.log('more:', cursor !== null);
 
-// An action on all of them. Any process follows how far it is.
+// An action on all of them. Any process can follow its progress.
 const { id } = await operations.start(queue, { action: 'remove', state: 'ready', ...filter });
 for await (const { status, changed } of operations.follow(id)) {
   if (status !== 'running') console.log(status, changed);

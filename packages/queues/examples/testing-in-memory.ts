@@ -26,13 +26,13 @@ assert.deepEqual(
 );
 assert.deepEqual(await queues.drain('mail', handlers), []);
 
-// An hour later it runs. `drain` runs what is due with the real worker, and tells the attempts.
+// An hour later it runs. `drain` runs the due tasks with the real worker, and returns their attempts.
 await queues.clock.advance('1h');
 const [attempt] = await queues.drain('mail', handlers);
 assert.equal(attempt?.name, 'mail.welcome');
 assert.deepEqual(sent, ['ann@example.org']);
 
-// With `delayed` the clock follows the tasks: retries and schedules need no waiting either.
+// The clock is at one. Eight hours later the schedule is due.
 await mail.schedule('report', { cron: '0 9 * * *', timezone: 'UTC' }, 'mail.report', null);
 await queues.clock.advance('8h');
 await queues.drain('mail', handlers);

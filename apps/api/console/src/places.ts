@@ -1,4 +1,4 @@
-/** The places that the palette offers: what is there by the lists of the API, and then what a name may be of. */
+/** The places that the palette offers: first the names that exist, from the lists of the API, then guesses for a typed name. */
 import { useEffect, useState } from 'preact/hooks';
 
 import type { Area } from './areas.ts';
@@ -109,7 +109,7 @@ function choicesOf(
     ...named.toSorted((a, b) => exact(a.title) - exact(b.title)),
   ];
   const guesses = wanted === '' ? [] : guessesOf(wanted, kinds, known);
-  // Room for both: what is there hides no guess, and no guess what is there.
+  // Existing names leave room for the guesses, and have at least half of the list.
   const most = Math.max(MAX_CHOICES - guesses.length, MAX_CHOICES / 2);
   return [...found.slice(0, most), ...guesses].slice(0, MAX_CHOICES);
 }

@@ -1,4 +1,4 @@
-/** An operator finds what is there, and what to do where nothing is. */
+/** The palette finds existing names, and empty pages say what to do next. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { dayKeys } from '@mortise/messaging/log-aggregation';
 import { connect } from '@mortise/test-kit';
@@ -43,7 +43,7 @@ describe('the palette', () => {
   };
   const titles = (): Promise<string[]> => page.getByRole('dialog').getByRole('option').allInnerTexts();
 
-  test('has what is there, and no guess of a kind whose names are all known', async () => {
+  test('has the names that exist, and no guess of a kind whose names are all known', async () => {
     await service.done('POST', 'chats', { sender: 'ann', members: [], chatId: 'guild-42', body: 'hi' });
     await service.done('PUT', 'caches/guild-42/entries/a', { value: 1, tags: ['t'] });
     await service.done('POST', 'locks/guild-42/acquire', { leaseMs: 60_000 });
