@@ -149,6 +149,18 @@ test('docs/ARCHITECTURE.md stays readable in one go', () => {
   expect(read('docs/ARCHITECTURE.md').split('\n').length).toBeLessThanOrEqual(200);
 });
 
+test.each(['lock', 'task', 'message', 'row'])(
+  'docs/ARCHITECTURE.md has one picture of the life of a %s',
+  (entity) => {
+    const sections = read('docs/ARCHITECTURE.md').split(/^## /m);
+    const ofLife = sections.filter((section) => section.startsWith(`The life of a ${entity}\n`));
+    const pictures = ofLife.flatMap((section) => [
+      ...section.matchAll(/^```text\n[\s\S]*?──►[\s\S]*?^```$/gm),
+    ]);
+    expect([ofLife.length, pictures.length]).toEqual([1, 1]);
+  },
+);
+
 test('the figures of README.md are those of docs/BENCHMARKS.md', () => {
   const figures = [...read('README.md').matchAll(/^\| \w+: .*( \| [\d. ]+ \| [\d. ]+ .* \|)$/gm)].map(
     ([, pair]) => pair!,
