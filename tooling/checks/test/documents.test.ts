@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { wordsOf } from '../src/prose.js';
 import { ADDRESS, files, PACKAGES, read, root } from '../src/repository.js';
 
 const documents = files('*.md');
+
+const MAX_DECISION_WORDS = 350;
 
 /** The anchors that a Markdown file offers: its headings, as the usual renderers name them. */
 function anchors(file: string): string[] {
@@ -147,6 +150,12 @@ test.each([
 
 test('docs/ARCHITECTURE.md stays readable in one go', () => {
   expect(read('docs/ARCHITECTURE.md').split('\n').length).toBeLessThanOrEqual(200);
+});
+
+test('a decision is half a page', () => {
+  const decisions = documents.filter((file) => file.startsWith('docs/decisions/'));
+  expect(decisions.length).toBeGreaterThan(20);
+  expect(decisions.filter((file) => wordsOf(read(file)) > MAX_DECISION_WORDS)).toEqual([]);
 });
 
 test.each(['lock', 'task', 'message', 'row'])(
