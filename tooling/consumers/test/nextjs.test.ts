@@ -1,29 +1,42 @@
 /**
- * The application of docs/start/nextjs.md under Next.js: npm installs the packed packages and Next.js into an empty folder.
- * Next.js is no dependency of this folder: it would be a third of what each contributor installs.
+ * A reader of docs/start/nextjs.md: an empty folder gets the commands and the files of the page, word for word. Only the
+ * versions are fixed, and the packed packages stand for the published ones. Next.js is no dependency of this folder: it would
+ * be a third of what each contributor installs.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { on, once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { StartPage } from '../src/start-page.js';
 import { Project, tool } from '../src/project.js';
 
 const NEXT = '16.4.6';
 const REACT = '19.3.1';
-/** For a line of a program: a build before it has its own time. */
+/** For a line of a program. */
 const LIMIT_MS = 20_000;
+/** For a line after a build. */
+const BUILD_LIMIT_MS = 200_000;
 
 const { version: ioredis } = JSON.parse(readFileSync(tool('ioredis/package.json'), 'utf8')) as {
   readonly version: string;
 };
 const { NODE_OPTIONS: _, NODE_ENV: __, JEST_WORKER_ID: ___, ...inherited } = process.env;
 const env = { ...inherited, REDIS_URL: process.env['MORTISE_TEST_REDIS']!, NEXT_TELEMETRY_DISABLED: '1' };
+/** As options of npm, so that the commands stay those of the page. */
+const npmEnv = {
+  npm_config_audit: 'false',
+  npm_config_fund: 'false',
+  npm_config_ignore_scripts: 'true',
+  npm_config_loglevel: 'error',
+  npm_config_prefer_offline: 'true',
+};
+const page = new StartPage('nextjs');
 
 let project: Project;
 let folder: string;
@@ -32,13 +45,17 @@ const running: ChildProcess[] = [];
 
 beforeAll(() => {
   project = new Project();
-  project.write('application/package.json', { name: 'application', private: true });
   folder = join(project.path, 'application');
-  cpSync(join(project.path, 'start/nextjs'), folder, { recursive: true });
-  const names = [`next@${NEXT}`, `react@${REACT}`, `react-dom@${REACT}`, `ioredis@${ioredis}`];
-  const packed = readdirSync(project.packed).map((file) => join(project.packed, file));
-  const options = ['--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts', '--loglevel=error'];
-  execFileSync('npm', ['install', ...options, ...names, ...packed], { cwd: folder, env, stdio: 'pipe' });
+  mkdirSync(folder);
+  const versions = new Map([
+    ['next', NEXT],
+    ['react', REACT],
+    ['react-dom', REACT],
+    ['ioredis', ioredis],
+  ]);
+  const install = page.installation(project.packed, versions);
+  execFileSync('bash', ['-ec', install], { cwd: folder, env: { ...env, ...npmEnv }, stdio: 'pipe' });
+  page.writeFiles(folder);
   redis = new Redis(env.REDIS_URL);
 });
 beforeEach(async () => {
@@ -54,7 +71,8 @@ afterAll(async () => {
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGTERM');
+  // With the programs that a shell has started.
+  process.kill(-child.pid!, 'SIGTERM');
   await once(child, 'exit');
 }
 
@@ -62,22 +80,26 @@ async function end(child: ChildProcess): Promise<void> {
 function start(
   args: readonly string[],
   further: Readonly<Record<string, string>> = {},
-): (pattern: RegExp) => Promise<string> {
-  const child = spawn(process.execPath, args, {
+  program = process.execPath,
+): (pattern: RegExp, limitMs?: number) => Promise<string> {
+  const child = spawn(program, args, {
     cwd: folder,
     env: { ...env, ...further },
+    detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   running.push(child);
   const lines: string[] = [];
   const output = createInterface(child.stdout).on('line', (line) => lines.push(line));
-  return async (pattern) => {
-    const signal = AbortSignal.timeout(LIMIT_MS);
+  let isEnded = false;
+  output.once('close', () => (isEnded = true));
+  return async (pattern, limitMs = LIMIT_MS) => {
+    const added = on(output, 'line', { signal: AbortSignal.timeout(limitMs), close: ['close'] });
     for (;;) {
       const found = lines.map((line) => pattern.exec(line)).find((match) => match !== null);
       if (found) return found[1] ?? found[0];
-      if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${lines.join('\n')}`);
-      await Promise.race([once(output, 'line', { signal }), once(child, 'close', { signal })]);
+      if (isEnded) throw new Error(`${args.join(' ')} ended: ${lines.join('\n')}`);
+      await added.next();
     }
   };
 }
@@ -99,6 +121,34 @@ async function serve(further: Readonly<Record<string, string>> = {}): Promise<st
   await served(/Ready/);
   return url;
 }
+
+/** Of the page. */
+const TEST = ['--test', 'lib/mails.test.mjs'];
+/** The row or its absence, and the status of the next answer on the same line. */
+const ROW_AND_STATUS = /(?:null|\{"id":"42","name":"hammer","stock":7\})HTTP\/1\.1 (\d+)/;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+test('a reader who runs the commands of the page gets its answers', async () => {
+  expect(page.text).toContain(`run \`node ${TEST.join(' ')}\``);
+  const tested = await promisify(execFile)(process.execPath, TEST, { cwd: folder, env });
+  expect(tested.stdout).toMatch(/^(?:#|ℹ) pass 1$/m);
+
+  const commands = page.commandsAfter('## Run it');
+  // That port may be taken here.
+  const port = await freePort();
+  expect(commands).toContain('localhost:3000/');
+  const script = commands.replaceAll('localhost:3000/', `localhost:${port}/`);
+  const printed = start(['-ec', `${script}\nwait`], { PORT: String(port) }, 'bash');
+  expect(await printed(ROW_AND_STATUS, BUILD_LIMIT_MS)).toBe('202');
+  expect(await printed(/mail to ann.*/)).toBe('mail to ann, attempt 2');
+});
 
 describe.each(['--turbopack', '--webpack'])('next build %s', (bundler) => {
   test('the route handlers enqueue and read, and the worker runs the tasks', async () => {
