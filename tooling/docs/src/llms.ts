@@ -39,6 +39,9 @@ export function llmsOf(sections: readonly Section[], base: string): string {
 /** The page with addresses that work away from the repository, without comments for the check of code. */
 function published(file: string, text: string): string {
   return text
-    .replace(/^<!-- (?:(?:prelude|check|output|setup|answers)\n[\s\S]*?\n--|continues --)>\n+/gm, '')
+    .replace(
+      /^<!-- (?:(?:prelude|check|output|setup|answers)\n[\s\S]*?\n--|continues --|[Mm]ade from .* --)>\n+/gm,
+      '',
+    )
     .replace(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${linkOf(file, target)})`);
 }
