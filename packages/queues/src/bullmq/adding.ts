@@ -3,6 +3,7 @@ import { BullmqUnsupportedError } from './errors.js';
 import { adopt, adoptStored } from './family.js';
 import type { JobLike } from './host.js';
 import { freeDeduplication } from './moves.js';
+import { delayOf, placeOf } from './places.js';
 import { removeJob } from './removing.js';
 import type { AddRules, NewJob } from './store.js';
 
@@ -15,9 +16,7 @@ export interface NewJobRules extends AddRules {
 
 function newJobOf(job: JobLike): NewJob {
   const { priority, delay, opts } = job;
-  const isFront = opts.lifo === true;
-  const place = priority > 0 ? `P${priority}` : isFront ? 'L' : 'F';
-  const where = delay > 0 ? `D${Math.ceil(delay)}${priority > 0 ? `,${priority}` : ''}` : place;
+  const where = delay > 0 ? delayOf(delay, priority) : placeOf(priority, opts.lifo);
   const placed =
     delay > 0
       ? { event: 'delayed', delay: job.timestamp + delay, isNew: true }
@@ -57,7 +56,8 @@ export async function addJob(
   }
   const waiting = children && {
     ...made,
-    where: `W${made.where}`,
+    // A parent runs before the jobs that wait when its children have ended.
+    where: `W${made.where === 'F' ? 'L' : made.where}`,
     placed: { event: 'waiting-children', isNew: true },
   };
   const rules: AddRules = {

@@ -13,6 +13,7 @@ import { JobFields } from './job-fields.js';
 import type { StoredJob } from './stored-job.js';
 import { checkOptions } from './job-options.js';
 import * as moves from './moves.js';
+import { delayOf, frontOf, placeOf } from './places.js';
 import type {
   FinishedStatus,
   JobProgress,
@@ -211,7 +212,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
 
   async moveToDelayed(timestamp: number, token?: string): Promise<void> {
     const delay = Math.max(0, timestamp - Date.now());
-    await this.leave(delay > 0 ? this.#delayed(delay) : this.#place(), token, 'moveToDelayed', {
+    await this.leave(delay > 0 ? delayOf(delay, this.priority) : this.#place(), token, 'moveToDelayed', {
       event: 'delayed',
       delay: Date.now() + delay,
     });
@@ -219,7 +220,8 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
   }
 
   async moveToWait(token?: string): Promise<number> {
-    await this.leave(this.#place(), token, 'moveJobFromActiveToWait', { event: 'waiting', prev: 'active' });
+    const event = { event: 'waiting', prev: 'active' };
+    await this.leave(frontOf(this.priority), token, 'moveJobFromActiveToWait', event);
     return 0;
   }
 
@@ -236,7 +238,8 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
       }
     }
     this.hasChildren = true;
-    return this.leave('W', token, 'moveToWaitingChildren', { event: 'waiting-children' });
+    const where = `W${placeOf(this.priority, true)}`;
+    return this.leave(where, token, 'moveToWaitingChildren', { event: 'waiting-children' });
   }
 
   /** Moves it from active. Resolves to false when it has no child to wait for. */
@@ -294,7 +297,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
       try {
         const event =
           delay > 0 ? { event: 'delayed', delay: Date.now() + delay } : { event: 'waiting', prev: 'active' };
-        const where = delay > 0 ? this.#delayed(delay) : this.#place();
+        const where = delay > 0 ? delayOf(delay, this.priority) : this.#place();
         if (delay > 0) this.delay = delay;
         await this.leave(where, token, delay > 0 ? 'moveToDelayed' : 'retryJob', event);
       } catch (refusal) {
@@ -371,12 +374,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
   }
 
   #place(): string {
-    if (this.priority > 0) return `P${this.priority}`;
-    return this.opts.lifo ? 'L' : 'F';
-  }
-
-  #delayed(delay: number): string {
-    return `D${Math.ceil(delay)}${this.priority > 0 ? `,${this.priority}` : ''}`;
+    return placeOf(this.priority, this.opts.lifo);
   }
 
   /** -1: it does not run again. */

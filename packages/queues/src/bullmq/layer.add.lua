@@ -13,7 +13,6 @@
 --   layerDedup        HASH deduplication id -> "<until, ms; 0: until the end of the job> <id as stored>"
 --   layerSchedulers   HASH id of a job scheduler -> definition, JSON
 --   layerDue          ZSET id of a job scheduler -> its next instant
---   layerMeta         HASH; arrivals -> counter
 --   children          HASH key of a child -> p: not ended; # -> how many; @ -> place after their ends
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
@@ -37,13 +36,13 @@
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local events, layerWaiting, layerDedup, layerSchedulers = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local layerDue, layerMeta, children = KEYS[10], KEYS[11], KEYS[12]
+local layerDue, children = KEYS[10], KEYS[11]
 local expectedSettings, publish, id, record = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local where, placed, duplicate = ARGV[5], ARGV[6], ARGV[7]
 local dedup, dedupMs, dedupRule = ARGV[8], tonumber(ARGV[9]), ARGV[10]
 local scheduler, seen, next, definition = ARGV[11], ARGV[12], ARGV[13], ARGV[14]
 local childKeys = { unpack(ARGV, 15) }
-local priorityKeys = { unpack(KEYS, 13) }
+local priorityKeys = { unpack(KEYS, 12) }
 
 -- include shard.settings.part.lua
 if not stored then

@@ -10,7 +10,6 @@
 --   timekeeper        STRING
 --   events            STREAM
 --   layerWaiting      ZSET id of a parent -> since when it waits
---   layerMeta         HASH
 --   children          HASH key of a child -> p not ended, s its result, f its error, i its ignored error; # -> how many have not ended;
 --                     ! -> why the parent is to fail; @ -> place after their ends
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
@@ -28,10 +27,10 @@
 --   1 changed; 2 changed, and the parent is ready; 0 no such child, or its end was reported; -1 unknown parent
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local events, layerWaiting, layerMeta, children = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local events, layerWaiting, children = KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, publish, id, child = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local outcome, value, reason, goesOn, event = ARGV[5], ARGV[6], ARGV[7], ARGV[8] == '1', ARGV[9]
-local priorityKeys = { unpack(KEYS, 10) }
+local priorityKeys = { unpack(KEYS, 9) }
 -- include shard.settings.part.lua
 local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 -- include task.wake.part.lua
@@ -75,10 +74,11 @@ if attempt > 0 then
 else
   redis.call('HDEL', attempts, id)
 end
-local where = redis.call('HGET', children, '@') or 'F'
+local where = redis.call('HGET', children, '@') or 'L'
 -- A parent that is to fail does not wait for a delay.
 if reason ~= '' and string.sub(where, 1, 1) == 'D' then
-  where = string.find(where, ',', 1, true) and 'P0' or 'F'
+  local priority = string.match(where, ',(%d+)')
+  where = priority and 'P' .. priority or 'L'
 end
 local at = place(id, where)
 recordEvent('B', id, event)

@@ -20,11 +20,8 @@ if not stored then
   return 0
 end
 local record, last = expandRecord(stored, before)
-local name, payloadAt = nameOf(record)
-local group = groupOf(record)
-local nameAt = (group and 14 + #group or 12) + (string.byte(record) >= 128 and 8 or 0)
-local extrasAt = nameAt + 2 + #name
-local old = string.sub(record, extrasAt + 2, payloadAt - 1)
+local _, payloadAt, extrasAt = nameOf(record)
+local old = string.sub(record, extrasAt, payloadAt - 1)
 if seen ~= '*' and old ~= seen then
   return -1
 end
@@ -34,7 +31,7 @@ end
 if payload == '' then
   payload = string.sub(record, payloadAt)
 end
-redis.call('HSET', tasks, id, string.sub(record, 1, extrasAt - 1) .. struct.pack('>H', #extras) .. extras .. payload)
+redis.call('HSET', tasks, id, string.sub(record, 1, extrasAt - 3) .. struct.pack('>H', #extras) .. extras .. payload)
 if last and not before then
   redis.call('HSET', attempts, id, last)
 end

@@ -10,7 +10,6 @@
 --   timekeeper        STRING
 --   events            STREAM
 --   layerWaiting      ZSET id of a parent -> since when it waits
---   layerMeta         HASH
 --   children          HASH key of a child -> its end; # -> how many have not ended
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
@@ -18,17 +17,17 @@
 --   publish           PUBLISH or SPUBLISH
 --   id                as stored
 --   token             of the lease
---   where             see layer.place.part.lua; W: for its children, at once then
+--   where             see layer.place.part.lua; with W before it: after the ends of its children
 --   extras            its new extras, JSON
 --   event             JSON
 -- RETURNS
 --   1 moved; 0 all its children have ended; -1 it is unknown; -2 the lease is over; -3 it is not active
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, active, idle = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local timekeeper, events, layerWaiting, layerMeta, children = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local timekeeper, events, layerWaiting, children = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local expectedSettings, publish, id, token = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local where, extras, event = ARGV[5], ARGV[6], ARGV[7]
-local priorityKeys = { unpack(KEYS, 11) }
+local priorityKeys = { unpack(KEYS, 10) }
 -- include shard.settings.part.lua
 local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 -- include task.wake.part.lua
@@ -44,30 +43,29 @@ end
 if string.sub(last or '', 1, 1) ~= 'A' then
   return -3
 end
-local held, attempt = struct.unpack('>IH', last, 2)
+local held = struct.unpack('>I', last, 2)
 if held ~= token then
   return -2
 end
-if where == 'W' and tonumber(redis.call('HGET', children, '#') or 0) == 0 then
+local isWaiting = string.sub(where, 1, 1) == 'W'
+if isWaiting and tonumber(redis.call('HGET', children, '#') or 0) == 0 then
   return 0
 end
 redis.call('ZREM', active, struct.pack('>I', held) .. id)
-local name, payloadAt = nameOf(record)
-local group = groupOf(record)
-local extrasAt = (group and 14 + #group or 12) + (string.byte(record) >= 128 and 8 or 0) + 2 + #name
+local _, payloadAt, extrasAt = nameOf(record)
 redis.call(
   'HSET',
   tasks,
   id,
-  string.sub(record, 1, extrasAt - 1) .. struct.pack('>H', #extras) .. extras .. string.sub(record, payloadAt)
+  string.sub(record, 1, extrasAt - 3) .. struct.pack('>H', #extras) .. extras .. string.sub(record, payloadAt)
 )
 local at
-if where == 'W' then
-  redis.call('HSET', attempts, id, 'W' .. struct.pack('>dH', now, attempt - 1))
+if isWaiting then
+  redis.call('HSET', attempts, id, 'W' .. struct.pack('>dH', now, 0))
   redis.call('ZADD', layerWaiting, now, id)
-  redis.call('HSET', children, '@', string.byte(record) % 16 == 0 and 'F' or 'P0')
+  redis.call('HSET', children, '@', string.sub(where, 2))
 else
-  redis.call('HSET', attempts, id, 'R' .. struct.pack('>dH', now, attempt - 1))
+  redis.call('HSET', attempts, id, 'R' .. struct.pack('>dH', now, 0))
   at = place(id, where)
 end
 recordEvent('B', id, event)

@@ -10,7 +10,6 @@
 --   idle              ZSET of idle workers
 --   timekeeper        STRING
 --   events            STREAM
---   layerMeta         HASH
 --   priorityKeys...   three for each priority: ready LIST, scheduled ZSET, retrying ZSET
 -- ARGV
 --   expectedSettings  the settings that the caller expects
@@ -18,17 +17,17 @@
 --   id                as stored
 --   from              S succeeded, D dead, R ready or delayed
 --   level             the index of its new priority
---   where             see layer.place.part.lua; = leaves a delayed job in its place
+--   where             see layer.place.part.lua; with = before it: a delayed job stays in its place
 --   extras            its new extras, JSON; * leaves them
 --   event             JSON, or ''
 -- RETURNS
 --   1 moved; -1 unknown; -3 it is in another state
 --   error SETTINGS <stored>: other settings are stored; nothing is written
 local settings, tasks, attempts, succeeded, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local idle, timekeeper, events, layerMeta = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local idle, timekeeper, events = KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, publish, id, from = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local level, where, extras, event = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8]
-local priorityKeys = { unpack(KEYS, 10) }
+local priorityKeys = { unpack(KEYS, 9) }
 -- include shard.settings.part.lua
 local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 -- include task.wake.part.lua
@@ -70,11 +69,9 @@ else
   redis.call('ZREM', dead, id)
   redis.call('HDEL', attempts, id)
 end
-local name, payloadAt = nameOf(record)
-local group = groupOf(record)
-local extrasAt = (group and 14 + #group or 12) + (string.byte(record) >= 128 and 8 or 0) + 2 + #name
+local _, payloadAt, extrasAt = nameOf(record)
 if extras == '*' then
-  extras = string.sub(record, extrasAt + 2, payloadAt - 1)
+  extras = string.sub(record, extrasAt, payloadAt - 1)
 end
 local head = string.byte(record)
 redis.call(
@@ -82,16 +79,17 @@ redis.call(
   tasks,
   id,
   string.char(head - head % 16 + level)
-    .. string.sub(record, 2, extrasAt - 1)
+    .. string.sub(record, 2, extrasAt - 3)
     .. struct.pack('>H', #extras)
     .. extras
     .. string.sub(record, payloadAt)
 )
 local at
-if where == '=' and delayedAt and delayedAt > due then
+local stays = string.sub(where, 1, 1) == '='
+if stays and delayedAt and delayedAt > due then
   redis.call('ZADD', priorityKeys[3 * level + (delayedKey - 1) % 3 + 1], string.format('%.3f', delayedAt), id)
 else
-  at = place(id, where == '=' and (level == 0 and 'F' or 'P0') or where)
+  at = place(id, stays and string.sub(where, 2) or where)
 end
 if event ~= '' then
   recordEvent('B', id, event)

@@ -24,6 +24,7 @@ local dead, tombstones, layerWaiting = KEYS[5], KEYS[6], KEYS[7]
 local expectedSettings, state, first, last, isAscending = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1'
 local priorityKeys = { unpack(KEYS, 8) }
 -- include shard.settings.part.lua
+-- include task.rank.part.lua
 local isCount = first == '-'
 local due = string.format('%.3f', time[1] * 1000 + time[2] / 1000)
 
@@ -74,9 +75,18 @@ end
 local ids
 if state == 'waiting' or state == 'prioritized' then
   local at = state == 'waiting' and 1 or 4
-  ids = merged({ priorityKeys[at + 1], priorityKeys[at + 2] }, '-inf', due)
-  for _, id in ipairs(listed(priorityKeys[at], state == 'waiting' and 0 or 1)) do
-    ids[#ids + 1] = id
+  -- In the order of their fetch: those of lost leases, the others, and those that are due since the last fetch.
+  local parts = {
+    merged({ priorityKeys[at + 2] }, '-inf', due),
+    merged({ priorityKeys[at + 1] }, '-inf', RANKS_END),
+    listed(priorityKeys[at], state == 'waiting' and 0 or 1),
+    merged({ priorityKeys[at + 1] }, '(' .. RANKS_END, due),
+  }
+  ids = {}
+  for _, part in ipairs(parts) do
+    for _, id in ipairs(part) do
+      ids[#ids + 1] = id
+    end
   end
 elseif state == 'delayed' then
   ids = merged({ priorityKeys[2], priorityKeys[3], priorityKeys[5], priorityKeys[6] }, '(' .. due, '+inf')

@@ -3,6 +3,7 @@ import { layerProgress, layerRenew } from '../scripts.gen.js';
 import { encodeTaskId } from '../task/task-id.js';
 import { refusalOf } from './errors.js';
 import type { JobLike } from './host.js';
+import { delayOf, frontOf, placeOf } from './places.js';
 import type { Store } from './store.js';
 import type { JobDetails } from './stored-job.js';
 import type { FinishedStatus, RetryOptions } from './types.js';
@@ -40,7 +41,7 @@ export async function changeDelay(store: Store, job: JobLike, delay: number): Pr
   const { p = 0 } = stored.details;
   const code = await store.move(job.id!, 'R', {
     level: p > 0 ? 1 : 0,
-    where: `D${Math.ceil(delay)}${p > 0 ? `,${p}` : ''}`,
+    where: delayOf(delay, p),
     details: withDelay(stored.details, delay),
     event: { event: 'delayed', delay: Date.now() + delay },
   });
@@ -52,10 +53,9 @@ export async function promote(store: Store, job: JobLike): Promise<void> {
   if (!stored) throw refusalOf(-1, job.id!, 'promote');
   if (stored.state !== 'delayed') throw refusalOf(-3, job.id!, 'promote', 'delayed');
   const { p = 0, o } = stored.details;
-  const place = o?.lifo ? 'L' : 'F';
   const code = await store.move(job.id!, 'R', {
     level: p > 0 ? 1 : 0,
-    where: p > 0 ? `P${p}` : place,
+    where: placeOf(p, o?.lifo),
     details: withDelay(stored.details, 0),
     event: { event: 'waiting', prev: 'delayed' },
   });
@@ -73,20 +73,16 @@ export async function changePriority(
   const { p: _, ...others } = stored.details;
   const details = { ...others, ...(priority > 0 && { p: priority }) };
   const level = priority > 0 ? 1 : 0;
+  const where = lifo ? frontOf(priority) : placeOf(priority);
   if (stored.state === 'delayed') {
-    await store.move(job.id!, 'R', { level, where: '=', details });
+    await store.move(job.id!, 'R', { level, where: `=${where}`, details });
     return;
   }
   if (stored.state !== 'waiting' && stored.state !== 'prioritized') {
     await store.setDetails(job.id!, () => details);
     return;
   }
-  const place = lifo ? 'L' : 'F';
-  await store.move(job.id!, 'R', {
-    level,
-    where: priority > 0 ? `P${priority}${lifo ? 'L' : ''}` : place,
-    details,
-  });
+  await store.move(job.id!, 'R', { level, where, details });
 }
 
 export async function retry(
@@ -103,10 +99,9 @@ export async function retry(
   const made = resetAttemptsMade ? 0 : a + ended;
   const started = resetAttemptsStarted ? 0 : s + ended;
   const { p = 0, o } = others;
-  const place = o?.lifo ? 'L' : 'F';
   const code = await store.move(job.id!, state === 'failed' ? 'D' : 'S', {
     level: p > 0 ? 1 : 0,
-    where: p > 0 ? `P${p}` : place,
+    where: placeOf(p, o?.lifo),
     details: { ...others, ...(made > 0 && { a: made }), ...(started > 0 && { s: started }) },
     event: { event: 'waiting', prev: state },
   });

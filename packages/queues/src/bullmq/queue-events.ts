@@ -95,6 +95,9 @@ export class QueueEvents extends QueueBase {
           cursor,
         );
         break;
+      case 'ready':
+        this.#publish({ event: 'waiting', prev: 'delayed' }, id, cursor);
+        break;
       case 'paused':
       case 'resumed':
         this.#publish({ event: type }, undefined, cursor);

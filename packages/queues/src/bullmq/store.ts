@@ -80,7 +80,7 @@ export class Store {
     readonly prefix: string,
   ) {
     this.qualifiedName = `${prefix}:${queue}`;
-    this.shards = new Shards(redis, queue, prefix, { priorities: LEVELS, shards: 1 });
+    this.shards = new Shards(redis, queue, prefix, { priorities: LEVELS, shards: 1, isRanked: true });
     this.operator = new Operator(queue, this.shards, KEEP_CANCELLED);
     this.#enqueuer = new Enqueuer(redis, queue, this.shards, MAX_PAYLOAD_BYTES);
   }

@@ -87,7 +87,8 @@ export function encodeJob(name: string, data: string, extras: string, level: num
 
 /** Extras as JSON; '' for a plain job. */
 export function encodeDetails(details: JobDetails): string {
-  for (const _ in details) return JSON.stringify({ headers: { [HEADER]: JSON.stringify(details) } });
+  const rank = details.p ? { rank: details.p } : {};
+  for (const _ in details) return JSON.stringify({ ...rank, headers: { [HEADER]: JSON.stringify(details) } });
   return '';
 }
 

@@ -2,8 +2,9 @@
 /**
  * A worker with the options, calls and events of BullMQ 6: the engine's executor and services with one handler for every name.
  *
- * The engine's number of an attempt counts starts that ended by a lost lease; the layer counts attempts itself, and stores them with the job. So a
- * failed attempt is no end for the engine: the job is moved to its next attempt, and the engine's ack finds the lease over.
+ * The engine's number of an attempt counts starts that ended by a lost lease, until the job is moved; the layer counts attempts and earlier stalls
+ * itself, and stores them with the job. So a failed attempt is no end for the engine: the job is moved to its next attempt, and the engine's ack finds
+ * the lease over.
  */
 import { ErrorReporter, LeaseLostError } from '@mortise/redis';
 import { randomUUID } from 'node:crypto';
@@ -323,8 +324,8 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     token: string,
     isActive: boolean,
   ): Promise<Result> {
-    const stalls = attempt.attempt - 1;
-    if (stalls > job.stalledCounter) {
+    const stalls = job.stalledCounter + attempt.attempt - 1;
+    if (attempt.attempt > 1) {
       job.stalledCounter = stalls;
       this.emit('stalled', job.id, 'active');
       await this.store.publish(job.id!, { event: 'stalled' });
@@ -357,8 +358,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     if (lock.isMoved || isMoved(error)) return gone;
     try {
       if (isRateLimit(error)) {
-        const place = job.priority > 0 ? `P${job.priority}L` : 'L';
-        await job.leave(place, job.token, 'moveJobFromActiveToWait', { event: 'waiting', prev: 'active' });
+        await job.moveToWait(job.token);
         return gone;
       }
       if (await job.fail(error, job.token!)) {

@@ -3,7 +3,7 @@
  * so a call costs one GET at most, whatever the settings are. A caller with other settings gets the stored ones, adopts them and
  * calls again.
  *
- *   high,medium,low;shards=4;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;optional=1
+ *   high,medium,low;shards=4;ranked=1;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;optional=1
  *
  * Scripts of a queue with limits read the numbers from it; no other code parses it.
  */
@@ -18,6 +18,8 @@ export interface RateLimit {
 export interface SettingsValues {
   readonly priorities: readonly string[];
   readonly shards: number;
+  /** Due tasks wait by their ranks, see task.rank.part.lua. Never changes. */
+  readonly isRanked: boolean;
   readonly isPaused: boolean;
   /** Tasks that run at the same time, in all workers. */
   readonly concurrency: number | undefined;
@@ -37,6 +39,7 @@ export interface SettingsValues {
 
 export const PLAIN = {
   shards: 1,
+  isRanked: false,
   isPaused: false,
   concurrency: undefined,
   rate: undefined,
@@ -52,6 +55,7 @@ export function formatSettings(values: SettingsValues): string {
   const { shards, concurrency, rate, groupConcurrency, groupRate, maxTasks, keepEvents } = values;
   const fields = [
     shards > 1 && `shards=${shards}`,
+    values.isRanked && 'ranked=1',
     values.isPaused && 'paused=1',
     concurrency !== undefined && `conc=${concurrency}`,
     rate && `rate=${formatRate(rate)}`,
@@ -73,6 +77,7 @@ export function parseSettings(text: string): SettingsValues {
   return {
     priorities: priorities.split(','),
     shards: count('shards') ?? 1,
+    isRanked: values.has('ranked'),
     isPaused: values.has('paused'),
     concurrency: count('conc'),
     rate: parseRate(values.get('rate')),

@@ -23,6 +23,8 @@ const MAX_TRIES = 5;
 export interface NamedSettings {
   readonly priorities?: readonly string[] | undefined;
   readonly shards?: number | undefined;
+  /** For a new queue: see `SettingsValues`. */
+  readonly isRanked?: boolean | undefined;
 }
 
 export class Settings {
@@ -166,11 +168,12 @@ export class Settings {
 
   /** Begins anew with the named settings. */
   forget(): void {
-    const { priorities, shards } = this.#named;
+    const { priorities, shards, isRanked = false } = this.#named;
     this.#values = {
       ...PLAIN,
       priorities: resolvePriorities(priorities ?? DEFAULTS.priorities),
       shards: shards ?? 1,
+      isRanked,
     };
     this.#text = formatSettings(this.#values);
     this.#isKnown = false;
@@ -205,8 +208,8 @@ export class Settings {
 }
 
 /** Whether a queue with these settings uses no limit, pause or optional feature. */
-function isPlain(text: string, { priorities, shards }: SettingsValues): boolean {
-  return text === formatSettings({ ...PLAIN, priorities, shards });
+function isPlain(text: string, { priorities, shards, isRanked }: SettingsValues): boolean {
+  return text === formatSettings({ ...PLAIN, priorities, shards, isRanked });
 }
 
 /** Whether a script found no settings where its caller had seen some: the queue was removed. Open it again. */

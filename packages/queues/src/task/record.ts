@@ -37,6 +37,8 @@ export interface ParentAddress {
 }
 
 export interface Extras {
+  /** In a ranked queue; always the first field. See task.rank.part.lua. */
+  readonly rank?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly backoff?: ResolvedBackoff;
   /** ms from the start of an attempt. */

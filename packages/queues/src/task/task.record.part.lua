@@ -9,7 +9,7 @@ local function groupOf(record)
   end
 end
 
--- The name, and the offset of the payload.
+-- The name, and the offsets of the payload and of the extras.
 local function nameOf(record)
   local DEDUPLICATED = 128
   local group = groupOf(record)
@@ -18,5 +18,5 @@ local function nameOf(record)
     at = at + 8
   end
   local name, extrasAt = struct.unpack('>Hc0', record, at)
-  return name, extrasAt + 2 + struct.unpack('>H', record, extrasAt)
+  return name, extrasAt + 2 + struct.unpack('>H', record, extrasAt), extrasAt + 2
 end

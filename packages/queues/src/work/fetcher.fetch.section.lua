@@ -97,14 +97,54 @@ end
 
 -- To the µs, like the ends of delays.
 local dueUpTo = string.format('%.3f', nowUs / 1000)
--- Fetches due ids from the scheduled and retrying tasks of a priority, merged by due time.
+local scheduledUpTo, placeDue = dueUpTo, nil
+if string.find(expectedSettings, ';ranked=1', 1, true) then
+-- include task.rank.part.lua
+-- include task.record.part.lua
+  local MOST_PLACED = 500
+  scheduledUpTo = RANKS_END
+
+  -- Due tasks take their places among the waiting ones; the rest of very many is placed by the next calls.
+  placeDue = function(ready, scheduled)
+    local from = string.format('(%.0f', RANKS_END)
+    local ids = redis.call('ZRANGE', scheduled, from, dueUpTo, 'BYSCORE', 'LIMIT', 0, MOST_PLACED)
+    if #ids == 0 then
+      return
+    end
+    redis.call('ZREM', scheduled, unpack(ids))
+    local unranked = {}
+    for i, record in ipairs(redis.call('HMGET', tasks, unpack(ids))) do
+      local id = ids[i]
+      if record then
+        local _, payloadAt, extrasAt = nameOf(record)
+        local rank = string.match(string.sub(record, extrasAt, payloadAt - 1), '^{"rank":(%d+)')
+        if rank then
+          placeByRank(scheduled, id, tonumber(rank), false)
+        else
+          unranked[#unranked + 1] = id
+        end
+        if usesOptional then
+          optional.recordEvent('Y', id, '')
+        end
+      else
+        redis.call('HDEL', attempts, id)
+      end
+    end
+    if #unranked > 0 then
+      redis.call('RPUSH', ready, unpack(unranked))
+    end
+  end
+end
+
+-- Fetches due ids from the scheduled and retrying tasks of a priority, merged by due time. In a ranked queue, those of lost leases come
+-- before the ranks.
 local function fetchDue(scheduled, retrying)
   local most = want - fetched
-  local a = redis.call('ZRANGE', scheduled, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  local a = redis.call('ZRANGE', scheduled, '-inf', scheduledUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
   local b = redis.call('ZRANGE', retrying, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
   local i, j, ids, isScheduled, dueAt = 1, 1, {}, {}, {}
   while #ids < most and (a[i] or b[j]) do
-    local isNext = a[i] and (not b[j] or tonumber(a[i + 1]) <= tonumber(b[j + 1]))
+    local isNext = a[i] and (not b[j] or not placeDue and tonumber(a[i + 1]) <= tonumber(b[j + 1]))
     local at = #ids + 1
     isScheduled[at] = isNext
     if isNext then
@@ -158,6 +198,9 @@ local function fetchGrouped(priority, most)
 end
 
 for priority = 0, priorityCount - 1 do
+  if placeDue and hasDelayed then
+    placeDue(priorityKeys[3 * priority + 1], priorityKeys[3 * priority + 2])
+  end
   if fetched < want and bytes < MOST_BYTES and hasDelayed then
     fetchDue(priorityKeys[3 * priority + 2], priorityKeys[3 * priority + 3])
   end

@@ -34,6 +34,7 @@ describe('the text', () => {
     const values = {
       priorities: ['a', 'b-c.d_e'],
       shards: 4,
+      isRanked: true,
       isPaused: true,
       concurrency: 5,
       rate: { limit: 100, periodMs: 60_000, burst: 10 },
@@ -46,7 +47,7 @@ describe('the text', () => {
     };
     const text = formatSettings(values);
     expect(text).toBe(
-      'a,b-c.d_e;shards=4;paused=1;conc=5;rate=100/60000/10;gconc=1;grate=10/1000/1;ordered=1;max=1000000000;events=10000;optional=1',
+      'a,b-c.d_e;shards=4;ranked=1;paused=1;conc=5;rate=100/60000/10;gconc=1;grate=10/1000/1;ordered=1;max=1000000000;events=10000;optional=1',
     );
     expect(parseSettings(text)).toEqual(values);
   });
