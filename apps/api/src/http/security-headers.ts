@@ -1,4 +1,7 @@
 /** The headers of every answer that tell browsers what a page may do with it. */
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
 import type { Config } from '../config.js';
 
 /** For answers that are no page: they load nothing, and no page shows them in a frame. */
@@ -15,17 +18,10 @@ const DOCS_PAGE = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The console loads its own files, and calls this API. */
-const CONSOLE_PAGE = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+/** The policy of the console, which its build writes beside the page. */
+const CONSOLE_POLICY = fileURLToPath(
+  new URL('../../console/dist/content-security-policy.txt', import.meta.url),
+);
 
 const DOCS = /^\/docs(?:[/?]|$)/;
 const CONSOLE = /^\/console(?:[/?]|$)/;
@@ -42,6 +38,11 @@ export function securityHeadersOf({ HSTS_MAX_AGE_S: maxAge }: Config): SecurityH
   };
   const noPage = { ...headers, 'content-security-policy': NO_PAGE };
   const docs = { ...headers, 'content-security-policy': DOCS_PAGE };
-  const page = { ...headers, 'content-security-policy': CONSOLE_PAGE };
+  const page = { ...headers, 'content-security-policy': consolePolicy() };
   return (address) => (DOCS.test(address) ? docs : CONSOLE.test(address) ? page : noPage);
+}
+
+/** Without a built page there is nothing to load. */
+function consolePolicy(): string {
+  return existsSync(CONSOLE_POLICY) ? readFileSync(CONSOLE_POLICY, 'utf8').trim() : NO_PAGE;
 }

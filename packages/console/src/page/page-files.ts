@@ -17,17 +17,8 @@ const BUILT_FOR = '/console/';
 const BUILT_API = 'content="/v1/"';
 const YEAR_S = 31_536_000;
 
-/** The page loads its own files, and calls the API below it. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+/** What the page may do in a browser, as its build says it: without it browsers would run the page unprotected. */
+const POLICY = 'content-security-policy.txt';
 
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
@@ -44,10 +35,12 @@ interface File {
 
 export class PageFiles {
   readonly #files = new Map<string, File>();
+  readonly #policy: string;
 
   /** Throws where there are none. @param mount Such as `/console`. */
   constructor(mount: string) {
     const { folder, names } = namesOfFiles();
+    this.#policy = readFileSync(join(folder, POLICY), 'utf8').trim();
     for (const name of names) {
       const type = TYPES[name.split('.').at(-1)!];
       if (type === undefined) continue;
@@ -67,7 +60,7 @@ export class PageFiles {
     const found = file ?? this.#files.get(INDEX)!;
     const headers = {
       'content-type': found.type,
-      'content-security-policy': POLICY,
+      'content-security-policy': this.#policy,
       'cache-control': isAsset ? `private, max-age=${YEAR_S}, immutable` : 'no-cache',
       vary: 'Accept-Encoding',
     };
