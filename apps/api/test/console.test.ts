@@ -212,6 +212,24 @@ describe('events of a queue, under a console that is read-only', () => {
     stream.close();
   });
 
+  test('come by the open stream once somebody has switched them on', async () => {
+    await ask('POST /v1/queues/woken/tasks', { id: 'one', name: 'a', payload: 1 });
+    const session = await openSession(readOnly);
+    const stream = await EventReader.open(readOnly.url, '/v1/events?topics=queue:woken', session);
+    await stream.count(2);
+    await ask('PUT /v1/queues/woken', { keepEvents: 100 });
+    await stream.count(3);
+    await ask('POST /v1/queues/woken/tasks', { id: 'two', name: 'a', payload: 1 });
+    await stream.count(4);
+    expect(stream.events.slice(1).map(({ event, data }) => [event, data.id])).toEqual([
+      ['off', undefined],
+      ['reset', undefined],
+      ['enqueued', 'two'],
+    ]);
+    expect(await keepEvents('woken')).toBe(100);
+    stream.close();
+  });
+
   test('are shown where somebody has switched them on', async () => {
     await ask('POST /v1/queues/loud/tasks', { id: 'one', name: 'a', payload: 1 });
     expect((await ask('GET /v1/queues/loud/times', undefined, bearer, readOnly)).json.hasEvents).toBe(true);

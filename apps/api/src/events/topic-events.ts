@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { MailboxPosition } from '@mortise/messaging';
-import type { QueueEvent } from '@mortise/queues';
+import type { Queue, QueueEvent } from '@mortise/queues';
 import { Merged, onAbort } from '@mortise/redis';
 
 import type { Principal } from '../callers/principal.js';
@@ -16,7 +16,7 @@ import { TenantChats, TenantMailboxes } from '../messaging/tenant-messaging.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from '../queues/open-queues.js';
 import { Operations } from '../queues/operations.js';
-import { areOffFor } from '../queues/stored-events.js';
+import { areOffFor, untilOn } from '../queues/stored-events.js';
 import type { TableStats } from '../row-cache/row-caches.js';
 import { RowCaches } from '../row-cache/row-caches.js';
 import type { Tokens, Topic } from './topics.js';
@@ -100,9 +100,17 @@ export class TopicEvents {
     follower: Principal,
   ): Promise<AsyncIterable<TopicEvent>> {
     return this.queues.use(topic.name, async (queue) => {
-      if (await areOffFor(queue, follower)) return openOff(topic, tokens, signal);
-      const after = (tokens[topic.id] ??= await queue.eventsCursor());
       const events = (from: string): AsyncIterable<QueueEvent> => queue.events({ after: from, signal });
+      const fromNow = async function* read(): AsyncGenerator<TopicEvent, void> {
+        const now = await queue.eventsCursor();
+        yield { topic, event: { type: 'reset' }, token: now };
+        yield* named(topic, events(now));
+      };
+      if (await areOffFor(queue, follower)) {
+        const token = (tokens[topic.id] ??= NO_POSITION);
+        return offUntilOn({ topic, event: { type: 'off' }, token }, queue, signal, fromNow);
+      }
+      const after = (tokens[topic.id] ??= await queue.eventsCursor());
       // Checked now: the reading begins later.
       const first = orInvalidToken(() => events(after));
       return (async function* read(): AsyncGenerator<TopicEvent, void> {
@@ -111,9 +119,7 @@ export class TopicEvents {
         } catch (error) {
           if (!(error instanceof RangeError)) throw error;
           // The cursor is of a queue of the same name that had other shards.
-          const now = await queue.eventsCursor();
-          yield { topic, event: { type: 'reset' }, token: now };
-          yield* named(topic, events(now));
+          yield* fromNow();
         }
       })();
     });
@@ -179,13 +185,16 @@ async function* lasting<Value>(
   await aborted(signal);
 }
 
-/** A topic of events that are off says so, and nothing else. */
-function openOff(topic: Topic, tokens: Tokens, signal: AbortSignal): AsyncIterable<TopicEvent> {
-  const token = (tokens[topic.id] ??= NO_POSITION);
-  return (async function* read(): AsyncGenerator<TopicEvent, void> {
-    yield { topic, event: { type: 'off' }, token };
-    await aborted(signal);
-  })();
+/** A queue whose events are off says so, and goes on when somebody has switched them on. */
+async function* offUntilOn(
+  off: TopicEvent,
+  queue: Pick<Queue, 'settings'>,
+  signal: AbortSignal,
+  fromNow: () => AsyncIterable<TopicEvent>,
+): AsyncGenerator<TopicEvent, void> {
+  yield off;
+  await untilOn(queue, signal);
+  if (!signal.aborted) yield* fromNow();
 }
 
 /** Values of now: the first one is where a continued topic goes on. */

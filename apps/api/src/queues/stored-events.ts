@@ -1,7 +1,11 @@
 /** The events of a queue, which its first reader switches on, for senders that may change nothing. */
 import type { Queue, QueueEvent } from '@mortise/queues';
+import { Sampled } from '@mortise/redis';
 
 import type { Principal } from '../callers/principal.js';
+
+/** How often settings are read: their change wakes nobody. */
+const EVERY_MS = 2_000;
 
 /** Whether the events are off, and the sender may not switch them on. A round trip for such a sender. */
 export async function areOffFor(queue: Pick<Queue, 'settings'>, sender: Principal | null): Promise<boolean> {
@@ -14,4 +18,11 @@ export async function lastEventsFor(
   sender: Principal | null,
 ): Promise<QueueEvent[] | null> {
   return (await areOffFor(queue, sender)) ? null : queue.lastEvents();
+}
+
+/** Resolves when the events are on, or at the end of the signal. */
+export async function untilOn(queue: Pick<Queue, 'settings'>, signal: AbortSignal): Promise<void> {
+  const read = async (): Promise<boolean> => (await queue.settings()).keepEvents > 0;
+  const areOn = new Sampled(read, EVERY_MS, (a, b) => a === b);
+  for await (const isOn of areOn.follow(signal)) if (isOn) return;
 }

@@ -1,5 +1,5 @@
 /** The topics of a stream, and the token that continues all of them. */
-import type { QueueEvent } from '@mortise/queues';
+import type { Queue, QueueEvent } from '@mortise/queues';
 import type { BulkOperations, LiveOverview } from '@mortise/queues/admin';
 import { Merged, onAbort } from '@mortise/redis';
 
@@ -8,7 +8,7 @@ import type { ConsoleRight } from '../http/http-call.js';
 import { queryOf } from '../queues/given.js';
 import type { OpenQueues } from '../queues/open-queues.js';
 import { shownOperation } from '../queues/operation-routes.js';
-import { areOffFor } from '../queues/stored-events.js';
+import { areOffFor, untilOn } from '../queues/stored-events.js';
 import type { TaskViews } from '../queues/task-views.js';
 
 /** The most topics of a stream. */
@@ -84,13 +84,18 @@ export class Topics {
     }
     const name = queueOf(topic);
     return this.#queues.use(name, async (queue) => {
-      if (await areOffFor(queue, right)) {
-        tokens[topic] ??= NO_POSITION;
-        return valueEvents(topic, 'off', lasting(once(), signal));
-      }
-      const after = (tokens[topic] ??= await queue.eventsCursor());
       const events = (from: string): AsyncIterable<TopicEvent> =>
         this.#named(topic, queue.events({ after: from, signal }));
+      const fromNow = async function* read(): AsyncGenerator<TopicEvent, void> {
+        const now = await queue.eventsCursor();
+        yield { topic, event: { type: 'reset' }, token: now };
+        yield* events(now);
+      };
+      if (await areOffFor(queue, right)) {
+        const token = (tokens[topic] ??= NO_POSITION);
+        return offUntilOn({ topic, event: { type: 'off' }, token }, queue, signal, fromNow);
+      }
+      const after = (tokens[topic] ??= await queue.eventsCursor());
       const first = orInvalidToken(() => events(after));
       return (async function* read(): AsyncGenerator<TopicEvent, void> {
         try {
@@ -98,9 +103,7 @@ export class Topics {
         } catch (error) {
           if (!(error instanceof RangeError)) throw error;
           // The cursor is of a queue of the same name that had other shards.
-          const now = await queue.eventsCursor();
-          yield { topic, event: { type: 'reset' }, token: now };
-          yield* events(now);
+          yield* fromNow();
         }
       })();
     });
@@ -146,9 +149,16 @@ async function* valueEvents(
   for await (const value of values) yield { topic, event: { type, ...value }, token: NO_POSITION };
 }
 
-/** The only event of a queue whose events are off. */
-async function* once(): AsyncGenerator<object, void> {
-  yield {};
+/** A queue whose events are off says so, and goes on when somebody has switched them on. */
+async function* offUntilOn(
+  off: TopicEvent,
+  queue: Pick<Queue, 'settings'>,
+  signal: AbortSignal,
+  fromNow: () => AsyncIterable<TopicEvent>,
+): AsyncGenerator<TopicEvent, void> {
+  yield off;
+  await untilOn(queue, signal);
+  if (!signal.aborted) yield* fromNow();
 }
 
 /** The values of an operation end with it, and its topic is quiet then: the other topics of the stream go on. */

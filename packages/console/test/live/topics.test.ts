@@ -1,5 +1,5 @@
 /** The stream of events. */
-import { beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 
 import { Follower } from '../fixture/follower.js';
@@ -10,6 +10,45 @@ let served: Served;
 beforeAll(async () => {
   served = await serve();
   await served.queue('mail').enqueue('t', 1);
+});
+
+/** A console with one follower: its reads are the time in which another one may read. */
+class Reader {
+  readonly #follower = new Follower();
+  served: Served | undefined;
+
+  async open(): Promise<this> {
+    this.served = await serve();
+    // The age of a task that waits changes, so each read is an event.
+    await this.served.queue('waiting').enqueue('t', 1);
+    await this.#follower.open(this.served.url, 'overview');
+    await this.#follower.next('overview');
+    return this;
+  }
+
+  async reads(count: number): Promise<void> {
+    const { events } = this.#follower;
+    const most = events.length + count;
+    await until(`${count} reads`, () => events.length >= most);
+  }
+
+  leave(): void {
+    this.#follower.leave();
+  }
+}
+
+/** How many commands of a console were sent since. */
+function callsOf({ prefix }: Served): () => number {
+  const sent = jest.spyOn(redis, 'sendCommand');
+  const before = sent.mock.calls.length;
+  return () =>
+    sent.mock.calls
+      .slice(before)
+      .filter(([{ args }]) => args.some((arg) => String(arg).startsWith(`${prefix}:`))).length;
+}
+
+afterEach(() => {
+  jest.restoreAllMocks();
 });
 
 describe('a stream', () => {
@@ -64,6 +103,19 @@ describe('a stream', () => {
     expect((await reader.call('GET', 'queues/silent/times')).json.hasEvents).toBe(true);
   });
 
+  test('of such a reader goes on when somebody has switched them on', async () => {
+    const reader = await serve({ authorize: () => 'read' });
+    await reader.queue('woken').enqueue('t', 1);
+    const follower = await new Follower().open(reader.url, 'queue:woken');
+    await follower.next('off');
+    await reader.queue('woken').configure({ keepEvents: 100 });
+    await follower.next('reset');
+    const { id } = await reader.queue('woken').enqueue('t', 2);
+    expect((await follower.next('enqueued')).task).toBe(id);
+    expect((await reader.queue('woken').settings()).keepEvents).toBe(100);
+    follower.leave();
+  });
+
   test('tells the overview, and its change', async () => {
     const follower = await new Follower().open(served.url, 'overview,queue:mail');
     const { queues } = await follower.next('overview');
@@ -98,13 +150,11 @@ describe('a stream', () => {
     await follower.next('overview');
     follower.leave();
     await own.queue('mail').enqueue('t', 2);
-    const calls = jest.spyOn(redis, 'sendCommand');
-    // Longer than the time between two reads.
-    const seen = await new Promise<number>((resolve) => {
-      setTimeout(() => resolve(calls.mock.calls.length), 2_500);
-    });
-    calls.mockRestore();
-    expect(seen).toBe(0);
+    const other = await new Reader().open();
+    const calls = callsOf(own);
+    await other.reads(2);
+    expect(calls()).toBe(0);
+    other.leave();
   });
 
   test('six followers of the overview share one reader', async () => {
@@ -115,14 +165,16 @@ describe('a stream', () => {
       followers.push(await new Follower().open(own.url, 'overview'));
       await followers.at(-1)!.next('overview');
     }
-    const calls = jest.spyOn(redis, 'sendCommand');
-    // One or two reads, of two commands each; six readers would send at least twelve.
-    const seen = await new Promise<number>((resolve) => {
-      setTimeout(() => resolve(calls.mock.calls.length), 2_500);
-    });
-    calls.mockRestore();
+    const other = await new Reader().open();
+    const calls = callsOf(own);
+    const callsOfOne = callsOf(other.served!);
+    await other.reads(2);
+    const [ofSix, ofOne] = [calls(), callsOfOne()];
     for (const follower of followers) follower.leave();
-    expect(seen).toBeGreaterThan(0);
-    expect(seen).toBeLessThan(6);
+    other.leave();
+    expect(ofOne).toBeGreaterThan(0);
+    // Six readers would send six times as much; the reads of both are at different times.
+    expect(ofSix).toBeGreaterThan(0);
+    expect(ofSix).toBeLessThan(3 * ofOne);
   });
 });
