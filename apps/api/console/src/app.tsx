@@ -17,8 +17,9 @@ import { Toasts } from './ui/toasts.tsx';
 
 const HTTP_PORT = '80';
 
+/** A page that follows nothing says nothing. */
 const LIVE_TEXT = {
-  idle: 'Not live',
+  idle: '',
   opening: 'Connecting',
   open: 'Live',
   paused: 'Paused',

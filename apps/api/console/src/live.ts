@@ -145,12 +145,6 @@ function readAgain(topic: string): void {
 
 document.addEventListener('visibilitychange', restart);
 
-/** Opens the stream anew: all that is followed is read again. */
-export function followAgain(): void {
-  lastId = undefined;
-  restart();
-}
-
 /** Ends the stream, for a session that has ended. */
 export function stopLive(): void {
   running?.abort();

@@ -1,7 +1,5 @@
 import type { JSX } from 'preact';
 
-import { followAgain } from '../../live.ts';
-
 /** Why the page of a queue is not live, where nobody may switch its events on from here. */
 export function EventsOff({ queue }: { readonly queue: string }): JSX.Element {
   return (
@@ -9,10 +7,8 @@ export function EventsOff({ queue }: { readonly queue: string }): JSX.Element {
       The events of this queue are off, and a read-only console changes nothing. So there are no times, no
       time lines and no live values. To switch the events on, call{' '}
       <code>{`queue.configure({ keepEvents: 10_000 })`}</code>, or{' '}
-      <code>{`PUT /v1/queues/${encodeURIComponent(queue)} {"keepEvents": 10000}`}</code> with an API key.{' '}
-      <button type="button" onClick={followAgain}>
-        Look again
-      </button>
+      <code>{`PUT /v1/queues/${encodeURIComponent(queue)} {"keepEvents": 10000}`}</code> with an API key. This
+      page notices it within seconds.
     </p>
   );
 }
