@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { App } from './app.mjs';
+import { LOCK, shareLock } from './example-lock.mjs';
 import { root } from './pnpm.mjs';
 import { acquirePort } from './port.mjs';
 import { adminKey, webhookSecret } from './secrets.mjs';
@@ -64,6 +65,8 @@ export async function run(data, release) {
     void seedGuild(service).catch((error) => {
       if (!isStopping) console.error(`\n✗ ${error.message}`);
     });
+    const endSharing = shareLock(service);
+    running.push({ stop: endSharing, kill: endSharing });
     hasBeenUp = true;
     const logs = [api.logFile, worker.logFile];
     console.log(welcome({ address, key, redisUrl, mailDirectory, secretFile, logs, sale, shopFile, data }));
@@ -87,6 +90,10 @@ Mortise is running.
   mails         ${process.env.SMTP_URL ? 'go to SMTP_URL' : mailDirectory}
   webhooks      signed with ${process.env.WEBHOOK_SECRET ? 'WEBHOOK_SECRET' : `the secret in ${secretFile}`}
   logs          ${logs.join('\n                ')}
+
+Watch a lock change hands, in the console:
+
+  ${address}/console/locks/${LOCK}
 
 Make a sale, and a mail goes to the seller:
 
