@@ -90,39 +90,42 @@ export function Tasks({ view, session }: Props): JSX.Element {
         </p>
       )}
       {pages.error && <Trouble error={pages.error} />}
-      {items === undefined && !pages.error && <Skeleton />}
-      {items?.length === 0 && !pages.more && <None filter={filter} />}
-      {items && items.length > 0 && (
-        <TaskTable
-          queue={queue}
-          state={filter.state}
-          tasks={items}
-          selection={mayOperate ? { ids: selected, change: setSelected } : undefined}
-        />
-      )}
-      <div class="row">
-        {pages.more && (
-          <button type="button" onClick={pages.more}>
-            More
-          </button>
+      {/* The actions stay in sight within the list: they never cover the states and the filter. */}
+      <div class="stack">
+        {items === undefined && !pages.error && <Skeleton />}
+        {items?.length === 0 && !pages.more && <None filter={filter} />}
+        {items && items.length > 0 && (
+          <TaskTable
+            queue={queue}
+            state={filter.state}
+            tasks={items}
+            selection={mayOperate ? { ids: selected, change: setSelected } : undefined}
+          />
         )}
-        {pages.isCapped && (
-          <span class="muted small">
-            This page ends after 1,000 tasks were looked at. There may be more of them.
-          </span>
+        <div class="row">
+          {pages.more && (
+            <button type="button" onClick={pages.more}>
+              More
+            </button>
+          )}
+          {pages.isCapped && (
+            <span class="muted small">
+              This page ends after 1,000 tasks were looked at. There may be more of them.
+            </span>
+          )}
+        </div>
+        {mayOperate && (
+          <BulkActions
+            view={view}
+            filter={filter}
+            ids={ids}
+            done={() => {
+              setSelected(new Set());
+              pages.reload();
+            }}
+          />
         )}
       </div>
-      {mayOperate && (
-        <BulkActions
-          view={view}
-          filter={filter}
-          ids={ids}
-          done={() => {
-            setSelected(new Set());
-            pages.reload();
-          }}
-        />
-      )}
     </div>
   );
 }
