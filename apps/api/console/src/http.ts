@@ -1,6 +1,8 @@
 /** Requests to the API, under the cookie of the session. */
 import { API } from './environment.ts';
 
+const NOT_FOUND = 404;
+
 /** A refusal of the API, as its problem document says it. */
 export class ApiProblem extends Error {
   override readonly name = 'ApiProblem';
@@ -23,6 +25,11 @@ interface ProblemDocument {
   readonly title: string;
   readonly detail: string;
   readonly instance: string;
+}
+
+/** Whether the API says that something is not there. */
+export function isNotFound(error: Error | undefined): boolean {
+  return error instanceof ApiProblem && error.status === NOT_FOUND;
 }
 
 type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';

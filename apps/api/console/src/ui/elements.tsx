@@ -1,7 +1,7 @@
 /** Small parts that all areas use. */
 import type { ComponentChildren, JSX } from 'preact';
 
-import { ApiProblem } from '../http.ts';
+import { ApiProblem, isNotFound } from '../http.ts';
 import { Link } from '../location.ts';
 import type { Resource } from '../resource.ts';
 import { useNow } from './clock.ts';
@@ -131,9 +131,12 @@ export function Skeleton({ lines = 4 }: { readonly lines?: number }): JSX.Elemen
 /** Draws what was read; before that a skeleton, and why it could not be read. */
 export function Read<Value>(props: {
   readonly of: Resource<Value>;
+  /** In place of all when there is no such thing. Default: the refusal. */
+  readonly missing?: ComponentChildren;
   readonly children: (value: Value) => ComponentChildren;
 }): JSX.Element {
   const { value, error } = props.of;
+  if (props.missing !== undefined && isNotFound(error)) return <>{props.missing}</>;
   return (
     <>
       {error && <Trouble error={error} />}

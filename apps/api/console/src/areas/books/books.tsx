@@ -10,7 +10,9 @@ import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { QueryInput } from '../../ui/query-input.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Figure, Head, Trouble } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -37,6 +39,14 @@ export default function Books({ parts: [kind, name], session }: AreaProps): JSX.
         title="Address book"
         parts={['books']}
         empty="There is no address book."
+        hint={
+          <NextStep
+            code="await new AddressBook(redis, 'fake-game').add({ key: 'frank', display: 'Frank' })"
+            guide="autocomplete/address-book"
+          >
+            The first name makes one.
+          </NextStep>
+        }
         session={session}
       />
       <OpenByName parts={['books', 'contacts']} label="Recent contacts of a user" placeholder="frank" />
@@ -45,6 +55,14 @@ export default function Books({ parts: [kind, name], session }: AreaProps): JSX.
         title="User with recent contacts"
         parts={['books', 'contacts']}
         empty="Nobody has recent contacts."
+        hint={
+          <NextStep
+            code="await new RecentContacts(redis).touch('frank', 'bill')"
+            guide="autocomplete/recent-contacts"
+          >
+            The first contact of a user makes the list.
+          </NextStep>
+        }
         session={session}
       />
     </>
@@ -104,16 +122,13 @@ function Book({ guild, session }: BookProps): JSX.Element {
       <Card>
         <label class="field">
           <span>Ask as a member of the guild</span>
-          <input
-            autocomplete="off"
-            placeholder="frank"
-            value={by}
-            onChange={(event) => setQuery({ as: event.currentTarget.value.trim() })}
-          />
+          <QueryInput member="as" placeholder="frank" value={by} />
         </label>
       </Card>
       {by === '' ? (
-        <Empty title="Only members of a guild read its book." />
+        <Empty title="Only members of a guild read its book.">
+          <span>Write the name of a member above.</span>
+        </Empty>
       ) : (
         <BookOf {...{ guild, session, by }} />
       )}
@@ -150,7 +165,11 @@ function BookOf({ guild, session, by }: BookProps & { readonly by: string }): JS
       <Card title="Completions" actions={mayWrite && <AddButton guild={guild} by={by} done={reload} />}>
         <PrefixField prefix={typed.prefix} />
         {typed.error && <Trouble error={typed.error} />}
-        {typed.items?.length === 0 && <Empty title="No name begins so." />}
+        {typed.items?.length === 0 && (
+          <Empty title="No name begins so.">
+            <span>Type fewer letters, or another word of the name.</span>
+          </Empty>
+        )}
         {typed.items && typed.items.length > 0 && (
           <Table
             label="Completions"
@@ -252,7 +271,11 @@ function Contacts({ user }: { readonly user: string }): JSX.Element {
       <Card title="Contacts, the last one first">
         <PrefixField prefix={typed.prefix} />
         {typed.error && <Trouble error={typed.error} />}
-        {typed.items?.length === 0 && <Empty title="No contact begins so." />}
+        {typed.items?.length === 0 && (
+          <Empty title="No contact begins so.">
+            <span>Type fewer letters.</span>
+          </Empty>
+        )}
         {typed.items && typed.items.length > 0 && (
           <Table
             label="Contacts"

@@ -3,16 +3,18 @@ import type { JSX } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 
 import type { AreaProps } from '../../areas.ts';
-import { ApiProblem, call, path } from '../../http.ts';
+import { call, isNotFound, path } from '../../http.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
-import { setQuery, usePlace } from '../../location.ts';
+import { usePlace } from '../../location.ts';
 import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { QueryInput } from '../../ui/query-input.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Head, Json, Skeleton, State, Trouble } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -26,7 +28,6 @@ interface Change {
   readonly about: string;
 }
 
-const NOT_FOUND = 404;
 const MAX_CHANGES = 50;
 let last = 0;
 
@@ -41,6 +42,14 @@ export default function Caches({ parts: [cache], session }: AreaProps): JSX.Elem
         title="Cache that has changed within a day"
         parts={['caches']}
         empty="No cache has changed within a day."
+        hint={
+          <NextStep
+            code="await new Cache(redis, 'products').getOrLoad('42', (signal) => load(signal))"
+            guide="cache/read-through"
+          >
+            A cache is here for a day after its last change.
+          </NextStep>
+        }
         session={session}
       />
     </>
@@ -97,7 +106,7 @@ function Entry({ cache, session }: CacheProps): JSX.Element {
   const entry = useResource<{ value: unknown }>(
     key === '' ? undefined : path`caches/${cache}/entries/${key}`,
   );
-  const isMissing = entry.error instanceof ApiProblem && entry.error.status === NOT_FOUND;
+  const isMissing = isNotFound(entry.error);
   const remove = async (): Promise<boolean> => {
     const isDone = await act(`${key} is deleted.`, () =>
       call('DELETE', path`caches/${cache}/entries/${key}`),
@@ -109,16 +118,14 @@ function Entry({ cache, session }: CacheProps): JSX.Element {
     <Card title="Entry">
       <label class="field">
         <span>Key</span>
-        <input
-          data-filter
-          autocomplete="off"
-          placeholder="product:42"
-          value={key}
-          onChange={(event) => setQuery({ key: event.currentTarget.value.trim() })}
-        />
+        <QueryInput member="key" isFilter placeholder="product:42" value={key} />
       </label>
       {key !== '' && entry.isLoading && entry.value === undefined && <Skeleton lines={2} />}
-      {isMissing && <Empty title="It is not cached." />}
+      {isMissing && (
+        <Empty title="It is not cached.">
+          <span>The next read of this key loads it.</span>
+        </Empty>
+      )}
       {entry.error && !isMissing && <Trouble error={entry.error} />}
       {entry.value && <Json value={entry.value.value} />}
       {entry.value && mayChange(session, 'cache:write') && (

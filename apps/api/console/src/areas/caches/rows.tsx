@@ -6,13 +6,15 @@ import type { AreaProps } from '../../areas.ts';
 import { call, path } from '../../http.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
-import { hrefOf, Link, setQuery, usePlace } from '../../location.ts';
+import { hrefOf, Link, usePlace } from '../../location.ts';
 import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { Card, Empty, Figure, Head, Json, Read, State } from '../../ui/elements.tsx';
+import { QueryInput } from '../../ui/query-input.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
@@ -56,9 +58,12 @@ function AllTables(): JSX.Element {
         {({ items }) =>
           items.length === 0 ? (
             <Empty title="No table is cached.">
-              <span>
+              <NextStep
+                code="DATABASE_URL=postgres://localhost/shop CACHE_TABLES=stock npm start"
+                guide="cache/rows"
+              >
                 Name tables of your database in <code>CACHE_TABLES</code>.
-              </span>
+              </NextStep>
             </Empty>
           ) : (
             <Table
@@ -129,12 +134,7 @@ function OneTable({ table, session }: OneProps): JSX.Element {
       <Card title="Row">
         <label class="field">
           <span>Id</span>
-          <input
-            data-filter
-            autocomplete="off"
-            value={id}
-            onChange={(event) => setQuery({ row: event.currentTarget.value.trim() })}
-          />
+          <QueryInput member="row" isFilter value={id} />
         </label>
         {id !== '' && <Read of={row}>{(value) => <Json value={value} />}</Read>}
         {id !== '' && mayWrite && <RowActions table={table} id={id} reload={reload} />}

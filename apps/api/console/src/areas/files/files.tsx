@@ -9,6 +9,7 @@ import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
 import type { Tone } from '../../ui/elements.tsx';
@@ -46,6 +47,14 @@ export default function Files({ parts: [channel], session }: AreaProps): JSX.Ele
         title="Channel"
         parts={['files']}
         empty="There is no channel."
+        hint={
+          <NextStep
+            code="await new FileSender(redis, 'access-logs', { receivers: ['worker-1'] }).send(path, { id })"
+            guide="messaging/files"
+          >
+            A sender makes one, and names its receivers.
+          </NextStep>
+        }
         session={session}
       />
     </>
@@ -67,7 +76,14 @@ function OneChannel({ channel, session }: ChannelProps): JSX.Element {
         <Read of={receivers}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty title="The channel has no receiver." />
+              <Empty title="The channel has no receiver.">
+                <NextStep
+                  code={`new FileSender(redis, '${channel}', { receivers: ['worker-1'] })`}
+                  guide="messaging/files"
+                >
+                  A sender names the receivers of its channel.
+                </NextStep>
+              </Empty>
             ) : (
               <Table
                 label="Receivers"
@@ -125,7 +141,9 @@ function FilesOf({ channel, receiver, session }: ChannelProps & { readonly recei
       <Read of={files}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="Nothing is left to receive." />
+            <Empty title="Nothing is left to receive.">
+              <span>A file is here from its first byte until this receiver has acked its last one.</span>
+            </Empty>
           ) : (
             <Table
               label="Files"

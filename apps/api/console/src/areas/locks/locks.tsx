@@ -12,6 +12,7 @@ import type { Session } from '../../session.ts';
 import { mayChange, mayDo } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { PagedTable } from '../../ui/paged-table.tsx';
 import { Card, Empty, Figure, Head, Read, Remaining, State } from '../../ui/elements.tsx';
@@ -40,9 +41,9 @@ export default function Locks({ parts: [name], session }: AreaProps): JSX.Elemen
           idOf={(lock) => lock.name}
           empty="No lock is held."
           hint={
-            <span>
-              A lock is here while it is held: <code>await locks.mutex('item-42').acquire()</code>
-            </span>
+            <NextStep code="await new Mutex(redis, 'item-42').acquire()" guide="locks/mutual-exclusion">
+              A lock is here while somebody holds it or waits for it.
+            </NextStep>
           }
           columns={[
             {
@@ -109,7 +110,9 @@ function OneLock({ name, session }: { readonly name: string; readonly session: S
       <Read of={lock}>{(shown) => <Figures lock={shown} />}</Read>
       <Card title="Holders since this page was opened">
         {changes.length === 0 ? (
-          <Empty title="It has not changed hands yet." />
+          <Empty title="It has not changed hands yet.">
+            <span>Leave this page open: each new holder is added here.</span>
+          </Empty>
         ) : (
           <Table
             label="Changes of the lock"

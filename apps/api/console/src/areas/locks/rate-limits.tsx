@@ -6,6 +6,7 @@ import { call, path } from '../../http.ts';
 import { mayChange, mayDo } from '../../session.ts';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { Empty, Head } from '../../ui/elements.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
 import { act } from '../../ui/toasts.tsx';
@@ -37,7 +38,14 @@ export default function RateLimits({ session }: AreaProps): JSX.Element {
           label="Rate limits in use"
           idOf={({ name }) => name}
           empty="No rate limit is in use."
-          hint={<span>A limit is here until all of its burst is there again.</span>}
+          hint={
+            <NextStep
+              code="await new RateLimiter(redis, 'mails', { limit: 30, periodMs: 60_000 }).take()"
+              guide="locks/rate-limits"
+            >
+              A limit is here until all of its burst is there again.
+            </NextStep>
+          }
           columns={[
             { title: 'Rate limit', cell: ({ name }) => <span class="wide">{name}</span> },
             {

@@ -9,6 +9,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { Card, Facts, Figure, Head, Read } from '../../ui/elements.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
 import { countText, durationText } from '../../ui/text.ts';
@@ -36,6 +37,14 @@ export default function ReadWriteLocks({ parts: [name], session }: AreaProps): J
         title="Lock that was held within a week"
         parts={[AREA]}
         empty="No read-write lock was held within a week."
+        hint={
+          <NextStep
+            code="await new ReadWriteLock(redis, 'catalogue').read.acquire()"
+            guide="locks/read-write"
+          >
+            A lock is here for a week after its last holder.
+          </NextStep>
+        }
         session={session}
       />
     </>

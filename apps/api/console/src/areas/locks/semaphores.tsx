@@ -9,6 +9,7 @@ import type { Session } from '../../session.ts';
 import { mayChange, mayDo } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { PagedTable } from '../../ui/paged-table.tsx';
 import { Empty, Figure, Head, Read, Share } from '../../ui/elements.tsx';
@@ -43,6 +44,14 @@ export default function Semaphores({ parts: [name], session }: AreaProps): JSX.E
           label="Semaphores that are held or waited for"
           idOf={(each) => each.name}
           empty="No permit is held."
+          hint={
+            <NextStep
+              code="await new Semaphore(redis, 'smtp', { permits: 3 }).acquire()"
+              guide="locks/semaphores"
+            >
+              A semaphore is here while somebody holds a permit or waits for one.
+            </NextStep>
+          }
           columns={[
             {
               title: 'Semaphore',
@@ -122,7 +131,9 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
               />
             </div>
             {shown.holders.length === 0 ? (
-              <Empty title="Nobody holds a permit." />
+              <Empty title="Nobody holds a permit.">
+                <span>A holder is here until it releases its permits, or its lease ends.</span>
+              </Empty>
             ) : (
               <Table
                 label="Holders"

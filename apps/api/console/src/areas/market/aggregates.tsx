@@ -8,6 +8,7 @@ import { hrefOf, setQuery, usePlace } from '../../location.ts';
 import { useResource } from '../../resource.ts';
 import { Card, Empty, Figure, Head, Read, Share, Tabs } from '../../ui/elements.tsx';
 import { LazyChart } from '../../ui/lazy-chart.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText } from '../../ui/text.ts';
 
@@ -81,7 +82,12 @@ export default function Aggregates(_props: AreaProps): JSX.Element {
             <div class="columns">
               {items.length === 0 ? (
                 <Empty title="No line of this day is counted.">
-                  <span>The worker counts access logs that senders put into a channel of files.</span>
+                  <NextStep
+                    code="ACCESS_LOG_CHANNEL=access-logs GEO_RANGES=ranges.csv npm start"
+                    guide="service/worker"
+                  >
+                    The worker counts the access logs that senders put into a channel of files.
+                  </NextStep>
                 </Empty>
               ) : (
                 <Table

@@ -85,6 +85,7 @@ export default function Market({ session }: AreaProps): JSX.Element {
         label="Listings"
         idOf={({ id }) => id}
         empty="Nothing is for sale."
+        hint={<span>An item is here from its listing until somebody buys it.</span>}
         columns={[
           { title: 'Item', cell: ({ itemId }) => <span class="wide">{itemId}</span> },
           { title: 'Seller', cell: ({ sellerId }) => <span class="wide">{sellerId}</span> },
@@ -125,7 +126,9 @@ export default function Market({ session }: AreaProps): JSX.Element {
       />
       <Card title="What happened since this page was opened">
         {changes.length === 0 ? (
-          <Empty title="Nothing yet." />
+          <Empty title="Nothing yet.">
+            <span>Sales, listings and withdrawals appear here as they happen.</span>
+          </Empty>
         ) : (
           <Table
             label="Events of the market"

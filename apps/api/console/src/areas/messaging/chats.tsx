@@ -3,16 +3,19 @@ import type { JSX, TargetedSubmitEvent } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 
 import type { AreaProps } from '../../areas.ts';
-import { call, path, withQuery } from '../../http.ts';
+import { call, isNotFound, path, withQuery } from '../../http.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
-import { hrefOf, Link, setQuery, usePlace } from '../../location.ts';
+import { hrefOf, Link, usePlace } from '../../location.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { QueryInput } from '../../ui/query-input.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
+import { NewChatButton } from './new-chat.tsx';
 import { newId } from '../../ui/new-id.ts';
 import { usePages } from '../../ui/pages.ts';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
@@ -41,9 +44,23 @@ export default function Chats({ parts: [chatId], session }: AreaProps): JSX.Elem
   if (chatId !== undefined) return <OneChat key={chatId} chatId={chatId} session={session} />;
   return (
     <>
-      <Head title="Chats" />
+      <Head title="Chats">{mayChange(session, 'messaging:write') && <NewChatButton />}</Head>
       <OpenByName parts={['chats']} label="Id of a chat" placeholder="guild-42" />
-      <StoredNames kind="chats" title="Chat" parts={['chats']} empty="There is no chat." session={session} />
+      <StoredNames
+        kind="chats"
+        title="Chat"
+        parts={['chats']}
+        empty="There is no chat."
+        hint={
+          <NextStep
+            code="await new Chats(redis).create({ sender: 'frank', members: ['bill'], body: 'At noon?' })"
+            guide="messaging/chat"
+          >
+            Make one with “New chat”, or in a program.
+          </NextStep>
+        }
+        session={session}
+      />
     </>
   );
 }
@@ -76,9 +93,11 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
     (most, each) => (most === undefined || each.ackedId < most.ackedId ? each : most),
     undefined,
   );
+  const head = <Bread above={[['Chats', ['chats']]]} name={chatId} />;
+  if (isNotFound(messages.error)) return <NoChat head={head} chatId={chatId} session={session} />;
   return (
     <>
-      <Head title={<Bread above={[['Chats', ['chats']]]} name={chatId} />} />
+      <Head title={head} />
       <div class="grid">
         <Figure
           label="Members"
@@ -131,6 +150,24 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
   );
 }
 
+/** A chat that ended, or one that nobody has made. */
+function NoChat(props: {
+  readonly head: JSX.Element;
+  readonly chatId: string;
+  readonly session: Session;
+}): JSX.Element {
+  const { head, chatId, session } = props;
+  const mayWrite = mayChange(session, 'messaging:write');
+  return (
+    <>
+      <Head title={head}>{mayWrite && <NewChatButton chatId={chatId} />}</Head>
+      <Empty title="There is no such chat.">
+        <span>A chat ends when its last member leaves. Its id can then be used for a new one.</span>
+      </Empty>
+    </>
+  );
+}
+
 function Log({ items }: { readonly items: readonly Message[] }): JSX.Element {
   if (items.length === 0) return <Empty title="No message is stored: all members have read them." />;
   return (
@@ -166,7 +203,7 @@ function PostForm({ chatId, done }: { readonly chatId: string; readonly done: ()
       <div class="fields">
         <label class="field">
           <span>Post as</span>
-          <input required value={sender} onChange={(event) => setQuery({ as: event.currentTarget.value })} />
+          <QueryInput member="as" required value={sender} />
         </label>
         <label class="field">
           <span>Message</span>

@@ -11,6 +11,7 @@ import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { newId } from '../../ui/new-id.ts';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
@@ -57,6 +58,14 @@ export default function Mailboxes({ parts: [recipient], session }: AreaProps): J
         title="Recipient"
         parts={['mailboxes']}
         empty="There is no mailbox."
+        hint={
+          <NextStep
+            code="await new Mailboxes(redis).send('frank', 'See you', { from: 'bill' })"
+            guide="messaging/mailboxes"
+          >
+            The first message makes one. Open a name above to send it from here.
+          </NextStep>
+        }
         session={session}
       />
     </>
@@ -93,7 +102,9 @@ function OneMailbox({ recipient, session }: OneProps): JSX.Element {
           <Read of={messages}>
             {({ items }) =>
               items.length === 0 ? (
-                <Empty title="Everything is read." />
+                <Empty title="Everything is read.">
+                  <span>New messages appear here as they arrive.</span>
+                </Empty>
               ) : (
                 <Table
                   label="Messages"

@@ -7,6 +7,7 @@ import { useTopic } from '../../live.ts';
 import { hrefOf, Link } from '../../location.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import { Bread } from '../../ui/bread.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
 import { Empty, Head, Read, State, Time } from '../../ui/elements.tsx';
@@ -33,6 +34,14 @@ export default function Members({ parts: [member], session }: AreaProps): JSX.El
         title="Member"
         parts={['members']}
         empty="Nobody is in a chat."
+        hint={
+          <NextStep
+            code="await new Chats(redis).create({ sender: 'frank', members: ['bill'], body: 'At noon?' })"
+            guide="messaging/chat"
+          >
+            A member is here while it is in a chat.
+          </NextStep>
+        }
         session={session}
       />
     </>

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 
 import { hrefOf, Link } from '../../location.ts';
 import { Empty, State } from '../../ui/elements.tsx';
+import { NextStep } from '../../ui/next-step.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { STATES } from '../queues/states.ts';
@@ -27,9 +28,12 @@ export function QueueTable(props: {
   if (queues.length === 0) {
     return (
       <Empty title="There is no queue yet.">
-        <span>
-          The first task makes one: <code>await queue.enqueue('mail', payload)</code>
-        </span>
+        <NextStep
+          code="await new Queue(redis, 'mail').enqueue('mail.welcome', { to: 'jill@example.com' })"
+          guide="queues/enqueue"
+        >
+          The first task makes one.
+        </NextStep>
       </Empty>
     );
   }

@@ -8,7 +8,7 @@ import { hrefOf, Link } from '../../location.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
-import { Figure, Head, Read, State, Tabs } from '../../ui/elements.tsx';
+import { Empty, Figure, Head, Read, State, Tabs } from '../../ui/elements.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { EnqueueButton } from './enqueue.tsx';
@@ -60,7 +60,7 @@ export function OneQueue({ queue, tab, session }: Props): JSX.Element {
         {mayChange(session, 'queues:write') && <EnqueueButton draft={{ queue }} />}
         {mayOperate && view.value && <PauseButton view={view.value} reload={view.reload} />}
       </Head>
-      <Read of={view}>
+      <Read of={view} missing={<NoQueue queue={queue} />}>
         {(shown) => (
           <>
             {times.value?.hasEvents === false && <EventsOff queue={queue} />}
@@ -82,6 +82,14 @@ export function OneQueue({ queue, tab, session }: Props): JSX.Element {
         )}
       </Read>
     </>
+  );
+}
+
+function NoQueue({ queue }: { readonly queue: string }): JSX.Element {
+  return (
+    <Empty title={`There is no queue ${queue}.`}>
+      <span>Its first task makes it.</span>
+    </Empty>
   );
 }
 
@@ -114,7 +122,7 @@ function Figures(props: { readonly view: QueueView; readonly times: Times | unde
           note={
             of
               ? `p95 ${durationText(of.p95)}, p99 ${durationText(of.p99)}; last ${count}`
-              : 'no task has ended yet'
+              : 'no run among the kept events'
           }
         />
       ))}
