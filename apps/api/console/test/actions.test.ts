@@ -1,39 +1,16 @@
 /** Actions of operators, done in a real browser and checked against the API. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
-import type { Browser, Page, Request } from 'playwright-core';
 
-import { launch, open, signIn, visit } from './fixture/browser.js';
-import type { Opened } from './fixture/browser.js';
-import { KEY, Service } from './fixture/service.js';
+import { visit } from './fixture/browser.js';
+import { openConsole } from './fixture/console.js';
+import { KEY } from './fixture/service.js';
 
-const service = new Service();
-let browser: Browser;
-let opened: Opened;
-let page: Page;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), service.start()]);
-  opened = await open(browser);
-  ({ page } = opened);
-  await signIn(page, service);
-}, 120_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await service.kill();
-});
-
-const button = (name: string | RegExp) => page.getByRole('button', { name });
-const submit = (name: string | RegExp) => page.getByRole('dialog').getByRole('button', { name });
-
-async function enqueue(queue: string, name: string, payload: unknown, more: object = {}): Promise<string> {
-  return (await service.done('POST', `queues/${queue}/tasks`, { name, payload, ...more })).id as string;
-}
+const { service, opened, page, button, submit } = await openConsole();
 
 /** A task that is dead, with a log, as a worker over HTTP leaves it. */
 async function die(queue: string, payload: unknown, error: string): Promise<string> {
-  const id = await enqueue(queue, 'mail.sold', payload);
+  const id = await service.enqueue(queue, 'mail.sold', payload);
   const { items } = await service.done('POST', `queues/${queue}/claims`, { limit: 1, leaseMs: 60_000 });
   const { lease } = items[0];
   await service.done('POST', `queues/${queue}/tasks/${id}/log`, { lease, text: 'connecting to smtp' });
@@ -50,27 +27,6 @@ async function stateOf(queue: string, id: string): Promise<string> {
 afterEach(() => expect(opened.troubles).toEqual([]));
 
 describe('tasks', () => {
-  test('why a mail failed is found, and it is mended and run again', async () => {
-    await visit(page, service, 'queues/mails');
-    const id = await die('mails', { to: 'frank@example.con' }, 'SMTP 550: mailbox unavailable');
-    await visit(page, service, 'queues/mails?q=state:dead');
-    await page.getByText('SMTP 550').waitFor();
-    await page.getByRole('link', { name: id }).click();
-    await page.getByText('connecting to smtp').waitFor();
-    await page.getByText('frank@example.con').waitFor();
-    await button('Run again, edited').click();
-    const payload = page.getByLabel('Payload');
-    await payload.fill('{ "to": "frank@example.com" }');
-    await submit('Enqueue').click();
-    await page.getByText('frank@example.com').waitFor();
-    const { items } = await service.done('GET', 'queues/mails/tasks?state=ready');
-    const [{ id: second }] = items;
-    expect((await service.done('GET', `queues/mails/tasks/${second}`)).payload).toEqual({
-      to: 'frank@example.com',
-    });
-    expect(page.url()).toContain(second);
-  }, 30_000);
-
   test('a failed task is retried, and its page follows what happens to it', async () => {
     const id = await die('retries', {}, 'not today');
     await visit(page, service, `queues/retries/tasks/${id}`);
@@ -87,39 +43,9 @@ describe('tasks', () => {
     expect(await stateOf('retries', id)).toBe('succeeded');
   }, 30_000);
 
-  test('a hundred tasks are rescheduled by a filter, and others are not', async () => {
-    const tasks = Array.from({ length: 130 }, (_, n) => ({
-      name: n < 100 ? 'report.daily' : 'report.weekly',
-      payload: { customer: { id: 42 } },
-      delayMs: 60_000,
-    }));
-    await service.done('POST', 'queues/hundred/task-batches', { tasks });
-    await visit(page, service, 'queues/hundred?q=state:scheduled');
-    await page
-      .getByRole('link', { name: /^[0-9a-f-]{36}$/ })
-      .first()
-      .waitFor();
-    const filter = page.getByRole('combobox', { name: 'Filter' });
-    await filter.fill('state:scheduled name:report.d');
-    await page.getByRole('option', { name: 'name:report.daily' }).waitFor();
-    await filter.fill('state:scheduled name:report.daily payload.');
-    await page.getByRole('option', { name: 'payload.customer.id:' }).waitFor();
-    await filter.fill('state:scheduled name:report.daily payload.customer.id:42');
-    await filter.press('Enter');
-    await page.getByText('All state:scheduled name:report.daily payload.customer.id:42').waitFor();
-    await button('Reschedule').click();
-    await page.getByLabel('Run in').fill('2');
-    await submit('Reschedule 100 tasks').click();
-    await page.getByText('Done: 100 rescheduled.').waitFor();
-    const { items } = await service.done('GET', 'queues/hundred/tasks?state=scheduled&limit=200');
-    const late = items.filter(({ runAt }: { runAt: number }) => runAt > Date.now() + 3_600_000);
-    expect(late).toHaveLength(100);
-    expect(new Set(late.map(({ name }: { name: string }) => name))).toEqual(new Set(['report.daily']));
-  }, 30_000);
-
   test('selected tasks get another priority, and are deleted, by keys alone', async () => {
     const ids: string[] = [];
-    for (let n = 0; n < 4; n += 1) ids.push(await enqueue('keys', 'a', n));
+    for (let n = 0; n < 4; n += 1) ids.push(await service.enqueue('keys', 'a', n));
     await visit(page, service, 'queues/keys');
     await page.getByRole('link', { name: ids[0]! }).focus();
     await page.keyboard.press('x');
@@ -144,7 +70,7 @@ describe('tasks', () => {
   }, 30_000);
 
   test('a queue is paused, resumed and removed', async () => {
-    await enqueue('whole', 'a', 1);
+    await service.enqueue('whole', 'a', 1);
     await visit(page, service, 'queues/whole/settings');
     await button('Pause').click();
     await until('paused', async () => (await service.done('GET', 'queues/whole')).isPaused);
@@ -159,7 +85,7 @@ describe('tasks', () => {
   }, 30_000);
 
   test('a filter that is not understood acts on no task that was not selected', async () => {
-    await enqueue('typos', 'a', { n: 1 });
+    await service.enqueue('typos', 'a', { n: 1 });
     for (const typo of ['nmae:b', 'payload.n:1 payload.n:2', 'state:ready']) {
       await visit(page, service, `queues/typos?q=${encodeURIComponent(`state:ready ${typo}`)}`);
       await page.getByRole('checkbox').nth(1).waitFor();
@@ -172,7 +98,7 @@ describe('tasks', () => {
   }, 30_000);
 
   test('a number that would be rounded is not enqueued', async () => {
-    const id = await enqueue('exact', 'a', {});
+    const id = await service.enqueue('exact', 'a', {});
     await visit(page, service, `queues/exact/tasks/${id}`);
     await button('Run again, edited').click();
     await page.getByLabel('Payload').fill('{"text": "9007199254740993", "n": 9007199254740993}');
@@ -185,7 +111,7 @@ describe('tasks', () => {
   }, 30_000);
 
   test('hidden members are not copied into a task', async () => {
-    const id = await enqueue('hidden-members', 'a', { user: { password: 'canary' } });
+    const id = await service.enqueue('hidden-members', 'a', { user: { password: 'canary' } });
     await visit(page, service, `queues/hidden-members/tasks/${id}`);
     await page.getByText('"[redacted]"').waitFor();
     await button('Cancel').waitFor();
@@ -207,7 +133,7 @@ describe('tasks', () => {
 
 describe('the palette', () => {
   test('goes to a queue, and to a task by its id', async () => {
-    const id = await enqueue('palette', 'a', 1);
+    const id = await service.enqueue('palette', 'a', 1);
     await visit(page, service, 'overview');
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Where to' }).fill('palet');
@@ -221,20 +147,6 @@ describe('the palette', () => {
     expect(page.url()).toContain(`/tasks/${id}`);
   }, 30_000);
 });
-
-test('a lock is watched as it changes hands, and taken away; the audit log has it', async () => {
-  const first = await service.done('POST', 'locks/hands/acquire', { leaseMs: 60_000 });
-  const second = service.done('POST', 'locks/hands/acquire', { leaseMs: 60_000, waitMs: 25_000 });
-  await visit(page, service, 'locks/hands');
-  await page.getByText(first.holder).first().waitFor();
-  await button('Force release').click();
-  await submit('Release').click();
-  const { holder, fencingToken } = await second;
-  await page.getByText(holder).first().waitFor();
-  expect(fencingToken).toBeGreaterThan(first.fencingToken);
-  await visit(page, service, 'access/audit');
-  await page.getByText('POST /v1/locks/hands/force-release').first().waitFor();
-}, 40_000);
 
 test('a read-write lock is taken from its readers, and a rate limit is reset', async () => {
   await service.done('POST', 'read-write-locks/wiki/acquire', { mode: 'read', leaseMs: 60_000 });
@@ -252,22 +164,6 @@ test('a read-write lock is taken from its readers, and a rate limit is reset', a
   await submit('Reset').click();
   await page.getByText('No rate limit is in use.').waitFor();
   expect((await service.done('POST', 'rate-limiters/partner/take', limit)).isAllowed).toBe(true);
-}, 30_000);
-
-test('two tabs chat', async () => {
-  await service.done('POST', 'chats', { sender: 'ann', members: ['bob'], chatId: 'tabs', body: 'hello' });
-  const other = await page.context().newPage();
-  await visit(page, service, 'chats/tabs?as=ann');
-  await visit(other, service, 'chats/tabs?as=bob');
-  await page.getByLabel('Message').fill('Are you there?');
-  await button('Post').click();
-  await other.getByText('Are you there?').waitFor();
-  await other.getByLabel('Message').fill('<b>Yes</b>');
-  await other.getByRole('button', { name: 'Post' }).click();
-  await page.getByText('<b>Yes</b>').waitFor();
-  const { items } = await service.done('GET', 'chats/tabs/messages?limit=10');
-  expect(items.map(({ from }: { from: string }) => from)).toEqual(['ann', 'ann', 'bob']);
-  await other.close();
 }, 30_000);
 
 test('a tag is invalidated, a mail is sent, a limit changed, a key made and revoked', async () => {
@@ -345,7 +241,7 @@ test('a name is added and removed, an item bought, a file dropped, a schedule st
   await submit('Drop').click();
   await page.getByText('Nothing is left to receive.').waitFor();
 
-  await enqueue('planned', 'a', 1);
+  await service.enqueue('planned', 'a', 1);
   await visit(page, service, 'queues/planned/schedules');
   await button('Add a schedule').click();
   await page.getByRole('textbox', { name: /^Key/ }).fill('nightly');
@@ -358,110 +254,3 @@ test('a name is added and removed, an item bought, a file dropped, a schedule st
   await submit('Delete').click();
   await page.getByText('There is no schedule.').waitFor();
 }, 60_000);
-
-test('kill -9 of the API: the page says so, and shows afterwards what happened meanwhile', async () => {
-  await visit(page, service, 'queues');
-  await page.getByText('Live', { exact: true }).waitFor();
-  await service.kill();
-  await page.getByText('The API does not answer. The page may be old').waitFor();
-  await service.start();
-  await enqueue('meanwhile', 'a', 1);
-  await page.getByRole('link', { name: 'meanwhile' }).waitFor({ timeout: 20_000 });
-  expect(await page.getByText('The page may be old').count()).toBe(0);
-}, 60_000);
-
-test('events of an outage are shown after it', async () => {
-  await enqueue('outage', 'a', 1);
-  await using other = new Service({ MORTISE_PREFIX: service.prefix });
-  await other.start();
-  await visit(page, service, 'queues/outage/events');
-  await page.getByText('Live', { exact: true }).waitFor();
-  let failures = 0;
-  page.on('requestfailed', () => (failures += 1));
-  await service.kill();
-  await until('the page has tried again and again', async () => failures >= 4);
-  const { id } = await other.done('POST', 'queues/outage/tasks', { name: 'a', payload: 2 });
-  await service.start();
-  await page.getByText(id).waitFor({ timeout: 20_000 });
-  expect(await page.getByText(id).count()).toBe(1);
-}, 60_000);
-
-test('a message between the first look and the stream is shown', async () => {
-  await service.done('POST', 'chats', {
-    sender: 'ann',
-    members: ['bob'],
-    chatId: 'early',
-    body: 'early bird',
-  });
-  let isLate = true;
-  await page.route('**/v1/events?topics=member*', async (route) => {
-    if (isLate) {
-      isLate = false;
-      await page.getByText('early bird').waitFor();
-      await service.done('POST', 'chats/early/messages', { sender: 'ann', body: 'late bird' });
-    }
-    await route.continue();
-  });
-  await visit(page, service, 'chats/early');
-  await page.getByText('late bird').waitFor();
-  await page.unroute('**/v1/events?topics=member*');
-  expect(isLate).toBe(false);
-}, 30_000);
-
-test('a hidden tab reads nothing, and goes on where it was', async () => {
-  await enqueue('hidden', 'a', 1);
-  await visit(page, service, 'queues/hidden/events');
-  await page.getByText('Live', { exact: true }).waitFor();
-  const hide = (isHidden: boolean): Promise<unknown> =>
-    page.evaluate(
-      `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
-    );
-  const first = await enqueue('hidden', 'a', 2);
-  await page.getByText(first).waitFor();
-  await hide(true);
-  await page.getByText('Paused', { exact: true }).waitFor();
-  const second = await enqueue('hidden', 'a', 3);
-  await hide(false);
-  await page.getByText(second).waitFor();
-  expect(await page.getByText(first).count()).toBe(1);
-}, 30_000);
-
-test('a console that is read-only offers no change', async () => {
-  await using readOnly = new Service({ CONSOLE: 'read-only', MORTISE_PREFIX: service.prefix });
-  await readOnly.start();
-  const other = await open(browser);
-  await signIn(other.page, readOnly, 'queues/keys');
-  await other.page.getByText('This console is read-only.').waitFor();
-  await other.page
-    .getByRole('link', { name: /^[0-9a-f-]{36}$/ })
-    .first()
-    .waitFor();
-  expect(await other.page.getByRole('button', { name: /Pause|Enqueue|Delete|Reschedule/ }).count()).toBe(0);
-  // Nobody has looked at this queue before: the page says what its look does not do.
-  const { id } = await service.done('POST', 'queues/unseen/tasks', { name: 'a', payload: 1 });
-  for (const place of ['queues/unseen', 'queues/unseen/events', `queues/unseen/tasks/${id}`]) {
-    await visit(other.page, readOnly, place);
-    await other.page.getByText('The events of this queue are off').waitFor();
-  }
-  expect((await service.done('GET', 'queues/unseen')).keepEvents).toBe(0);
-  // Somebody switches them on: the page follows them from then on, without being loaded again.
-  let reads = 0;
-  const count = (request: Request): void => {
-    if (request.url().endsWith('/times')) reads += 1;
-  };
-  // The second look ends a first one that is not answered yet.
-  other.page.on('requestfinished', count).on('requestfailed', count);
-  await visit(other.page, readOnly, 'queues/unseen');
-  // At first, and when the stream is open.
-  await until('both looks at the times', () => reads === 2);
-  await service.done('PUT', 'queues/unseen', { keepEvents: 100 });
-  await other.page.getByRole('button', { name: 'Look again' }).click();
-  await other.page.getByText('The events of this queue are off').waitFor({ state: 'detached' });
-  await service.done('POST', 'queues/unseen/tasks', { name: 'a', payload: 2 });
-  await other.page.getByRole('link', { name: 'ready 2' }).waitFor();
-  await visit(other.page, readOnly, 'queues/keys');
-  await other.page.getByText('Run, p50', { exact: true }).waitFor();
-  expect(await other.page.getByText('The events of this queue are off').count()).toBe(0);
-  expect(other.troubles).toEqual([]);
-  await other.close();
-}, 30_000);

@@ -1,29 +1,12 @@
 /** The palette finds existing names, and empty pages say what to do next. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { dayKeys } from '@mortise/messaging/log-aggregation';
 import { connect } from '@mortise/test-kit';
-import type { Browser, Page } from 'playwright-core';
 
-import { launch, open, signIn, visit } from './fixture/browser.js';
-import type { Opened } from './fixture/browser.js';
-import { Service } from './fixture/service.js';
+import { open, visit } from './fixture/browser.js';
+import { openConsole } from './fixture/console.js';
 
-const service = new Service();
-let browser: Browser;
-let opened: Opened;
-let page: Page;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), service.start()]);
-  opened = await open(browser);
-  ({ page } = opened);
-  await signIn(page, service);
-}, 120_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await service.kill();
-});
+const { service, browser, opened, page } = await openConsole();
 
 test('an overview without a queue offers to enqueue the first task', async () => {
   await visit(page, service, 'overview');

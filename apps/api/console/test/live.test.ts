@@ -3,43 +3,25 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { describe, expect, test } from '@jest/globals';
 
-import { launch, open, signIn, visit } from './fixture/browser.js';
-import type { Opened } from './fixture/browser.js';
+import { open, signIn, visit } from './fixture/browser.js';
+import { openConsole } from './fixture/console.js';
 import { Service } from './fixture/service.js';
 
-const service = new Service();
-let browser: Browser;
-let opened: Opened;
-let page: Page;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), service.start()]);
-  opened = await open(browser);
-  ({ page } = opened);
-  await signIn(page, service);
-}, 120_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await service.kill();
-});
+const { service, browser, page } = await openConsole();
 
 const fixture = (name: string): string => fileURLToPath(new URL(`fixture/${name}`, import.meta.url));
-const enqueue = async (queue: string, payload: unknown): Promise<string> =>
-  (await service.done('POST', `queues/${queue}/tasks`, { name: 'a', payload })).id as string;
 
 describe('a paused list of events', () => {
   test('stays as it is, counts what comes, and shows that afterwards', async () => {
-    await enqueue('paused', 0);
+    await service.enqueue('paused', 'a', 0);
     await visit(page, service, 'queues/paused/events');
     await page.getByText('Live', { exact: true }).waitFor();
-    const before = await enqueue('paused', 1);
+    const before = await service.enqueue('paused', 'a', 1);
     await page.getByText(before).waitFor();
     await page.getByRole('button', { name: 'Pause the list' }).click();
-    const ids = [await enqueue('paused', 2), await enqueue('paused', 3)];
+    const ids = [await service.enqueue('paused', 'a', 2), await service.enqueue('paused', 'a', 3)];
     await page.getByText('Paused. 2 events since.').waitFor();
     expect(await page.locator('main tbody tr').count()).toBe(1);
     await page.getByRole('button', { name: 'Go on' }).click();
@@ -48,7 +30,7 @@ describe('a paused list of events', () => {
   }, 30_000);
 
   test('keeps the last 200, and says so', async () => {
-    await enqueue('many', 0);
+    await service.enqueue('many', 'a', 0);
     await visit(page, service, 'queues/many/events');
     await page.getByText('Live', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Pause the list' }).click();
@@ -75,7 +57,7 @@ test('the progress of an operation comes by the stream, without a request', asyn
   expect(asked).toContain('POST /v1/queues/operated/bulk-operations');
   expect(asked.filter((each) => each.includes('/operations/'))).toEqual([]);
   // The stream goes on with the queue.
-  const id = await enqueue('operated', 1);
+  const id = await service.enqueue('operated', 'a', 1);
   await page.getByRole('link', { name: id }).waitFor();
 }, 30_000);
 

@@ -17,7 +17,7 @@ const BUILT_FOR = '/console/';
 const BUILT_API = 'content="/v1/"';
 const YEAR_S = 31_536_000;
 
-/** What the page may do in a browser, as its build says it: without it browsers would run the page unprotected. */
+/** The build of the page says in this file which sources browsers may load. */
 const POLICY = 'content-security-policy.txt';
 
 const TYPES: Readonly<Record<string, string>> = {
