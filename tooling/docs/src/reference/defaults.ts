@@ -1,11 +1,10 @@
-/** The defaults that comments of options promise, beside those in the constants `…DEFAULTS` of the same file. */
+/** The defaults that comments of options promise, beside those of the code: in constants `…DEFAULTS` and in patterns of parameters. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
 import { commentOf } from './comment.js';
-
-type Value = number | string | boolean;
+import { constantsIn, evaluated, type Constants, type Value } from './evaluate.js';
 
 interface Default {
   /** Such as `locks/src/options.ts: leaseMs`. */
@@ -13,6 +12,14 @@ interface Default {
   readonly promised: Value;
   /** Several classes in a file may have an option of one name. */
   readonly values: readonly Value[];
+}
+
+interface ConstantDefault {
+  /** Such as `CACHE_DEFAULTS`. */
+  readonly group: string;
+  /** Such as `backoff.delayMs` for a member of a member. */
+  readonly name: string;
+  readonly text: string;
 }
 
 const DAY_MS = 86_400_000;
@@ -26,24 +33,42 @@ const UNITS: Readonly<Record<string, number>> = {
   MiB: 2 ** 20,
 };
 
-/** Those of options whose name a constant has, and whose comment gives a plain value. */
+/** Those of options whose comment gives a plain value, and whose name a constant or a pattern of the package has. */
 export function defaults(): Default[] {
-  const packages = join(root, 'packages');
-  return readdirSync(packages).flatMap((folder) =>
-    readdirSync(join(packages, folder, 'src'), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /(?:^|\/)options\.ts$/.test(file))
-      .map((file) => join(folder, 'src', file))
-      .flatMap((file) => defaultsOf(file, readFileSync(join(packages, file), 'utf8'))),
-  );
+  return readdirSync(join(root, 'packages')).flatMap((folder) => {
+    const sources = sourcesOf(folder);
+    const patterns = sources.flatMap(({ file, text }) => patternDefaults(file, text));
+    return sources.flatMap(({ file, text }) => defaultsOf(join(folder, 'src', file), text, patterns));
+  });
 }
 
-export function defaultsOf(file: string, text: string): Default[] {
+/** The members of all constants `…DEFAULTS` of a package. */
+export function constantDefaults(folder: string): ConstantDefault[] {
+  return sourcesOf(folder).flatMap(({ file, text }) => {
+    const constants = constantsIn(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true));
+    return Array.from(constants).flatMap(([group, expression]) =>
+      membersOf(group, expression, constants).map(([name, value]) => ({ group, name, text: String(value) })),
+    );
+  });
+}
+
+function sourcesOf(folder: string): { file: string; text: string }[] {
+  const sources = join(root, 'packages', folder, 'src');
+  return readdirSync(sources, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.gen.ts'))
+    .map((file) => ({ file, text: readFileSync(join(sources, file), 'utf8') }));
+}
+
+/** @param patterns For numbers of options that no constant of the file has: other words and `true` say too little. */
+export function defaultsOf(
+  file: string,
+  text: string,
+  patterns: readonly (readonly [string, Value])[] = [],
+): Default[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-  const constants = new Map<string, ts.Expression>();
+  const constants = constantsIn(source);
   const promises: [string, Value][] = [];
   const visit = (node: ts.Node): void => {
-    if (ts.isVariableDeclaration(node) && node.initializer)
-      constants.set(node.name.getText(), node.initializer);
     if (ts.isPropertySignature(node)) {
       const promised = promisedBy(commentOf(node));
       if (promised !== undefined) promises.push([node.name.getText(), promised]);
@@ -51,10 +76,15 @@ export function defaultsOf(file: string, text: string): Default[] {
     ts.forEachChild(node, visit);
   };
   visit(source);
-  const values = valuesOf(constants);
+  const members = Array.from(constants).flatMap(([name, expression]) =>
+    membersOf(name, expression, constants),
+  );
   return promises.flatMap(([name, promised]) => {
-    const ofName = values.get(name);
-    return ofName ? [{ option: `${file}: ${name}`, promised, values: ofName }] : [];
+    const own = members.filter(([member]) => member === name);
+    const isNumber = typeof promised === 'number';
+    const found = own.length > 0 || !isNumber ? own : patterns.filter(([pattern]) => pattern === name);
+    const values = found.map(([, value]) => value);
+    return values.length > 0 ? [{ option: `${file}: ${name}`, promised, values }] : [];
   });
 }
 
@@ -69,35 +99,32 @@ function promisedBy(comment: string): Value | undefined {
   return text === 'true' || text === 'false' ? text === 'true' : text;
 }
 
-function valuesOf(constants: ReadonlyMap<string, ts.Expression>): Map<string, Value[]> {
-  const values = new Map<string, Value[]>();
-  for (const [constant, expression] of constants) {
-    const object = ts.isAsExpression(expression) ? expression.expression : expression;
-    if (!constant.endsWith('DEFAULTS') || !ts.isObjectLiteralExpression(object)) continue;
-    for (const property of object.properties.filter((each) => ts.isPropertyAssignment(each))) {
-      const value = valueOf(property.initializer, constants);
-      const name = property.name.getText();
-      if (value !== undefined) values.set(name, [...(values.get(name) ?? []), value]);
+/** `({ limit = 100 })`: the names and plain values of the patterns in a file. */
+function patternDefaults(file: string, text: string): [string, Value][] {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const constants = constantsIn(source);
+  const found: [string, Value][] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isBindingElement(node) && node.initializer) {
+      const value = evaluated(node.initializer, constants);
+      if (typeof value === 'number') found.push([(node.propertyName ?? node.name).getText(), value]);
     }
-  }
-  return values;
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
 }
 
-/** Literals, names of constants, and their products. */
-function valueOf(
-  expression: ts.Expression,
-  constants: ReadonlyMap<string, ts.Expression>,
-): Value | undefined {
-  if (ts.isNumericLiteral(expression)) return Number(expression.text);
-  if (ts.isStringLiteral(expression)) return expression.text;
-  if (expression.kind === ts.SyntaxKind.TrueKeyword) return true;
-  if (expression.kind === ts.SyntaxKind.FalseKeyword) return false;
-  if (ts.isIdentifier(expression)) {
-    const constant = constants.get(expression.text);
-    return constant && valueOf(constant, constants);
-  }
-  if (!ts.isBinaryExpression(expression)) return undefined;
-  if (expression.operatorToken.kind !== ts.SyntaxKind.AsteriskToken) return undefined;
-  const [left, right] = [expression.left, expression.right].map((side) => valueOf(side, constants));
-  return typeof left === 'number' && typeof right === 'number' ? left * right : undefined;
+/** Each member of a constant `…DEFAULTS` with its plain value, those of inner objects under their path. */
+function membersOf(constant: string, expression: ts.Expression, constants: Constants): [string, Value][] {
+  const visit = (node: ts.Expression, within: string): [string, Value][] => {
+    const object = ts.isAsExpression(node) || ts.isSatisfiesExpression(node) ? node.expression : node;
+    if (!ts.isObjectLiteralExpression(object)) return [];
+    return object.properties.filter(ts.isPropertyAssignment).flatMap(({ name, initializer }) => {
+      const path = `${within}${name.getText()}`;
+      const value = evaluated(initializer, constants);
+      return value === undefined ? visit(initializer, `${path}.`) : [[path, value] as [string, Value]];
+    });
+  };
+  return constant.endsWith('DEFAULTS') ? visit(expression, '') : [];
 }

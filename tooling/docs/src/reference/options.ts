@@ -101,6 +101,20 @@ function membersOf(members: ts.NodeArray<ts.TypeElement>, within: string): Optio
   });
 }
 
+interface OptionDefault {
+  readonly group: string;
+  readonly name: string;
+  /** Such as `10 s` or `required`. */
+  readonly text: string;
+}
+
+/** The defaults of the options of a package, as the comments tell them. */
+export function optionDefaults(folder: string): OptionDefault[] {
+  return optionGroups(folder).flatMap(({ name: group, options }) =>
+    options.map((option) => ({ group, name: option.name, text: defaultOf(option).value })),
+  );
+}
+
 /** The sentence that gives the default, apart from the others. */
 function defaultOf({ isRequired, comment }: Option): { value: string; meaning: string } {
   const all = sentences(comment);
