@@ -10,7 +10,9 @@ import { taskOf } from './task-of.js';
 export {
   AttemptError,
   CallFailedError,
+  DeliveryError,
   Discard,
+  EventTimeoutError,
   RetryLater,
   SandboxExitedError,
   StepError,

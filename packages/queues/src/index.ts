@@ -2,11 +2,14 @@ export type { ClaimedTask } from './claims/claimed-task.js';
 export { Claims } from './claims/claims.js';
 export type { ClaimOptions, ClaimsOptions, FailOptions, GiveBackOptions } from './claims/options.js';
 export type { TaskContext } from './work/attempt.js';
+export type { WaitForOptions } from './work/attempt-steps.js';
 export type { TaskStep } from './task/task-step.js';
 export {
   AttemptError,
   CallFailedError,
+  DeliveryError,
   Discard,
+  EventTimeoutError,
   IdleTimeoutError,
   InvalidFlowError,
   InvalidPayloadError,
@@ -48,6 +51,7 @@ export type {
 export { DEFAULTS } from './options.js';
 export type { OnCodedError } from './on-coded-error.js';
 export type { EndedAttempt, OnFailed, OnSucceeded } from './ended-attempt.js';
+export type { DeliverOptions } from './operate/deliverer.js';
 export type { RescheduleOptions } from './operate/reschedule-options.js';
 export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/queue-limits.js';
 export type { QueueEvent, QueueEventType } from './events/event.js';

@@ -1,5 +1,5 @@
 /** Stores tasks, shows them and moves them, for producers and operators. task.ts has the states of a task. */
-import type { OwnedClient, RedisClient } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
 import { ownedClient, requireName } from '@mortise/redis';
 import type { Enqueued, EnqueuedEach } from './enqueue/enqueuer.js';
 import { Enqueuer } from './enqueue/enqueuer.js';
@@ -19,6 +19,8 @@ import { countAll, lookUp, readSettings } from './inspect/look-up.js';
 import type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
 import { clean, drain, retryAll } from './operate/bulk.js';
 import type { ObliterateOptions } from './removal/obliteration.js';
+import type { DeliverOptions } from './operate/deliverer.js';
+import { Deliverer } from './operate/deliverer.js';
 import { obliterate } from './removal/obliteration.js';
 import { Operator } from './operate/operator.js';
 import type { KeyedEnqueueOptions } from './enqueue/merge-options.js';
@@ -47,11 +49,11 @@ import type { Counts, NewTask, Task, TaskMap, TaskState, TaskSummary } from './t
 
 export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> extends StoredQueues {
   readonly name: string;
-  readonly #client: OwnedClient;
   readonly #shards: Shards;
   readonly #producer: Producer;
   readonly #merger: Merger;
   readonly #operator: Operator;
+  readonly #deliverer: Deliverer;
   readonly #schedules: Schedules;
   readonly #results: Results;
   readonly #flows: Flows;
@@ -61,9 +63,9 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * @param name 1 to 1,024 bytes, any characters. The first task creates the queue.
    */
   constructor(given: RedisClient | string, name: string, options: QueueOptions<Tasks> = {}) {
-    super();
-    this.#client = ownedClient(given);
-    const { redis } = this.#client;
+    const client = ownedClient(given);
+    super(client);
+    const { redis } = client;
     this.name = requireName('name', name);
     const { prefix, named, codecs, maxPayloadBytes, keepCancelled } = resolveQueueOptions(options);
     const schemas = options.schemas === undefined ? undefined : new Schemas(options.schemas);
@@ -71,6 +73,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     this.#shards = new Shards(redis, name, prefix, named, codecs);
     const enqueuer = new Enqueuer(redis, name, this.#shards, maxPayloadBytes, schemas);
     const operator = (this.#operator = new Operator(name, this.#shards, keepCancelled));
+    this.#deliverer = new Deliverer(name, this.#shards);
     this.#merger = new Merger(redis, name, this.#shards, enqueuer, maxPayloadBytes);
     this.#producer = new Producer(enqueuer, this.#merger, telemetry);
     const forFlows = { maxPayloadBytes, keepCancelled, operator, telemetry };
@@ -193,6 +196,17 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
+   * Delivers an event to a task, for `ctx.waitFor`. The task continues if it waits for the event; else the event is stored until its
+   * handler does. Resolves to false for a task that has ended or is unknown. Repeat it with an `id` after a lost reply. One round trip,
+   * shared by calls of one tick; one for each shard when the id is not in its own shard; one more for the first use of optional features.
+   * O(log n) and the bytes that are stored so. Rejects with ERR_INVALID_ARG (a payload has up to 65,536 bytes), ERR_TOO_MANY_EVENTS (100),
+   * ERR_EVENTS_TOO_LARGE (262,144 bytes) or ERR_MEMORY_FULL.
+   */
+  deliver(id: string, event: string, payload?: unknown, options: DeliverOptions = {}): Promise<boolean> {
+    return this.#deliverer.deliver(id, event, payload, options);
+  }
+
+  /**
    * Retries all dead tasks, or all cancelled ones, or those of a name, the latest first. Tasks that die meanwhile are left. Resolves
    * to their number, without those of a resent command. Two round trips for each 500 tasks; not atomic: repeat it after an error.
    */
@@ -223,7 +237,6 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    *
    * A task that stays in the state is on some page, perhaps on two while others come and go. A call reads up to 1,000 tasks, or
    * 4 MiB, of each shard, so a page may have few tasks, or none. The last one has the cursor null. Cursors don't expire.
-   *
    * One round trip, and one for each further shard of the page. O(limit · log n), read-only. Rejects with ERR_INVALID_ARG for
    * options and for a cursor of another state.
    */
@@ -251,12 +264,11 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    *
    * Rejects with ERR_QUEUE_IN_USE while tasks are active or workers wait for tasks. `force` cancels active tasks, and a worker that
    * still completes one reports ERR_LEASE_LOST. Children in other queues run. Parents there learn that children were removed.
-   *
    * One round trip for each shard and three more, whatever the queue holds; after the use of an optional feature also those of `drain`.
    * Atomic for each shard. After a crash or an error call it again.
    */
   async obliterate(options: ObliterateOptions = {}): Promise<boolean> {
-    return obliterate(this.#client.redis, this.name, this.#shards.prefix, options);
+    return obliterate(this.#shards.first.redis, this.name, this.#shards.prefix, options);
   }
 
   /** The stored settings: priorities, shards, pause, limits. One round trip. */
@@ -277,7 +289,6 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   /**
    * Stores limits that hold for all workers together, at once. Concurrency and rates are limits of a shard. One round trip
    * for each shard, and one for each 200 `groups`. Rejects with ERR_INVALID_ARG; then nothing is changed.
-   *
    * `check` gets the stored settings of the first shard. Its error rejects the call, and nothing is changed. No change can come
    * between the check and this one, so it may be called again. It costs two more round trips.
    */
@@ -322,7 +333,6 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   /**
    * Waits for the end of a task, and resolves to the value that its handler returned. A lost message of the end is repaired
    * within 3.5 s by one command for all waits of a process and shard; without retention: ERR_TASK_NOT_FOUND.
-   *
    * Two round trips, shared by all calls of one tick; then only the rechecks. Rejects with ERR_TASK_DEAD, ERR_TASK_CANCELLED,
    * ERR_TASK_NOT_FOUND (unknown, removed, or no longer retained), ERR_RESULT_TIMEOUT, or the reason of the signal.
    */
@@ -371,7 +381,6 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * Stores a task and its children, in this and other queues of the prefix: up to 10 levels, 1,000 tasks and 8 MiB. A parent is ready
    * when all its children have ended. Once Redis has accepted the root, the whole flow is certain: this call stores the children,
    * or a worker of the parent's queue does within 10 s. The end of a child is counted once.
-   *
    * A round trip for each level and two more, O(tasks). With an `id` of the root a repeated call returns the same ids, or rejects with
    * ERR_TASK_CONFLICT for other children. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored. In other
    * shards than the root's, a child with a taken id counts as dead, and a full queue is tried for a minute.
@@ -386,14 +395,5 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    */
   async children(id: string): Promise<FlowChildren | null> {
     return findChildren(this.#shards, id);
-  }
-
-  /** Closes the client of a URL, after calls that were made. Pending waits end. Does nothing for a client that was given. */
-  close(): Promise<void> {
-    return this.#client.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 }

@@ -1,11 +1,17 @@
-/** All queues of a prefix: the static members of `Queue`. */
-import type { RedisClient } from '@mortise/redis';
+/** What `Queue` has besides its tasks: all queues of a prefix, as static members, and the end of its client. */
+import type { OwnedClient, RedisClient } from '@mortise/redis';
 import { requireClient, requireName } from '@mortise/redis';
 import { setAllPaused } from './operate/configure.js';
 import type { PrefixOptions } from './shard/queue-names.js';
 import { isQueueName, queueNames, resolvePrefix } from './shard/queue-names.js';
 
 export class StoredQueues {
+  readonly #client: OwnedClient;
+
+  protected constructor(client: OwnedClient) {
+    this.#client = client;
+  }
+
   /** Whether `names` lists the queue. One round trip. */
   static async exists(redis: RedisClient, name: string, options: PrefixOptions = {}): Promise<boolean> {
     return isQueueName(requireClient(redis), resolvePrefix('exists', options), requireName('name', name));
@@ -24,5 +30,13 @@ export class StoredQueues {
   /** Resumes every queue that `names` lists, and resolves to these names. Not atomic: 16 queues at a time. */
   static async resumeAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
     return setAllPaused(requireClient(redis), resolvePrefix('resumeAll', options), false);
+  }
+  /** Closes the client of a URL, after calls that were made. Pending waits end. Does nothing for a client that was given. */
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }

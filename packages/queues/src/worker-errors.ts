@@ -63,6 +63,58 @@ export class StepError extends CodedError {
   }
 }
 
+/**
+ * `ctx.waitFor` rejects with it, in each later attempt too. If the handler doesn't catch it, the task is dead.
+ *
+ * @remedy Catch it, and go another way; or raise `timeoutMs`.
+ */
+export class EventTimeoutError extends CodedError {
+  static override readonly className: string = 'EventTimeoutError';
+  readonly code = 'ERR_EVENT_TIMEOUT';
+
+  constructor(
+    readonly queue: string,
+    readonly taskId: string,
+    readonly event: string,
+  ) {
+    super(
+      `${taskOf(queue, taskId)} has waited too long for the event ${JSON.stringify(event)}`,
+      undefined,
+      'ERR_EVENT_TIMEOUT',
+    );
+  }
+}
+
+const DELIVERY_LIMITS = {
+  ERR_TOO_MANY_EVENTS: '100 events',
+  ERR_EVENTS_TOO_LARGE: '262,144 bytes of events',
+};
+
+/**
+ * `deliver` rejects with it: the event is not stored.
+ *
+ * @code ERR_TOO_MANY_EVENTS The task has 100 events that it has not taken.
+ * @remedy Deliver only events for which the handler waits.
+ * @code ERR_EVENTS_TOO_LARGE The events that the task has not taken would have more than 262,144 bytes.
+ * @remedy Store large payloads elsewhere, and deliver their keys.
+ */
+export class DeliveryError extends CodedError {
+  static override readonly className: string = 'DeliveryError';
+  constructor(
+    readonly code: keyof typeof DELIVERY_LIMITS,
+    readonly queue: string,
+    readonly taskId: string,
+    readonly event: string,
+  ) {
+    const most = DELIVERY_LIMITS[code];
+    super(
+      `the event ${JSON.stringify(event)} is not stored: ${taskOf(queue, taskId)} has ${most} that it has not taken`,
+      undefined,
+      code,
+    );
+  }
+}
+
 const REPORTS = {
   ERR_UNKNOWN_TASK: (name: string, task: string) =>
     `no handler for ${name}, ${task}: no worker had one within unknownAfterMs`,

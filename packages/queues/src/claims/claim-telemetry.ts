@@ -13,6 +13,7 @@ const COUNTED: Readonly<Record<Completion['verdict'], readonly (typeof SUCCEEDED
   R: [FAILED, RETRIED],
   D: [FAILED, DEAD],
   L: [RETRIED],
+  E: [RETRIED],
   B: [],
 };
 

@@ -1,5 +1,6 @@
 /** Events of tasks and of the queue, and their binary form in the stream; see task.events.part.lua. */
 import type { TaskError } from '../task-error.js';
+import { awaitedEvent } from '../task/awaited-event.js';
 import { readError } from '../task/stored-error.js';
 import { decodeTaskId } from '../task/task-id.js';
 
@@ -13,6 +14,7 @@ const TYPES = {
   C: 'cancelled',
   W: 'waiting',
   P: 'progress',
+  N: 'delivered',
   Y: 'ready',
   T: 'rescheduled',
   K: 'reprioritized',
@@ -34,6 +36,8 @@ export interface QueueEvent {
   readonly id?: string;
   /** The name of an enqueued task. */
   readonly name?: string;
+  /** The event that was `delivered`, or for which a `retrying` task waits. */
+  readonly event?: string;
   /** The attempt that started or ended. */
   readonly attempt?: number;
   /** Why the task is retrying, dead or cancelled: the first 512 bytes, without the stack. */
@@ -83,11 +87,14 @@ export function readEntry(last: number, entry: Buffer): { first: number; events:
 function readText(
   kind: string,
   text: Buffer,
-): Pick<NumberedEvent['fields'], 'name' | 'error' | 'progress' | 'layer'> {
+): Pick<NumberedEvent['fields'], 'name' | 'event' | 'error' | 'progress' | 'layer'> {
   if (text.length === 0) return {};
   if (kind === 'E') return { name: text.toString() };
+  if (kind === 'N') return { event: text.toString() };
   if (kind === 'B') return { layer: text.toString() };
   if (kind === 'P') return { progress: JSON.parse(text.toString()) as unknown };
+  const event = awaitedEvent(text.toString());
+  if (event !== undefined) return { event };
   // The text may have been cut inside a character.
   const { stack: _, ...error } = readError(text.toString().replace(/\uFFFD$/, ''), kind === 'C');
   return { error };

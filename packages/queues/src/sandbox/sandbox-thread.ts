@@ -16,6 +16,7 @@ const METHODS: Readonly<Record<ContextMethod, true>> = {
   cursor: true,
   setCursor: true,
   sleep: true,
+  waitFor: true,
 };
 
 interface Run {

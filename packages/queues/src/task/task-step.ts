@@ -6,6 +6,8 @@ export interface TaskStep {
 }
 
 export const NAME_AT = 10;
+/** The result of a wait whose time was over; no JSON. As in steps.wait.lua. */
+export const TIMED_OUT = '!';
 
 /** The steps of a task, as queue.get.lua returns them: without results. */
 export function readSteps(text: Buffer): TaskStep[] {

@@ -11,6 +11,7 @@ local newEvents, eventCount = {}, 0
 --   E enqueued: the record (text: the name)        P progress: JSON (text, if it isn't longer)
 --   A started, S succeeded, R retrying, H retrying and holding its group, D dead, C cancelled, W waiting for children:
 --     the value in attempts (text: the reason; results are left out)
+--   N delivered: the name of the event (text)
 --   B an event of the BullMQ layer (text: JSON, up to 65,535 bytes)
 --   Y made due by an operator, T rescheduled, K moved to another priority, V its payload was replaced, X removed, Z paused, U
 --     resumed, and later kinds: '' or the text. An event of the queue has the id ''.

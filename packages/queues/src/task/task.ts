@@ -21,6 +21,7 @@ import type { EnqueueOptions } from '../options.js';
 import type { LogLine } from './log-lines.js';
 import { readLogLines } from './log-lines.js';
 import type { TaskStep } from './task-step.js';
+import { awaitedEvent } from './awaited-event.js';
 import { readSteps } from './task-step.js';
 import { decodeRecord } from './record.js';
 import type { TaskError } from '../task-error.js';
@@ -84,6 +85,8 @@ interface TaskFields {
   readonly leaseUntil?: number;
   /** When it succeeded, died or was cancelled. */
   readonly finishedAt?: number;
+  /** The event for which `ctx.waitFor` waits, while the task is retrying. `runAt` is the end of the wait. */
+  readonly waitsFor?: string;
   /** Why the last attempt failed, unless it runs again or has succeeded; or why it was cancelled. */
   readonly error?: TaskError;
   /** The last value of `ctx.progress`. */
@@ -152,7 +155,7 @@ export function readTask<Tasks>(
     ...(instant.length > 0 && {
       [state === 'active' ? 'leaseUntil' : 'runAt']: Math.ceil(Number(instant.toString())),
     }),
-    ...readLastAttempt(last, codecs),
+    ...readLastAttempt(last, codecs, state === 'retrying'),
     ...(progress.length > 0 && { progress: JSON.parse(progress.toString()) as unknown }),
     ...(parent && { parent }),
     ...(logs && logs.length > 0 && { logs: readLogLines(logs.toString()) }),
@@ -161,7 +164,7 @@ export function readTask<Tasks>(
   return fields as unknown as Task<Tasks>;
 }
 
-function readLastAttempt(last: Buffer, codecs: Codecs | undefined): object {
+function readLastAttempt(last: Buffer, codecs: Codecs | undefined, isRetrying: boolean): object {
   if (last.length === 0) return {};
   const state = String.fromCharCode(last.readUInt8(0));
   if (state === 'A') return { attempt: last.readUInt16BE(5) };
@@ -174,6 +177,8 @@ function readLastAttempt(last: Buffer, codecs: Codecs | undefined): object {
   const error = text !== '' && { error: readError(text, state === 'C') };
   if (state === 'D') return { attempt, finishedAt, ...error };
   if (state === 'C') return { attempt, finishedAt, ...error };
+  const waitsFor = awaitedEvent(text);
+  if (waitsFor !== undefined) return { attempt, ...(isRetrying && { waitsFor }) };
   // Waiting in its group (Q), for its children (W), or for its next attempt (R, H).
   return state === 'Q' || state === 'W' ? { attempt } : { attempt, ...error };
 }

@@ -8,7 +8,8 @@ export interface TestContext extends TaskContext {
 
 /**
  * A context for a direct call of a handler, without a queue: `await handlers['mail.send'](payload, testContext())`. It records progress
- * and log lines, and renews nothing. It runs each step, keeps the cursor, and sleeps no time.
+ * and log lines, and renews nothing. It runs each step, keeps the cursor, and sleeps no time. `waitFor`
+ * rejects, unless you pass one.
  */
 export function testContext(given: Partial<TaskContext> = {}): TestContext {
   const progressed: unknown[] = [];
@@ -30,6 +31,9 @@ export function testContext(given: Partial<TaskContext> = {}): TestContext {
     cursor: async () => cursor,
     setCursor: async (value) => void (cursor = value),
     sleep: async () => undefined,
+    waitFor: async (event) => {
+      throw new Error(`testContext: pass a waitFor that answers the event ${JSON.stringify(event)}`);
+    },
     ...given,
     progressed,
     logged,

@@ -11,12 +11,20 @@ import {
   decodedJson,
   requireDuration,
   requireFunction,
+  requireOptions,
   requireText,
 } from '@mortise/redis';
-import { RetryLater, StepError } from '../worker-errors.js';
+import { EventTimeoutError, RetryLater, StepError } from '../worker-errors.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { jsonText } from '../task/json-text.js';
-import type { NewStep, StoredSteps } from './step-store.js';
+import { TIMED_OUT } from '../task/task-step.js';
+import type { AwaitedEvent } from './completion.js';
+import type { NewStep, NewWait, StoredSteps, WaitAnswer } from './step-store.js';
+
+export interface WaitForOptions {
+  /** How long the task waits, from the first attempt that comes to this wait. 0 to 10 years; 0 takes an event that is there. */
+  readonly timeoutMs: number;
+}
 
 /** The attempt, for its steps. */
 export interface StepOwner {
@@ -26,10 +34,16 @@ export interface StepOwner {
   requireLease(): void;
   /** Rejects when the attempt is over or loses its lease; else resolves to the answer. */
   storeStep(step: NewStep): Promise<string>;
+  /** As `storeStep`. */
+  registerWait(wait: NewWait): Promise<WaitAnswer>;
   readSteps(): Promise<StoredSteps>;
 }
 
+const WAIT_OPTIONS = new Set(['timeoutMs']);
+export const MAX_EVENT_NAME_BYTES = 256;
 const MAX_RESULT_BYTES = 262_144;
+const TAKEN = '1';
+const TOO_LATE = 'T';
 const TOO_MANY = 'N';
 const TOO_LARGE = 'B';
 
@@ -40,8 +54,14 @@ export class AttemptSteps {
   #stored: Promise<StoredSteps> | undefined;
   #count = 0;
   #sleeps = 0;
-  /** Set by `sleep`: the attempt ends so, even if the handler catches the error. */
+  /** The waits of each event. */
+  readonly #waits = new Map<string, number>();
+  /** The wait before the next one, of whatever event. */
+  #wait: Promise<unknown> = Promise.resolve();
+  /** Set by `sleep` and `waitFor`: the attempt ends so, even if the handler catches the error. */
   suspension: RetryLater | undefined;
+  /** Set by `waitFor` with the suspension. */
+  awaited: AwaitedEvent | undefined;
   #cursor: string | undefined;
 
   constructor(owner: StepOwner, codecs: Codecs | undefined) {
@@ -52,9 +72,7 @@ export class AttemptSteps {
   async step<Result>(name: string, run: () => Result | PromiseLike<Result>): Promise<Result> {
     requireText('name of the step', name);
     requireFunction('the step', run);
-    if (this.#used.has(name))
-      throw new ArgumentTypeError(`the step ${JSON.stringify(name)} occurs twice in an attempt`);
-    this.#used.add(name);
+    this.#use(name);
     const { results } = await this.#read();
     const text = results.get(name);
     if (text !== undefined) return this.#valueOf(text) as Result;
@@ -71,6 +89,7 @@ export class AttemptSteps {
   /** Returns when the time is over, in some later attempt; in this one it rejects. */
   async sleep(ms: number): Promise<void> {
     requireDuration('ms', ms, { min: 0, max: MAX_DELAY_MS });
+    if (this.suspension) throw this.suspension;
     this.#sleeps += 1;
     const { nowMs, askedAt } = await this.#read();
     // The time of the server: workers with other clocks go on with the task. It was asked a moment before it answered.
@@ -82,6 +101,14 @@ export class AttemptSteps {
     throw this.suspension;
   }
 
+  /** Resolves to the payload, in this attempt or in a later one; in this one it may reject. */
+  waitFor(event: string, options: WaitForOptions): Promise<unknown> {
+    // A task has one wait, so the next one begins when this one has its event.
+    const outcome = this.#wait.then(() => this.#waitFor(event, options));
+    this.#wait = outcome.catch(() => undefined);
+    return outcome;
+  }
+
   async cursor(): Promise<unknown> {
     const { cursor } = await this.#read();
     return this.#valueOf(this.#cursor ?? cursor);
@@ -91,6 +118,39 @@ export class AttemptSteps {
     const text = this.#textOf('the cursor', value);
     await this.#store({ number: 0, name: '', text });
     this.#cursor = text;
+  }
+
+  async #waitFor(event: string, options: WaitForOptions): Promise<unknown> {
+    requireText('event', event, { max: MAX_EVENT_NAME_BYTES });
+    const given = requireOptions('waitFor', options, WAIT_OPTIONS);
+    const timeoutMs = requireDuration('timeoutMs', given.timeoutMs, { min: 0, max: MAX_DELAY_MS });
+    if (this.suspension) throw this.suspension;
+    const nth = (this.#waits.get(event) ?? 0) + 1;
+    this.#waits.set(event, nth);
+    const name = `wait ${nth} ${event}`;
+    this.#use(name);
+    const { results } = await this.#read();
+    const payload = results.get(name) ?? (await this.#take({ name, event, timeoutMs }));
+    if (payload !== TIMED_OUT) return this.#valueOf(payload);
+    throw new EventTimeoutError(this.#owner.queue, this.#owner.id, event);
+  }
+
+  /** The payload of the event as it is stored, or TIMED_OUT. */
+  async #take(wait: Omit<NewWait, 'number'>): Promise<string> {
+    this.#count += 1;
+    const { answer, detail } = await this.#owner.registerWait({ ...wait, number: this.#count });
+    if (answer === TAKEN) return detail;
+    if (answer === TOO_LATE) return TIMED_OUT;
+    this.#refuse(answer, wait.name);
+    this.awaited = { event: wait.event, until: Number(detail) };
+    this.suspension = new RetryLater({ delayMs: 0, reason: 'the task waits for an event' });
+    throw this.suspension;
+  }
+
+  #use(name: string): void {
+    if (this.#used.has(name))
+      throw new ArgumentTypeError(`the step ${JSON.stringify(name)} occurs twice in an attempt`);
+    this.#used.add(name);
   }
 
   #read(): Promise<StoredSteps> {
@@ -108,10 +168,14 @@ export class AttemptSteps {
   }
 
   async #store(step: NewStep): Promise<void> {
-    const answer = await this.#owner.storeStep(step);
+    this.#refuse(await this.#owner.storeStep(step), step.name);
+  }
+
+  /** Throws for an answer that is a refusal. */
+  #refuse(answer: string, name: string): void {
     const { queue, id } = this.#owner;
-    if (answer === TOO_MANY) throw new StepError('ERR_TOO_MANY_STEPS', queue, id, step.name);
-    if (answer === TOO_LARGE) throw new StepError('ERR_STEPS_TOO_LARGE', queue, id, step.name);
+    if (answer === TOO_MANY) throw new StepError('ERR_TOO_MANY_STEPS', queue, id, name);
+    if (answer === TOO_LARGE) throw new StepError('ERR_STEPS_TOO_LARGE', queue, id, name);
   }
 
   #textOf(name: string, value: unknown): string {

@@ -6,10 +6,11 @@ import type { Completer } from './completer.js';
 import type { FetchedTask } from './fetch-and-ack.js';
 import type { HandlerNames } from './handler-names.js';
 import type { Heartbeater, Leased } from './heartbeater.js';
-import type { StepOwner } from './attempt-steps.js';
+import type { StepOwner, WaitForOptions } from './attempt-steps.js';
 import { AttemptSteps } from './attempt-steps.js';
 import type { Report } from './leases.js';
-import type { NewStep, StoredSteps } from './step-store.js';
+import type { AwaitedEvent } from './completion.js';
+import type { NewStep, NewWait, StoredSteps, WaitAnswer } from './step-store.js';
 import { linesOf, progressJson } from './progress.js';
 import type { Shard } from '../shard/shard.js';
 import type { TaskRecord } from '../task/record.js';
@@ -69,6 +70,15 @@ export interface TaskContext {
    * It is a step, named by its place among the sleeps of the handler. 0 to 10 years. Costs what a step does.
    */
   readonly sleep: (ms: number) => Promise<void>;
+  /**
+   * Waits for an event that `queue.deliver` sends to this task, and resolves to its payload. An event that has come before counts; else
+   * the slot is freed, as `sleep` does, until the event comes. Each event is taken once, in the order of the deliveries. It is a step,
+   * named by the event. Waits of one attempt follow each other.
+   *
+   * Rejects with ERR_EVENT_TIMEOUT when none came within `timeoutMs` of the first call, in later attempts too. Costs a command, and
+   * one more attempt when it frees its slot.
+   */
+  readonly waitFor: <Payload = unknown>(event: string, options: WaitForOptions) => Promise<Payload>;
   /** The value of the last `setCursor`, also of an earlier attempt; undefined without one. Costs what the first step does. */
   readonly cursor: () => Promise<unknown>;
   /** Stores where a loop stands, in place of the last cursor. JSON; limits, costs and rejections are those of a step. */
@@ -160,9 +170,19 @@ export class Attempt implements TaskContext, Leased, StepOwner {
     return (ms) => this.#ownSteps.sleep(ms);
   }
 
-  /** The end that `sleep` has decided on. */
+  get waitFor(): TaskContext['waitFor'] {
+    return <Payload>(event: string, options: WaitForOptions) =>
+      this.#ownSteps.waitFor(event, options) as Promise<Payload>;
+  }
+
+  /** The end that `sleep` or `waitFor` has decided on. */
   get suspension(): Error | undefined {
     return this.#steps?.suspension;
+  }
+
+  /** The event for which the suspended task waits; undefined for one that sleeps. */
+  get awaited(): AwaitedEvent | undefined {
+    return this.#steps?.awaited;
   }
 
   get cursor(): () => Promise<unknown> {
@@ -187,6 +207,13 @@ export class Attempt implements TaskContext, Leased, StepOwner {
     const answer = await this.source.heartbeater.storeStep(this, step);
     this.requireLease();
     return answer;
+  }
+
+  async registerWait(wait: NewWait): Promise<WaitAnswer> {
+    this.requireLease();
+    const reply = await this.source.heartbeater.waitFor(this, wait);
+    this.requireLease();
+    return reply;
   }
 
   readSteps(): Promise<StoredSteps> {

@@ -1,15 +1,23 @@
+import { awaitData } from '../task/awaited-event.js';
 import { handedBackData } from '../task/handed-back.js';
 import { storeError } from '../task/stored-error.js';
 
 /** The end of an attempt. */
 export interface Completion {
-  /** Succeeded, retry, dead, back at once, later; B and L do not count as attempts. */
-  readonly verdict: 'S' | 'R' | 'D' | 'B' | 'L';
+  /** Succeeded, retry, dead, back at once, later, when an event comes; B, L and E do not count as attempts. */
+  readonly verdict: 'S' | 'R' | 'D' | 'B' | 'L' | 'E';
+  /** Of an E the instant at which it waits no longer, ms since the epoch, by the server's clock. */
   readonly delayMs: number;
   /** The result as JSON, or the error as `storeError` returns it. */
   readonly data: string;
   /** The worker should not be the timekeeper for this task, which it would fetch again. */
   readonly leavesTime?: boolean;
+}
+
+/** The event for which a task waits, and until when, ms since the epoch by the server's clock. */
+export interface AwaitedEvent {
+  readonly event: string;
+  readonly until: number;
 }
 
 export const SUCCEEDED: Completion = { verdict: 'S', delayMs: 0, data: '' };
@@ -23,6 +31,11 @@ export function died(error: unknown): Completion {
 /** The task goes back to workers that have a handler for it. `since`: see `handedBackData`. */
 export function handedBack(since: number, delayMs: number, error: unknown): Completion {
   return { verdict: 'L', delayMs, data: handedBackData(since, storeError(error)), leavesTime: true };
+}
+
+/** The task runs again when the event comes, and at this instant at the latest. */
+export function awaiting({ event, until }: AwaitedEvent): Completion {
+  return { verdict: 'E', delayMs: until, data: awaitData(event) };
 }
 
 /** The task runs again after the delay. */

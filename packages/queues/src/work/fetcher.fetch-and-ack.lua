@@ -12,7 +12,8 @@
 --   attempts          HASH id -> last attempt: A u32 token, u16 attempt, u8 priority + flags, u16 most attempts, group while active; then
 --                     S succeeded, D dead, R back in its priority, H the same and it holds its group, C cancelled: f64 instant,
 --                     u16 attempt, result or error; Q waits in its group: f64 sequence, u16 attempt. The data of R, H and Q may be
---                     that of a handed-back task: see src/task/handed-back.ts
+--                     that of a handed-back task: see src/task/handed-back.ts; that of R and H also \3 and the event for which the
+--                     task waits
 --   active            ZSET u32 token · id -> end of the lease, ms
 --   succeeded         LIST ids, oldest first
 --   dead              ZSET id -> instant of death, ms
@@ -39,8 +40,8 @@
 --   count             number of acks, 500 at most
 --   acks              for each, no id twice: u16 length · id; u32 length · verdict, u32 token, u16 attempt, f64 delay in ms, result or
 --                     error; attempt 0: the caller does not know it
---                     verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay;
---                     B and L do not count as attempts)
+--                     verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay), E when
+--                     an event comes, at the latest at the instant in place of the delay; B, L and E do not count as attempts
 -- RETURNS
 --   { answers, sleepUs, nowUs, maintenance, id, attempt, record, … }
 --   answers: one character an ack, 1 done, 0 lease lost, C cancelled
@@ -203,6 +204,12 @@ if #unsuccessful > 0 then
       bury(id, flags, group, attempt, reason)
     else
       local at = verdict == 'B' and delay == 0 and backAt + i / 1000 or now + delay
+      if verdict == 'E' then
+        -- The event may have come since the task has registered its wait.
+-- include task.event.part.lua
+        local untaken = optional and redis.call('HGET', steps, 'e' .. id) or ''
+        at = findEvent(untaken, string.sub(reason, 2)) and now or math.max(now, delay)
+      end
       putBack(id, flags, group, at, verdict == 'R' and attempt or attempt - 1, reason)
     end
   end

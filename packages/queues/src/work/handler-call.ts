@@ -1,13 +1,13 @@
 /** Calls of handlers. Each resolves with the completions of its attempts, and never rejects. */
 import type { Codecs, ErrorReporter } from '@mortise/redis';
 import { decodedJson, looksEncoded } from '@mortise/redis';
-import { Discard, RetryLater, WorkerError } from '../errors.js';
+import { Discard, EventTimeoutError, RetryLater, WorkerError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Schemas } from '../task/schemas.js';
 import type { HANDLER_CALLS } from '../task/user-frames.js';
 import type { Attempt } from './attempt.js';
 import type { Completion } from './completion.js';
-import { died, GIVEN_BACK, retried, SUCCEEDED } from './completion.js';
+import { awaiting, died, GIVEN_BACK, retried, SUCCEEDED } from './completion.js';
 import type { EndListeners } from './end-listeners.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
 import { retryDelayMs } from './retry-delay.js';
@@ -108,10 +108,13 @@ export function failed(
 ): Completion {
   if (attempt.isOver) return GIVEN_BACK;
   attempt.call?.failed(error);
+  if (attempt.awaited && error === attempt.suspension) return awaiting(attempt.awaited);
   if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
   const isReported = isHopeless(error, attempt.id);
   if (isReported) reporter.report(error);
-  const isFinal = isReported || isA(Discard, error) || attempt.attempt >= attempt.attempts;
+  // The end of a wait is remembered, so each attempt would fail with it.
+  const isKnown = isReported || isA(Discard, error) || isA(EventTimeoutError, error);
+  const isFinal = isKnown || attempt.attempt >= attempt.attempts;
   listeners.failed(attempt, error, isFinal);
   if (isFinal) return died(error);
   const policy = handler?.backoff ?? backoff;

@@ -21,7 +21,7 @@ import { decodeTaskId } from '../task/task-id.js';
 import type { AttemptToken } from './completer.js';
 import type { LeaseAnswer, Report } from './leases.js';
 import { Leases } from './leases.js';
-import type { NewStep, StoredSteps } from './step-store.js';
+import type { NewStep, NewWait, StoredSteps, WaitAnswer } from './step-store.js';
 import { StepStore } from './step-store.js';
 import type { Service } from './service.js';
 import { WakeUps } from './wake-ups.js';
@@ -115,6 +115,14 @@ export class Heartbeater implements Service {
     const answer = await this.#steps.store(attempt.fetched, step);
     if (answer === '0' || answer === 'C') this.#applyAnswer(attempt, answer);
     return answer;
+  }
+
+  /** As `storeStep`. */
+  async waitFor(attempt: Leased, wait: NewWait): Promise<WaitAnswer> {
+    await this.#shard.enableOptional();
+    const reply = await this.#steps.wait(attempt.fetched, wait);
+    if (reply.answer === '0' || reply.answer === 'C') this.#applyAnswer(attempt, reply.answer);
+    return reply;
   }
 
   readSteps(attempt: Leased): Promise<StoredSteps> {

@@ -1,7 +1,7 @@
 /** Stores and reads the steps of the attempts of one shard. Calls of one tick share a script call. */
 import type { CommandArgument } from '@mortise/redis';
 import { Coalescer } from '@mortise/redis';
-import { stepsRead, stepsStore } from '../scripts.gen.js';
+import { stepsRead, stepsStore, stepsWait } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { NAME_AT } from '../task/task-step.js';
 import type { AttemptToken } from './completer.js';
@@ -13,6 +13,21 @@ export interface NewStep {
   readonly name: string;
   /** The result or the cursor, as JSON or encoded by a codec. */
   readonly text: string;
+}
+
+/** A step that waits for an event. */
+export interface NewWait {
+  /** From 1. */
+  readonly number: number;
+  readonly name: string;
+  readonly event: string;
+  readonly timeoutMs: number;
+}
+
+/** The answer of steps.wait.lua, and the payload of the event or the end of the wait. */
+export interface WaitAnswer {
+  readonly answer: string;
+  readonly detail: string;
 }
 
 export interface StoredSteps {
@@ -46,6 +61,15 @@ export class StepStore {
   /** Resolves to the answer of steps.store.lua. Optional features must be enabled. */
   store({ storedId, token }: AttemptToken, { number, name, text }: NewStep): Promise<string> {
     return this.#entries.submit(this, { storedId, token, number, name, text });
+  }
+
+  /** Resolves to the answer of steps.wait.lua. Optional features must be enabled. */
+  async wait({ storedId: id, token }: AttemptToken, wait: NewWait): Promise<WaitAnswer> {
+    const { redis, keys } = this.#shard;
+    const { attempts, steps } = keys.of;
+    const reply = await stepsWait.runBuffer(redis, { attempts, steps }, { id, token, ...wait });
+    const [answer, detail] = (reply as [Buffer, Buffer]).map((part) => part.toString()) as [string, string];
+    return { answer, detail };
   }
 
   async read(storedId: Buffer): Promise<StoredSteps> {

@@ -11,12 +11,13 @@
 --   a string with one character an entry: 1 stored, 0 lease lost, C cancelled, N too many steps, B too many bytes
 local attempts, steps = KEYS[1], KEYS[2]
 local entries = ARGV
-local MOST_STEPS, MOST_BYTES = 1000, 1048576
 
 -- include task.steps.part.lua
 
 local time = redis.call('TIME')
 local now = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))
+-- include step.store.part.lua
+
 local replies = {}
 for i = 1, #entries, 5 do
   local id, token, number, name, value = unpack(entries, i, i + 4)
@@ -25,30 +26,10 @@ for i = 1, #entries, 5 do
   if last then
     state, held = struct.unpack('>c1I', last)
   end
-  number = tonumber(number)
   if state == 'C' then
     answer = 'C'
   elseif state == 'A' and held == tonumber(token) then
-    local head = redis.call('HGET', steps, 'h' .. id)
-    local count, bytes = 0, 0
-    if head then
-      count, bytes = struct.unpack('>HI', head)
-    end
-    local field = number == 0 and 'c' .. id or stepField(number, id)
-    local text = number == 0 and value or now .. struct.pack('>H', #name) .. name .. value
-    -- A new step has no value before. A cursor has, and so has a step that is sent twice after a lost reply.
-    if number <= count then
-      bytes = bytes - redis.call('HSTRLEN', steps, field)
-    end
-    bytes = bytes + #text
-    if number > MOST_STEPS then
-      answer = 'N'
-    elseif bytes > MOST_BYTES then
-      answer = 'B'
-    else
-      answer = '1'
-      redis.call('HSET', steps, 'h' .. id, struct.pack('>HI', math.max(count, number), bytes), field, text)
-    end
+    answer = storeStep(id, tonumber(number), name, value)
   end
   replies[#replies + 1] = answer
 end

@@ -27,6 +27,7 @@ const OUTCOMES: Readonly<Record<Completion['verdict'], Outcome>> = {
   R: 'failed',
   D: 'dead',
   L: 'later',
+  E: 'later',
   B: 'returned',
 };
 
