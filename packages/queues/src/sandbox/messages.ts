@@ -5,10 +5,8 @@ import type { ThrownFields } from './thrown.js';
 /** Fields of the task that are sent with it. */
 type TaskFields = Pick<TaskContext, 'id' | 'queue' | 'name' | 'attempt' | 'attempts' | 'headers'>;
 
-/** Methods of the context that a thread calls by a message. A step has a function, which can't be sent. */
-export type ContextMethod = Exclude<AnyMethod, 'step'>;
-
-type AnyMethod = {
+/** Methods of the context that a thread calls by a message. */
+export type ContextMethod = {
   [Key in keyof TaskContext]: TaskContext[Key] extends (...args: never[]) => unknown ? Key : never;
 }[keyof TaskContext];
 
@@ -21,15 +19,25 @@ export interface ThreadData {
 export type ToThread =
   | { readonly type: 'run'; readonly run: number; readonly payload: unknown; readonly task: TaskFields }
   | { readonly type: 'abort'; readonly run: number; readonly reason: ThrownFields }
+  /** The step of a call has to run. */
+  | { readonly type: 'step'; readonly call: number }
   | { readonly type: 'answer'; readonly call: number; readonly value: unknown }
   | { readonly type: 'refusal'; readonly call: number; readonly error: ThrownFields };
 
 export type FromThread =
+  /** The function of a step can't be sent: it stays in the thread, which runs it on request and answers by `stepped`. */
   | {
       readonly type: 'call';
       readonly call: number;
       readonly method: ContextMethod;
       readonly args: readonly unknown[];
+    }
+  /** The step of a call has run. `json`: its result; undefined for undefined. `error`: it threw, or its result is no JSON. */
+  | {
+      readonly type: 'stepped';
+      readonly call: number;
+      readonly json?: string | undefined;
+      readonly error?: ThrownFields;
     }
   /** `json` is the result as the worker stores it; undefined for undefined. */
   | { readonly type: 'returned'; readonly json: string | undefined }

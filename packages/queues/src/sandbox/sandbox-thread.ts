@@ -13,11 +13,17 @@ const METHODS: Readonly<Record<ContextMethod, true>> = {
   progress: true,
   log: true,
   children: true,
+  step: true,
   cursor: true,
   setCursor: true,
   sleep: true,
   waitFor: true,
 };
+
+interface Settle {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
 
 interface Run {
   readonly context: TaskContext;
@@ -29,6 +35,8 @@ export class SandboxThread {
   readonly #killMs: number;
   readonly #thread: Worker;
   readonly #exited: Promise<void>;
+  /** Steps that run in the thread, by their calls. */
+  readonly #steps = new Map<number, Settle>();
   #runs = 0;
   #present: Run | undefined;
   #failure: unknown;
@@ -55,6 +63,7 @@ export class SandboxThread {
         const context = this.#present?.context;
         const error = context && new SandboxExitedError(context.queue, context.id, exitCode, this.#failure);
         this.#finishRun(({ reject }) => reject(error));
+        for (const { reject } of this.#steps.values()) reject(error);
         resolve();
       });
     });
@@ -118,6 +127,8 @@ export class SandboxThread {
       case 'threw':
         if (message.isBroken) void this.end();
         return this.#finishRun(({ reject }) => reject(toThrown(message.error)));
+      case 'stepped':
+        return this.#finishStep(message);
       case 'call':
         return void this.#answer(message);
     }
@@ -129,12 +140,28 @@ export class SandboxThread {
     if (run) how(run);
   }
 
+  #finishStep({ call, json, error }: Extract<FromThread, { type: 'stepped' }>): void {
+    const step = this.#steps.get(call);
+    this.#steps.delete(call);
+    if (error) step?.reject(toThrown(error));
+    else step?.resolve(json === undefined ? undefined : JSON.parse(json));
+  }
+
+  /** Runs the function of a step in the thread. */
+  #step(call: number): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#steps.set(call, { resolve, reject });
+      this.#send({ type: 'step', call });
+    });
+  }
+
   async #answer({ call, method, args }: Extract<FromThread, { type: 'call' }>): Promise<void> {
     try {
       // A thread sends no call when its handler has returned.
       const { context } = this.#present!;
       const act = context[method] as (...given: readonly unknown[]) => unknown;
-      const value = await act.apply(context, [...args]);
+      const given = method === 'step' ? [args[0], () => this.#step(call)] : args;
+      const value = await act.apply(context, [...given]);
       this.#send({ type: 'answer', call, value });
     } catch (error) {
       this.#send({ type: 'refusal', call, error: toFields(error) });

@@ -1,15 +1,25 @@
 /** The main file of a sandbox's thread: loads the module, and calls its default export for one task after another. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { requireFunction } from '@mortise/redis';
 import { AttemptError } from '../errors.js';
 import type { TaskContext } from '../work/attempt.js';
 import type { FromThread, ThreadData, ToThread } from './messages.js';
 import { toError, toFields } from './thrown.js';
 
+interface PendingCall {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** The function of a step. */
+  readonly run: unknown;
+  /** What that function threw, with its class. The worker answers with a copy. */
+  thrown?: unknown;
+}
+
 type Handle = (payload: unknown, context: TaskContext) => unknown;
 
 const { module, methods } = workerData as ThreadData;
 const port = parentPort!;
-const pendingCalls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+const pendingCalls = new Map<number, PendingCall>();
 let calls = 0;
 let present: { readonly run: number; readonly controller: AbortController } | undefined;
 let handle: Promise<Handle> | undefined;
@@ -18,11 +28,12 @@ port.on('message', (message: ToThread) => {
   if (message.type === 'run') void begin(message);
   else if (message.type === 'abort') {
     if (present?.run === message.run) present.controller.abort(toError(message.reason));
-  } else {
+  } else if (message.type === 'step') void runStep(message.call);
+  else {
     const waiting = pendingCalls.get(message.call);
     pendingCalls.delete(message.call);
     if (message.type === 'answer') waiting?.resolve(message.value);
-    else waiting?.reject(toError(message.error));
+    else waiting?.reject(waiting.thrown ?? toError(message.error));
   }
 });
 
@@ -89,11 +100,23 @@ function sendResult(result: unknown): void {
   }
 }
 
+async function runStep(call: number): Promise<void> {
+  const pending = pendingCalls.get(call)!;
+  try {
+    const run = pending.run as () => unknown;
+    send({ type: 'stepped', call, json: JSON.stringify(await run()) });
+  } catch (error) {
+    pending.thrown = error;
+    send({ type: 'stepped', call, error: toFields(error) });
+  }
+}
+
 function callContext(method: ThreadData['methods'][number], args: unknown[]): Promise<unknown> {
   return new Promise((resolve, reject) => {
     calls += 1;
-    pendingCalls.set(calls, { resolve, reject });
+    const run = method === 'step' ? requireFunction('the step', args[1]) : undefined;
+    pendingCalls.set(calls, { resolve, reject, run });
     // Throws for arguments that cannot be cloned; the promise then rejects.
-    send({ type: 'call', call: calls, method, args });
+    send({ type: 'call', call: calls, method, args: run === undefined ? args : [args[0]] });
   });
 }

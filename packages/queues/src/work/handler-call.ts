@@ -1,7 +1,7 @@
 /** Calls of handlers. Each resolves with the completions of its attempts, and never rejects. */
 import type { Codecs, ErrorReporter } from '@mortise/redis';
 import { decodedJson, looksEncoded } from '@mortise/redis';
-import { Discard, EventTimeoutError, RetryLater, WorkerError } from '../errors.js';
+import { Discard, RetryLater, WorkerError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Schemas } from '../task/schemas.js';
 import type { HANDLER_CALLS } from '../task/user-frames.js';
@@ -11,7 +11,7 @@ import { awaiting, died, GIVEN_BACK, retried, SUCCEEDED } from './completion.js'
 import type { EndListeners } from './end-listeners.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
 import { retryDelayMs } from './retry-delay.js';
-import { isA, isHopeless } from './thrown.js';
+import { hasCode, isA, isHopeless } from './thrown.js';
 
 export interface CallOptions {
   /** For tasks and handlers without a backoff of their own. */
@@ -113,7 +113,7 @@ export function failed(
   const isReported = isHopeless(error, attempt.id);
   if (isReported) reporter.report(error);
   // The end of a wait is remembered, so each attempt would fail with it.
-  const isKnown = isReported || isA(Discard, error) || isA(EventTimeoutError, error);
+  const isKnown = isReported || isA(Discard, error) || hasCode(error, 'ERR_EVENT_TIMEOUT');
   const isFinal = isKnown || attempt.attempt >= attempt.attempts;
   listeners.failed(attempt, error, isFinal);
   if (isFinal) return died(error);

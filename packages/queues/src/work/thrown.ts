@@ -13,6 +13,15 @@ export function isA<Type>(
   }
 }
 
+/** Whether it has this code; an error of a sandbox has no other mark. */
+export function hasCode(error: unknown, code: string): boolean {
+  try {
+    return (error as { readonly code?: unknown } | null)?.code === code;
+  } catch {
+    return false;
+  }
+}
+
 /** Whether no further attempt helps: no handler, or a payload that its schema refuses. A worker reports it to `onError`. */
 export function isHopeless(error: unknown, taskId: string): boolean {
   return isA(WorkerError, error) || (isA(InvalidPayloadError, error) && error.taskId === taskId);

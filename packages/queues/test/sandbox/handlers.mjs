@@ -56,6 +56,24 @@ const acts = {
     const kept = [];
     for (;;) kept.push(Array.from({ length: 100_000 }, () => kept.length));
   },
+  // Steps run in this thread, and only once.
+  steps: async ({ isAgain }, ctx) => {
+    const first = await ctx.step('first', () => ({ threadId, at: new Date(0) }));
+    const nothing = await ctx.step('nothing', async () => undefined);
+    const caught = await ctx
+      .step('throws', () => {
+        throw new Refusal('not today');
+      })
+      .catch((error) => [error instanceof Refusal, error.message]);
+    await ctx.setCursor(7);
+    if (isAgain && ctx.attempt === 1) throw new Error('again');
+    await ctx.sleep(1);
+    return { first, nothing, caught, cursor: await ctx.cursor(), event: await ctx.waitFor('go', { timeoutMs: 60_000 }) };
+  },
+  unstorable: (_, ctx) => ctx.step('unstorable', () => 1n),
+  noStep: (_, ctx) => ctx.step('none'),
+  dieInStep: (_, ctx) => ctx.step('dies', () => process.exit(7)),
+  timeOut: (_, ctx) => ctx.waitFor('go', { timeoutMs: 0 }),
   obey: async (_, { signal }) => {
     try {
       await pause(60_000, undefined, { signal });

@@ -335,3 +335,36 @@ describe('in a worker', () => {
     });
   });
 });
+
+describe('steps in a sandbox', () => {
+  test('run once in the thread; it sleeps, waits and has a cursor', async () => {
+    const { queue, work } = newQueue();
+    await work({ t: make() });
+    const backoff = { type: 'fixed', delayMs: 0, jitter: 0 } as const;
+    const { id } = await queue.enqueue('t', { act: 'steps', isAgain: true }, { backoff });
+    await queue.deliver(id, 'go', { by: 'ann' });
+    expect(await queue.result(id)).toEqual({
+      first: { threadId: expect.any(Number), at: '1970-01-01T00:00:00.000Z' },
+      caught: [true, 'not today'],
+      cursor: 7,
+      event: { by: 'ann' },
+    });
+    const { steps, attempt } = (await queue.get(id))!;
+    expect(attempt).toBe(2);
+    expect(steps!.map(({ name }) => name)).toEqual(['first', 'nothing', 'sleep 1', 'wait 1 go']);
+  });
+
+  test.each([
+    ['unstorable', 'TypeError', undefined],
+    ['noStep', 'TypeError', 'ERR_INVALID_ARG'],
+    ['dieInStep', 'SandboxExitedError', 'ERR_SANDBOX_EXITED'],
+    ['timeOut', 'EventTimeoutError', 'ERR_EVENT_TIMEOUT'],
+  ])('%s fails the attempt with a %s', async (act, name, code) => {
+    const { queue, work } = newQueue();
+    await work({ t: make() });
+    const { id } = await queue.enqueue('t', { act }, { attempts: act === 'timeOut' ? 5 : 1 });
+    await expect(queue.result(id)).rejects.toMatchObject({ code: 'ERR_TASK_DEAD' });
+    const { error, attempt } = (await queue.get(id))!;
+    expect([error?.name, error?.code, attempt]).toEqual([name, code, 1]);
+  });
+});
