@@ -1,5 +1,6 @@
 export type { ClaimedTask } from './claims/claimed-task.js';
 export { Claims } from './claims/claims.js';
+export type { ClaimedStep, ClaimedSteps, ClaimWaitOptions } from './claims/claim-steps.js';
 export type { ClaimOptions, ClaimsOptions, FailOptions, GiveBackOptions } from './claims/options.js';
 export type { TaskContext } from './work/attempt.js';
 export type { WaitForOptions } from './work/attempt-steps.js';

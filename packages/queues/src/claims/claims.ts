@@ -16,11 +16,13 @@ import { encodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';
 import type { AttemptToken } from '../work/completer.js';
 import type { Completion } from '../work/completion.js';
-import { died, GIVEN_BACK, retried, SUCCEEDED } from '../work/completion.js';
+import { awaiting, died, GIVEN_BACK, retried, SUCCEEDED } from '../work/completion.js';
 import type { Report } from '../work/leases.js';
 import { linesOf, progressJson } from '../work/progress.js';
 import { retryDelayMs } from '../work/retry-delay.js';
 import { ClaimRequest } from './claim-request.js';
+import type { ClaimedSteps, ClaimWaitOptions } from './claim-steps.js';
+import { resolveClaimWait } from './claim-steps.js';
 import { ClaimTelemetry } from './claim-telemetry.js';
 import type { ClaimedTask } from './claimed-task.js';
 import { readLease } from './lease.js';
@@ -165,6 +167,50 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
+   * The steps that earlier attempts and this one have stored, and the cursor: skip what is there. Two round trips. Rejects as
+   * `complete` does.
+   */
+  async steps(id: string, lease: string): Promise<ClaimedSteps> {
+    const { claims, task } = await this.#find(id, lease);
+    await this.#look(id, claims, task);
+    return claims.steps.read(task);
+  }
+
+  /**
+   * Stores the result of a step, and resolves to it as a later attempt gets it. A step that is there keeps its result, so repeating
+   * the call is safe. Limits are those of `TaskContext.step`. One round trip, or two for a step that is there; O(steps). Rejects as
+   * `complete` does, and with ERR_TOO_MANY_STEPS or ERR_STEPS_TOO_LARGE.
+   */
+  async storeStep(id: string, lease: string, name: string, result?: unknown): Promise<unknown> {
+    const { claims, task } = await this.#findForSteps(id, lease);
+    return claims.steps.store(task, name, result);
+  }
+
+  /** Stores where a loop stands, in place of the last cursor. Cost and errors as for `storeStep`. */
+  async setCursor(id: string, lease: string, value: unknown): Promise<void> {
+    const { claims, task } = await this.#findForSteps(id, lease);
+    await claims.steps.setCursor(task, value);
+  }
+
+  /**
+   * Takes an event that `queue.deliver` has sent, or one that an earlier call has stored under this step. Resolves to null when none
+   * has come: then the claim is over, and the task is claimed again when the event comes. One round trip, and one for null. Rejects as
+   * `storeStep` does, and with ERR_EVENT_TIMEOUT when the step has waited for `timeoutMs`.
+   */
+  async waitFor(
+    id: string,
+    lease: string,
+    options: ClaimWaitOptions,
+  ): Promise<{ readonly payload: unknown } | null> {
+    const wait = resolveClaimWait(options);
+    const { claims, task } = await this.#findForSteps(id, lease);
+    const taken = await claims.steps.take(task, wait);
+    if ('payload' in taken) return taken;
+    await claims.complete(task, awaiting(taken));
+    return null;
+  }
+
+  /**
    * Ends all waits with `[]`; this and other instances can still complete the claimed tasks. Idempotent; a later call starts
    * again. Ends within 2 s, even if Redis cannot be reached.
    */
@@ -238,6 +284,15 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const claims = (await this.#start())[shard];
     if (!claims) throw taskLeaseLost(this.queue, id);
     return { claims, task: { storedId, token } };
+  }
+
+  /** Enables the optional features of the queue, once it is known that the lease is not over. */
+  async #findForSteps(id: string, lease: string): Promise<{ claims: WaitingClaims; task: AttemptToken }> {
+    const found = await this.#find(id, lease);
+    const { shard } = found.claims;
+    if (!shard.settings.usesOptional) await this.#look(id, found.claims, found.task);
+    await shard.enableOptional();
+    return found;
   }
 
   async #complete(id: string, lease: string, completion: Completion): Promise<void> {

@@ -25,6 +25,7 @@ import { ReturnPace } from '../work/return-pace.js';
 import { WakeUps } from '../work/wake-ups.js';
 import { ClaimHeartbeats, requireHeld } from './claim-heartbeats.js';
 import type { ClaimRequest } from './claim-request.js';
+import { ClaimSteps } from './claim-steps.js';
 import type { ClaimTelemetry } from './claim-telemetry.js';
 import type { ClaimedTask } from './claimed-task.js';
 import { readClaimed } from './claimed-task.js';
@@ -46,6 +47,7 @@ const [SHARE_OF_AGE, MIN_RETURN_MS, MAX_RETURN_MS] = [0.1, 100, 15_000];
 export class WaitingClaims implements Demand<ClaimRoom> {
   readonly shard: Shard;
   readonly heartbeats: ClaimHeartbeats;
+  readonly steps: ClaimSteps;
   readonly #reporter: ErrorReporter;
   readonly #telemetry: ClaimTelemetry | undefined;
   readonly #completer = new Completer(
@@ -72,6 +74,7 @@ export class WaitingClaims implements Demand<ClaimRoom> {
     this.shard = shard;
     this.#telemetry = telemetry;
     this.heartbeats = new ClaimHeartbeats(shard);
+    this.steps = new ClaimSteps(shard);
     this.#reporter = reporter;
     this.#maintainer = new Maintainer(shard, options, reporter, (hasMore) =>
       this.#fetcher.maintained(hasMore),

@@ -41,7 +41,7 @@ export interface StepOwner {
 
 const WAIT_OPTIONS = new Set(['timeoutMs']);
 export const MAX_EVENT_NAME_BYTES = 256;
-const MAX_RESULT_BYTES = 262_144;
+export const MAX_RESULT_BYTES = 262_144;
 const TAKEN = '1';
 const TOO_LATE = 'T';
 const TOO_MANY = 'N';

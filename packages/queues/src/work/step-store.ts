@@ -8,7 +8,7 @@ import type { AttemptToken } from './completer.js';
 
 /** A step to be stored. */
 export interface NewStep {
-  /** From 1; 0: the cursor. */
+  /** From 1; 0: the cursor; -1: the script finds the number by the name. */
   readonly number: number;
   readonly name: string;
   /** The result or the cursor, as JSON or encoded by a codec. */
@@ -17,7 +17,7 @@ export interface NewStep {
 
 /** A step that waits for an event. */
 export interface NewWait {
-  /** From 1. */
+  /** From 1; -1: the script finds the number by the name. */
   readonly number: number;
   readonly name: string;
   readonly event: string;

@@ -24,3 +24,19 @@ local function storeStep(id, number, name, value)
   redis.call('HSET', steps, 'h' .. id, struct.pack('>HI', math.max(count, number), bytes), field, text)
   return '1'
 end
+
+-- The number of the step of this name, and its result. Without one the next number. For callers that don't know the steps: O(steps).
+local function numberOf(id, name)
+  local head = redis.call('HGET', steps, 'h' .. id)
+  local count = head and struct.unpack('>H', head) or 0
+  for number = 1, count do
+    local step = redis.call('HGET', steps, stepField(number, id))
+    if step then
+      local stored, at = struct.unpack('>Hc0', step, 9)
+      if stored == name then
+        return number, string.sub(step, at)
+      end
+    end
+  end
+  return count + 1, nil
+end

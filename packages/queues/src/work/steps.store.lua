@@ -6,9 +6,10 @@
 --   attempts     HASH id -> last attempt; A u32 token … while active, C … cancelled
 --   steps        HASH, see task.steps.part.lua
 -- ARGV
---   entries...   five for each, 200 at most: id; token; number of the step, 0: the cursor; its name; its result, or the cursor
+--   entries...   five for each, 200 at most: id; token; number of the step, 0: the cursor, -1: by its name; its name; its result, or the cursor
 -- RETURNS
---   a string with one character an entry: 1 stored, 0 lease lost, C cancelled, N too many steps, B too many bytes
+--   a string with one character an entry: 1 stored, 0 lease lost, C cancelled, N too many steps, B too many bytes, E
+--   there was a step of this name, without a number, and it stays
 local attempts, steps = KEYS[1], KEYS[2]
 local entries = ARGV
 
@@ -29,7 +30,12 @@ for i = 1, #entries, 5 do
   if state == 'C' then
     answer = 'C'
   elseif state == 'A' and held == tonumber(token) then
-    answer = storeStep(id, tonumber(number), name, value)
+    number = tonumber(number)
+    local before
+    if number < 0 then
+      number, before = numberOf(id, name)
+    end
+    answer = before and 'E' or storeStep(id, number, name, value)
   end
   replies[#replies + 1] = answer
 end

@@ -9,12 +9,12 @@
 -- ARGV
 --   id           as stored
 --   token        of the attempt
---   number       of the step, if it ends now
+--   number       of the step, if it ends now; -1: by its name
 --   name         of the step
 --   event        for which it waits
 --   timeoutMs    from the first registration of the step on
 -- RETURNS
---   { answer, detail }: 1 taken, the payload; W it waits, until when, ms; T it has waited too long, ''; 0 lease lost, C cancelled, N too many
+--   { answer, detail }: 1 taken, now or, for a step without a number, before: the payload; W it waits, until when, ms; T it has waited too long, ''; 0 lease lost, C cancelled, N too many
 --   steps, B too many bytes, each with ''
 local attempts, steps = KEYS[1], KEYS[2]
 local id, token, number, name = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
@@ -41,6 +41,14 @@ if state == 'C' then
   return { 'C', '' }
 elseif state ~= 'A' or held ~= token then
   return { '0', '' }
+end
+
+if number < 0 then
+  local before
+  number, before = numberOf(id, name)
+  if before then
+    return before == TIMED_OUT and { 'T', '' } or { '1', before }
+  end
 end
 
 local untaken = redis.call('HGET', steps, 'e' .. id) or ''
