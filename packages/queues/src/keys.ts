@@ -43,7 +43,7 @@
  * | `dueSchedules`         | ZSET   | key of a schedule -> its next instant         | schedule             | unschedule                     |
  * | `dedupIds`             | ZSET   | id -> until when it is refused                | enqueue              | per id, after its window       |
  * | `dedupKeys`            | HASH   | key -> elements and id; id -> key             | enqueue with a key   | with the task's record         |
- * | `steps`                | HASH   | results of steps, cursors, by id              | workers              | with the task's record         |
+ * | `steps`                | HASH   | results of steps, cursors, events, by id      | workers, deliver     | with the task's record         |
  *
  * ## The BullMQ layer
  *

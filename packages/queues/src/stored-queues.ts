@@ -1,4 +1,4 @@
-/** What `Queue` has besides its tasks: all queues of a prefix, as static members, and the end of its client. */
+/** All queues of a prefix: the static members of `Queue`. And the end of its client. */
 import type { OwnedClient, RedisClient } from '@mortise/redis';
 import { requireClient, requireName } from '@mortise/redis';
 import { setAllPaused } from './operate/configure.js';

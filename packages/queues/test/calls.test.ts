@@ -23,6 +23,7 @@ function tableOf(redis: Redis): CallTable {
     'queue.retry': [queue.retry.bind(queue), 'a'],
     'queue.promote': [queue.promote.bind(queue), 'a'],
     'queue.reschedule': [queue.reschedule.bind(queue), 'a', { delayMs: 1 }],
+    'queue.deliver': [queue.deliver.bind(queue), 'a', 'event', 1, { id: 'd' }],
     'queue.setPayload': [queue.setPayload.bind(queue), 'a', 1],
     'queue.setPriority': [queue.setPriority.bind(queue), 'a', 'medium'],
     'queue.lastEvents': [queue.lastEvents.bind(queue), {}],
@@ -56,6 +57,10 @@ function tableOf(redis: Redis): CallTable {
     'claims.heartbeat': [claims.heartbeat.bind(claims), 'a', LEASE, 1_000],
     'claims.progress': [claims.progress.bind(claims), 'a', LEASE, 1],
     'claims.log': [claims.log.bind(claims), 'a', LEASE, 'line'],
+    'claims.steps': [claims.steps.bind(claims), 'a', LEASE],
+    'claims.storeStep': [claims.storeStep.bind(claims), 'a', LEASE, 'step', 1],
+    'claims.setCursor': [claims.setCursor.bind(claims), 'a', LEASE, 1],
+    'claims.waitFor': [claims.waitFor.bind(claims), 'a', LEASE, { step: 's', event: 'e', timeoutMs: 1 }],
   };
 }
 

@@ -204,6 +204,7 @@ test('cancel, remove, retry, promote, drain, clean, list', async () => {
   for (const id of ['a', 'b', 'c', 'd']) await bench.task('ready', id);
   for (const id of ['later', 'sooner']) await bench.task('scheduled', id);
   await queue.setPayload('nobody', 1);
+  await queue.deliver('nobody', 'e');
   const moves = await table(prefix, {
     cancel: () => queue.cancel('a'),
     'cancel two': () => Promise.all([queue.cancel('b'), queue.cancel('c')]),
@@ -214,6 +215,7 @@ test('cancel, remove, retry, promote, drain, clean, list', async () => {
     retryAll: () => queue.retryAll({ state: 'cancelled' }),
     promote: () => queue.promote('sooner'),
     reschedule: () => queue.reschedule('sooner', { delayMs: 3_600_000 }),
+    deliver: () => queue.deliver('sooner', 'e', 1),
     setPriority: () => queue.setPriority('sooner', 'high'),
     setPayload: () => queue.setPayload('sooner', 2),
     'a key': () => queue.enqueue('ok', 1, { dedupKey: 'k' }),
@@ -243,6 +245,7 @@ retry → operator.move:  get settings · time · hget tasks · hget attempts ·
 retryAll → queue.list:  get settings · time · zcard cancelled · zrange cancelled · (hstrlen tasks · hstrlen attempts) ×3 · hmget tasks · hmget attempts · hmget progress | operator.move:  get settings · time · (hget tasks · hget attempts · zrem cancelled · hset tasks · hset attempts · zadd retrying:1) ×3 · zpopmin idle
 promote → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · zpopmin idle
 reschedule → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zadd scheduled:1 · get timekeeper · zpopmin idle
+deliver → operator.deliver:  get settings · time · hget tasks · hget attempts · hget steps · hsetnx steps · hset steps
 setPriority → operator.move:  get settings · time · hget tasks · hget attempts · zscore scheduled:1 · zrem scheduled:1 · zadd scheduled:0 · hset tasks
 setPayload → queue.merge:  get settings · time · hlen tasks · hget tasks · hget attempts · hset tasks · hget dedupKeys
 a key → queue.merge:  get settings · time · hlen tasks · hexists tasks · hget dedupKeys ×2 · hset tasks · hset dedupKeys · rpush ready:1 · zpopmin idle

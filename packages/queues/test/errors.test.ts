@@ -43,6 +43,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'ERR_BACKOFF_FUNCTION',
   ],
   Discard: ['ERR_DISCARDED'],
+  DeliveryError: ['ERR_TOO_MANY_EVENTS', 'ERR_EVENTS_TOO_LARGE'],
   StepError: ['ERR_TOO_MANY_STEPS', 'ERR_STEPS_TOO_LARGE'],
 };
 

@@ -99,6 +99,11 @@ const writes: Readonly<Record<string, Write>> = {
     answer: true,
     stored: { state: 'scheduled' },
   },
+  'deliver with an id': {
+    act: ({ twice }) => twice.queue.deliver('a', 'e', 1, { id: 'd' }),
+    answer: true,
+    stored: { state: 'ready' },
+  },
   'enqueue with a dedupKey': {
     before: nothing,
     act: async ({ twice }) => (await twice.queue.enqueue('t', 1, { dedupKey: 'k' })).isDuplicate,

@@ -83,7 +83,12 @@ export class ClaimSteps {
     task: AttemptToken,
     { step, event, timeoutMs }: ClaimWaitOptions,
   ): Promise<{ readonly payload: unknown } | AwaitedEvent> {
-    const { answer, detail } = await this.#store.wait(task, { number: BY_NAME, name: step, event, timeoutMs });
+    const { answer, detail } = await this.#store.wait(task, {
+      number: BY_NAME,
+      name: step,
+      event,
+      timeoutMs,
+    });
     if (answer === WAITS) return { event, until: Number(detail) };
     if (answer === TOO_LATE)
       throw new EventTimeoutError(this.#shard.queue, decodeTaskId(task.storedId), event);

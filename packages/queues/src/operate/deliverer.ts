@@ -50,12 +50,7 @@ export class Deliverer {
     this.#shards = shards;
   }
 
-  async deliver(
-    taskId: string,
-    event: string,
-    payload: unknown,
-    options: DeliverOptions,
-  ): Promise<boolean> {
+  async deliver(taskId: string, event: string, payload: unknown, options: DeliverOptions): Promise<boolean> {
     requireText('event', event, { max: MAX_EVENT_NAME_BYTES });
     const { id } = requireOptions('deliver', options, OPTIONS);
     const delivery = id === undefined ? '' : requireText('id', id, { max: MAX_ID_BYTES });

@@ -20,7 +20,7 @@ const METHODS: Readonly<Record<ContextMethod, true>> = {
   waitFor: true,
 };
 
-interface Settle {
+interface PendingStep {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -36,7 +36,7 @@ export class SandboxThread {
   readonly #thread: Worker;
   readonly #exited: Promise<void>;
   /** Steps that run in the thread, by their calls. */
-  readonly #steps = new Map<number, Settle>();
+  readonly #steps = new Map<number, PendingStep>();
   #runs = 0;
   #present: Run | undefined;
   #failure: unknown;

@@ -11,7 +11,7 @@ interface PendingCall {
   readonly reject: (error: unknown) => void;
   /** The function of a step. */
   readonly run: unknown;
-  /** What that function threw, with its class. The worker answers with a copy. */
+  /** The error of that function, with its class. The worker answers with a copy. */
   thrown?: unknown;
 }
 

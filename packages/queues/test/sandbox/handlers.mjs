@@ -68,7 +68,13 @@ const acts = {
     await ctx.setCursor(7);
     if (isAgain && ctx.attempt === 1) throw new Error('again');
     await ctx.sleep(1);
-    return { first, nothing, caught, cursor: await ctx.cursor(), event: await ctx.waitFor('go', { timeoutMs: 60_000 }) };
+    return {
+      first,
+      nothing,
+      caught,
+      cursor: await ctx.cursor(),
+      event: await ctx.waitFor('go', { timeoutMs: 60_000 }),
+    };
   },
   unstorable: (_, ctx) => ctx.step('unstorable', () => 1n),
   noStep: (_, ctx) => ctx.step('none'),
