@@ -300,7 +300,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(158);
+    expect(routes.length).toBe(163);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -411,12 +411,12 @@ describe('the OpenAPI document', () => {
         .join(' '),
     ).toBe(
       'ackFile ackMessages acquireLock acquireLocks acquirePermits acquireSide addDevice boostName cancelFlow cancelTask claimTasks ' +
-        'cleanQueue completeTask createChat drainQueue editMessage enqueueFlow enqueueTask enqueueTasks failTask forceReleaseSide ' +
+        'cleanQueue completeTask createChat deliverEvent drainQueue editMessage enqueueFlow enqueueTask enqueueTasks failTask forceReleaseSide ' +
         'giveTaskBack heartbeat invalidateTag joinChat list loadCacheEntry logLine moveCursor muteChat postMessage postWebhook prioritizeTask purchase putCacheEntry putKey putName ' +
         'putNames putPlayer putQueue putSchedule putTenant releaseLock releaseLocks releasePermits releaseSide renewLock renewLocks ' +
         'renewPermits renewSide ' +
-        'replacePayload rescheduleTask resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole startOperation takePermits tellPresence tellProgress ' +
-        'tellTyping touchContacts',
+        'replacePayload rescheduleTask resetPassword retryTasks rotateKey scheduleRow sendMessage setPermits setRole startOperation storeCursor storeStep ' +
+        'takePermits tellPresence tellProgress tellTyping touchContacts waitForEvent',
     );
     for (const [route, { requestBody }] of bodies) {
       const { $ref } = requestBody!.content['application/json']!.schema as { $ref: string };

@@ -62,12 +62,10 @@ describe('the catalogue', () => {
       'ERR_RESULT_NOT_KEPT',
       'ERR_RETRY_LATER',
       'ERR_SANDBOX_EXITED',
-      'ERR_STEPS_TOO_LARGE',
       'ERR_TASK_EXPIRED',
       'ERR_TASK_NOT_FOUND',
       'ERR_TASK_TIMEOUT',
       'ERR_TASK_UNREADABLE',
-      'ERR_TOO_MANY_STEPS',
       'ERR_WORKER_STOPPED',
     ];
     const refusals = Object.values(queues).filter(

@@ -100,6 +100,7 @@ const READS: Readonly<Record<string, string>> = {
   'GET /v1/queues/:queue/tasks/:id': '/queues/ID/tasks/one',
   'GET /v1/queues/:queue/tasks/:id/events': '/queues/ID/tasks/one/events',
   'GET /v1/queues/:queue/tasks/:id/children': '/queues/ID/tasks/one/children',
+  'GET /v1/queues/:queue/tasks/:id/steps': '/queues/ID/tasks/one/steps?lease=0-1',
   'GET /v1/queues/:queue/tasks/:id/result': '/queues/ID/tasks/one/result',
   'GET /v1/queues/:queue/schedules': '/queues/ID/schedules',
   'GET /v1/operations/:id': '/operations/shown',

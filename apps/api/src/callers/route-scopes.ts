@@ -41,6 +41,11 @@ const EXCEPTIONS: Readonly<Record<string, Scope>> = {
   'POST /v1/queues/:queue/tasks/:id/give-back': 'queues:consume',
   'POST /v1/queues/:queue/tasks/:id/progress': 'queues:consume',
   'POST /v1/queues/:queue/tasks/:id/log': 'queues:consume',
+  // Results of steps may be secret.
+  'GET /v1/queues/:queue/tasks/:id/steps': 'queues:consume',
+  'POST /v1/queues/:queue/tasks/:id/steps': 'queues:consume',
+  'PUT /v1/queues/:queue/tasks/:id/cursor': 'queues:consume',
+  'POST /v1/queues/:queue/tasks/:id/wait': 'queues:consume',
 };
 
 const SEGMENTS: Readonly<Record<string, string>> = {

@@ -25,6 +25,10 @@ const OTHERS: ReadonlySet<string> = new Set([
   'POST /v1/queues/:queue/tasks/:id/give-back',
   'POST /v1/queues/:queue/tasks/:id/progress',
   'POST /v1/queues/:queue/tasks/:id/log',
+  // They are part of the work on a task, and limited for each.
+  'POST /v1/queues/:queue/tasks/:id/steps',
+  'PUT /v1/queues/:queue/tasks/:id/cursor',
+  'POST /v1/queues/:queue/tasks/:id/wait',
   'POST /v1/locks/:name/renew',
   'POST /v1/locks/:name/release',
   'POST /v1/locks/:name/force-release',

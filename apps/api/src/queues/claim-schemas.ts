@@ -13,7 +13,7 @@ const leaseMs = z
   .max(3_600_000)
   .default(10_000)
   .meta({ description: 'how long the claim lasts', examples: [30_000] });
-const lease = z
+export const lease = z
   .string()
   .regex(/^[0-9a-f]{1,2}-[0-9a-f]{1,8}$/, 'must be the lease of a claimed task')
   .meta({ description: 'of the claimed task', examples: ['0-6f3a21c4'] });
@@ -64,7 +64,7 @@ export const heartbeatBody = z
   .strictObject({ lease, leaseMs })
   .meta({ id: 'HeartbeatBody', examples: [{ lease: '0-6f3a21c4', leaseMs: 30_000 }] });
 
-const isJsonWithin = (bytes: number) => (value: unknown) =>
+export const isJsonWithin = (bytes: number) => (value: unknown) =>
   value === undefined || Buffer.byteLength(JSON.stringify(value)) <= bytes;
 
 export const completeBody = z

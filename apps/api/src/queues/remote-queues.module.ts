@@ -6,6 +6,7 @@ import { Module } from '@nestjs/common';
 import type { Config } from '../config.js';
 import { MarketModule } from '../market/market.module.js';
 import { CONFIG, REDIS } from '../tokens.js';
+import { ClaimStepsController } from './claim-steps.controller.js';
 import { ClaimsController } from './claims.controller.js';
 import { FlowsController } from './flows.controller.js';
 import { MailTasksController } from './mail-tasks.controller.js';
@@ -36,6 +37,7 @@ import { TasksController } from './tasks.controller.js';
     ResultsController,
     SchedulesController,
     ClaimsController,
+    ClaimStepsController,
     FlowsController,
     OperationsController,
     MailTasksController,

@@ -263,6 +263,7 @@ const summary = {
   expiresAt: instant.optional(),
   leaseUntil: instant.optional(),
   finishedAt: instant.optional(),
+  waitsFor: z.string().optional().meta({ description: 'the event for which it waits, until `runAt`' }),
   error: taskError.optional().meta({ description: 'why the last attempt failed, or the task was cancelled' }),
   progress: z.unknown().optional(),
   parent: z.object({ queue: z.string(), id: z.string() }).optional(),

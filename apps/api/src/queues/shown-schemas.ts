@@ -27,6 +27,7 @@ export const taskEventsSchema = z
         type: z.string().meta({ examples: ['started'] }),
         at: instant,
         attempt: count.optional(),
+        event: z.string().optional().meta({ description: 'its name: of a delivery, or of a wait' }),
         error: z.object({ name: z.string(), message: z.string(), code: z.string().optional() }).optional(),
         progress: z.unknown().optional(),
       }),

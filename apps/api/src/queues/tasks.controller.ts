@@ -25,6 +25,7 @@ import { requestHeadersOf } from './request-headers.js';
 import { batchSchema, cancelBody, enqueuedSchema, taskSchema, tasksPage, tasksQuery } from './schemas.js';
 import { batchBody, payloadBody, taskBody } from './new-task-schemas.js';
 import { priorityBody, rescheduleBody } from './operation-schemas.js';
+import { eventBody } from './step-schemas.js';
 import { taskEventsSchema, taskQuery, timesSchema } from './shown-schemas.js';
 import { lastEventsFor } from './stored-events.js';
 import { TaskId } from './task-id.decorator.js';
@@ -207,10 +208,11 @@ export class TasksController {
       const events = await lastEventsFor(queue, principal);
       const items = (events ?? [])
         .filter((event) => event.id === id)
-        .map(({ type, at, attempt, error, progress }) => ({
+        .map(({ type, at, attempt, event, error, progress }) => ({
           type,
           at,
           ...(attempt !== undefined && { attempt }),
+          ...(event !== undefined && { event }),
           ...(error && { error: { ...error } }),
           ...(progress !== undefined && { progress }),
         }));
@@ -343,6 +345,33 @@ export class TasksController {
     @Body({ schema: priorityBody }) { priority }: z.infer<typeof priorityBody>,
   ): Promise<void> {
     await this.#act(queueName, id, (queue) => queue.setPriority(id, priority).catch(refuseMisuse));
+  }
+
+  @Post('tasks/:id/events')
+  @RouteConfig(LARGE_BODY)
+  @ApiOperation({
+    summary: 'Deliver an event to a task',
+    description:
+      'A task that waits for it continues; else the task keeps it until its handler waits for it. A repeated request with the same `id` ' +
+      'changes nothing. A task that has ended gets `wrong-state`.',
+  })
+  @AnswersNothing('The task has it.')
+  @Problems(
+    'invalid-id',
+    ...BODY_PROBLEMS,
+    'too-many-events',
+    'events-too-large',
+    'quota-exceeded',
+    'unknown-queue',
+    'unknown-task',
+    'wrong-state',
+  )
+  async deliverEvent(
+    @Name('queue') queueName: string,
+    @TaskId() taskId: string,
+    @Body({ schema: eventBody }) { event, payload, id }: z.infer<typeof eventBody>,
+  ): Promise<void> {
+    await this.#act(queueName, taskId, (queue) => queue.deliver(taskId, event, payload, { id }));
   }
 
   @Put('tasks/:id/payload')

@@ -10,7 +10,7 @@ const BATCH = `POST ${QUEUE}/task-batches`;
 const CLAIM = `POST ${QUEUE}/claims`;
 const CONFIGURE = `PUT ${QUEUE}`;
 const CLEAN = `POST ${QUEUE}/clean`;
-const verb = (name: string): string => `POST ${QUEUE}/tasks/x/${name}`;
+const verb = (name: string, method = 'POST'): string => `${method} ${QUEUE}/tasks/x/${name}`;
 const task = { name: 't', payload: 1 };
 const LEASE = '0-6f3a21c4';
 
@@ -112,6 +112,9 @@ describe('a lease', () => {
     [verb('give-back'), {}],
     [verb('progress'), { progress: 1 }],
     [verb('log'), { text: 'x' }],
+    [verb('steps'), { name: 's' }],
+    [verb('cursor', 'PUT'), { cursor: 1 }],
+    [verb('wait'), { step: 's', event: 'e', timeoutMs: 1 }],
   ];
   const texts = [
     '',
@@ -148,6 +151,12 @@ describe('a lease', () => {
     ['progress', {}],
     ['progress', { progress: 'x'.repeat(16_384) }],
     ['log', { text: null }],
+    ['steps', {}],
+    ['steps', { name: '' }],
+    ['steps', { name: 's', result: 'x'.repeat(262_143) }],
+    ['wait', { step: 's', event: 'e' }],
+    ['wait', { step: 's', event: 'x'.repeat(257), timeoutMs: 1 }],
+    ['wait', { step: 's', event: 'e', timeoutMs: -1 }],
     ['log', { text: 'x', level: 'info' }],
   ];
   refuseEach('invalid-body', 'the end', wrong, ([name, body]) => [[verb(name), { lease: LEASE, ...body }]]);
@@ -221,4 +230,17 @@ describe('the list', () => {
   refuseEach('invalid-cursor', 'the cursor', cursors, (cursor) => [
     [`GET ${QUEUE}/tasks?state=ready&cursor=${cursor}`],
   ]);
+});
+
+describe('an event', () => {
+  const events = [
+    {},
+    { event: '' },
+    { event: 5 },
+    { event: 'x'.repeat(257) },
+    { event: 'e', id: '' },
+    { event: 'e', payload: 'x'.repeat(65_535) },
+    { event: 'e', taskId: 'x' },
+  ];
+  refuseEach('invalid-body', 'of a task', events, (body) => [[verb('events'), body]]);
 });
