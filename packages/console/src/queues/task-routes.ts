@@ -105,8 +105,8 @@ export class TaskRoutes {
     const items = (events ?? [])
       .filter((event) => event.id === id)
       .map((event) => {
-        const { type, at, attempt, error, progress } = this.#views.event(event);
-        return present({ type, at, attempt, error, progress });
+        const { type, at, attempt, event: named, error, progress } = this.#views.event(event);
+        return present({ type, at, attempt, event: named, error, progress });
       });
     return done({ hasEvents: events !== null, items });
   }

@@ -21,6 +21,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   retrying: 'bad',
   rescheduled: 'wait',
   ready: 'wait',
+  delivered: 'good',
 };
 /** Events that end an attempt. */
 const ENDS: ReadonlySet<string> = new Set(['succeeded', 'retrying', 'dead']);
@@ -48,7 +49,7 @@ export function Timeline({ task, events }: Props): JSX.Element {
 }
 
 function pointsOf(task: TaskView, events: readonly TaskEvent[]): Point[] {
-  const { enqueuedAt, finishedAt, runAt, state, error, logs = [], steps = [] } = task;
+  const { enqueuedAt, finishedAt, runAt, state, error, waitsFor, logs = [], steps = [] } = task;
   const points: Point[] = logs.map(({ at, text }) => ({ at, title: 'Log', text, tone: 'quiet' }));
   for (const { name, at } of steps) points.push({ at, title: `Step ${name}`, tone: 'busy' });
   const seen = new Set(events.map(({ type }) => type));
@@ -64,22 +65,28 @@ function pointsOf(task: TaskView, events: readonly TaskEvent[]): Point[] {
     const text = error && `${error.name}: ${error.message}`;
     points.push({ at: finishedAt, title: capital(state), text, tone: toneOf(state) });
   }
-  if (runAt !== undefined && (state === 'scheduled' || state === 'retrying'))
-    points.push({ at: runAt, title: state === 'retrying' ? 'Next attempt' : 'Due', tone: 'wait' });
+  if (runAt !== undefined && (state === 'scheduled' || state === 'retrying')) {
+    const next = waitsFor === undefined ? 'Next attempt' : `Waits for ${waitsFor} until then`;
+    points.push({ at: runAt, title: state === 'retrying' ? next : 'Due', tone: 'wait' });
+  }
   return points.toSorted((a, b) => a.at - b.at);
 }
 
-function pointOf({ type, at, attempt, error }: TaskEvent, startedAt: number | undefined): Point {
+function pointOf(event: TaskEvent, startedAt: number | undefined): Point {
+  const { type, at, error } = event;
   const took = startedAt === undefined ? '' : ` after ${durationText(Math.max(0, at - startedAt))}`;
-  const title =
-    type === 'started'
-      ? `Attempt ${attempt} started`
-      : type === 'retrying'
-        ? error
-          ? `Attempt ${attempt} failed${took}`
-          : `Put off${took}`
-        : `${capital(type)}${took}`;
-  return { at, title, text: error && `${error.name}: ${error.message}`, tone: TONES[type] ?? 'quiet' };
+  const text = error && `${error.name}: ${error.message}`;
+  // A task that sleeps or waits is retrying, and has not failed.
+  const tone = type === 'retrying' && !error ? 'wait' : (TONES[type] ?? 'quiet');
+  return { at, title: `${titleOf(event)}${took}`, text, tone };
+}
+
+function titleOf({ type, attempt, event, error }: TaskEvent): string {
+  if (type === 'started') return `Attempt ${attempt} started`;
+  if (type === 'delivered') return `Event ${event} delivered`;
+  if (type !== 'retrying') return capital(type);
+  if (error) return `Attempt ${attempt} failed`;
+  return event === undefined ? 'Put off' : `Waits for ${event}`;
 }
 
 function capital(text: string): string {

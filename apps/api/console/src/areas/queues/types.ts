@@ -45,6 +45,8 @@ export interface TaskEvent {
   readonly type: string;
   readonly at: number;
   readonly attempt?: number;
+  /** The name of an event for the task: a delivery, or one for which it waits. */
+  readonly event?: string;
   readonly error?: { readonly name: string; readonly message: string };
 }
 
@@ -62,6 +64,8 @@ export interface TaskView extends TaskSummary {
   readonly resultBytes?: number;
   readonly logs?: readonly { readonly at: number; readonly text: string }[];
   readonly steps?: readonly { readonly at: number; readonly name: string }[];
+  /** The event for which it waits, until `runAt`. */
+  readonly waitsFor?: string;
 }
 
 export interface Times {

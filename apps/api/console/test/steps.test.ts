@@ -1,0 +1,79 @@
+/** The time line of a task with steps, a sleep and a wait, in a real browser. */
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { Queue, Worker } from '@mortise/queues';
+import type { Handlers } from '@mortise/queues';
+import { connect, until } from '@mortise/test-kit';
+import type { Browser, Page } from 'playwright-core';
+
+import { launch, open, signIn, visit } from './fixture/browser.js';
+import type { Opened } from './fixture/browser.js';
+import { Service } from './fixture/service.js';
+
+type Tasks = { order: { payload: { items: number }; result: string } };
+
+const service = new Service();
+const redis = connect();
+const { prefix } = service;
+const queue = new Queue<Tasks>(redis, 'orders', { prefix });
+const handlers: Handlers<Tasks> = {
+  order: async ({ items }, ctx) => {
+    await ctx.step('charge the card', () => 'receipt 7');
+    await ctx.sleep(50);
+    const { by } = await ctx.waitFor<{ by: string }>('approved', { timeoutMs: 86_400_000 });
+    return ctx.step('pack', () => `${items} items, approved by ${by}`);
+  },
+};
+let browser: Browser;
+let opened: Opened;
+let page: Page;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), service.start()]);
+  opened = await open(browser);
+  ({ page } = opened);
+  await signIn(page, service);
+}, 120_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await service.kill();
+});
+
+afterEach(() => expect(opened.troubles).toEqual([]));
+
+const titles = (): Promise<string[]> => page.locator('ol.timeline li > strong').allTextContents();
+
+test('the time line shows steps, a sleep and a wait, and follows the delivery', async () => {
+  await queue.eventsCursor();
+  const { id } = await queue.enqueue('order', { items: 2 }, { attempts: 1 });
+  await using worker = new Worker<Tasks>(redis, ['orders'], handlers, { prefix });
+  await worker.start();
+  await until('the task waits', async () => (await queue.get(id))?.waitsFor === 'approved');
+  await visit(page, service, `queues/orders/tasks/${id}`);
+  await page.getByText('Waits for approved until then').waitFor();
+  expect(await titles()).toEqual([
+    'Enqueued',
+    'Attempt 1 started',
+    'Step charge the card',
+    'Step sleep 1',
+    expect.stringMatching(/^Put off after /),
+    'Attempt 1 started',
+    expect.stringMatching(/^Waits for approved after /),
+    'Waits for approved until then',
+  ]);
+
+  await service.done('POST', `queues/orders/tasks/${id}/events`, {
+    event: 'approved',
+    payload: { by: 'ann' },
+  });
+  await page.getByText('Step pack').waitFor();
+  await page.getByText('2 items, approved by ann').waitFor();
+  const after = await titles();
+  expect(after.slice(7)).toEqual([
+    'Event approved delivered',
+    'Attempt 1 started',
+    'Step wait 1 approved',
+    'Step pack',
+    expect.stringMatching(/^Succeeded after /),
+  ]);
+}, 60_000);
