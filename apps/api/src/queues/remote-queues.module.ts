@@ -16,6 +16,7 @@ import { Operations } from './operations.js';
 import { QueuesController } from './queues.controller.js';
 import { ResultsController } from './results.controller.js';
 import { SchedulesController } from './schedules.controller.js';
+import { TaskEventsController } from './task-events.controller.js';
 import { TasksController } from './tasks.controller.js';
 
 /** Queues for HTTP clients, besides those of the market. */
@@ -34,6 +35,7 @@ import { TasksController } from './tasks.controller.js';
   controllers: [
     QueuesController,
     TasksController,
+    TaskEventsController,
     ResultsController,
     SchedulesController,
     ClaimsController,

@@ -17,6 +17,7 @@ import { senderIdOf } from '../http/sender-id.js';
 import { problemOf } from '../problems/problem-of.js';
 import { Quotas } from '../limits/quotas.js';
 import { Problem } from '../problems/problem.js';
+import { actOnTask, unknownTask } from './act-on-task.js';
 import { refuseMisuse, refuseReuse } from './misuse.js';
 import { childrenSchema } from './flow-schemas.js';
 import { OpenQueues } from './open-queues.js';
@@ -25,8 +26,7 @@ import { requestHeadersOf } from './request-headers.js';
 import { batchSchema, cancelBody, enqueuedSchema, taskSchema, tasksPage, tasksQuery } from './schemas.js';
 import { batchBody, payloadBody, taskBody } from './new-task-schemas.js';
 import { priorityBody, rescheduleBody } from './operation-schemas.js';
-import { eventBody } from './step-schemas.js';
-import { taskEventsSchema, taskQuery, timesSchema } from './shown-schemas.js';
+import { taskQuery, timesSchema } from './shown-schemas.js';
 import { lastEventsFor } from './stored-events.js';
 import { TaskId } from './task-id.decorator.js';
 
@@ -190,36 +190,6 @@ export class TasksController {
     });
   }
 
-  @Get('tasks/:id/events')
-  @ApiOperation({
-    summary: 'Read what happened to a task',
-    description:
-      'Searches the last 2,000 events of the queue. The first call switches the events of the queue on, unless a session of a console ' +
-      'that is read-only sends it.',
-  })
-  @Answers(taskEventsSchema, 'Its events; none when they are older.')
-  @Problems('invalid-id', 'unknown-queue')
-  async taskEvents(
-    @Name('queue') queueName: string,
-    @TaskId() id: string,
-    @Req() { principal }: FastifyRequest,
-  ): Promise<z.infer<typeof taskEventsSchema>> {
-    return this.queues.use(queueName, async (queue) => {
-      const events = await lastEventsFor(queue, principal);
-      const items = (events ?? [])
-        .filter((event) => event.id === id)
-        .map(({ type, at, attempt, event, error, progress }) => ({
-          type,
-          at,
-          ...(attempt !== undefined && { attempt }),
-          ...(event !== undefined && { event }),
-          ...(error && { error: { ...error } }),
-          ...(progress !== undefined && { progress }),
-        }));
-      return { hasEvents: events !== null, items };
-    });
-  }
-
   @Get('times')
   @ApiOperation({
     summary: 'Read how long tasks wait and run',
@@ -285,7 +255,7 @@ export class TasksController {
   @AnswersNothing('It is due now.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
   async retryTask(@Name('queue') queueName: string, @TaskId() id: string): Promise<void> {
-    await this.#act(queueName, id, (queue) => queue.retry(id));
+    await actOnTask(this.queues, queueName, id, (queue) => queue.retry(id));
   }
 
   @Post('tasks/:id/promote')
@@ -296,7 +266,7 @@ export class TasksController {
   @AnswersNothing('It is due now.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
   async promoteTask(@Name('queue') queueName: string, @TaskId() id: string): Promise<void> {
-    await this.#act(queueName, id, (queue) => queue.promote(id));
+    await actOnTask(this.queues, queueName, id, (queue) => queue.promote(id));
   }
 
   @Post('tasks/:id/cancel')
@@ -313,7 +283,7 @@ export class TasksController {
     @TaskId() id: string,
     @Body({ schema: cancelBody }) { reason }: z.infer<typeof cancelBody>,
   ): Promise<void> {
-    await this.#act(queueName, id, (queue) => queue.cancel(id, { reason }));
+    await actOnTask(this.queues, queueName, id, (queue) => queue.cancel(id, { reason }));
   }
 
   @Post('tasks/:id/reschedule')
@@ -329,7 +299,7 @@ export class TasksController {
     @TaskId() id: string,
     @Body({ schema: rescheduleBody }) body: z.infer<typeof rescheduleBody>,
   ): Promise<void> {
-    await this.#act(queueName, id, (queue) => queue.reschedule(id, body).catch(refuseMisuse));
+    await actOnTask(this.queues, queueName, id, (queue) => queue.reschedule(id, body).catch(refuseMisuse));
   }
 
   @Post('tasks/:id/priority')
@@ -344,34 +314,9 @@ export class TasksController {
     @TaskId() id: string,
     @Body({ schema: priorityBody }) { priority }: z.infer<typeof priorityBody>,
   ): Promise<void> {
-    await this.#act(queueName, id, (queue) => queue.setPriority(id, priority).catch(refuseMisuse));
-  }
-
-  @Post('tasks/:id/events')
-  @RouteConfig(LARGE_BODY)
-  @ApiOperation({
-    summary: 'Deliver an event to a task',
-    description:
-      'A task that waits for it continues; else the task keeps it until its handler waits for it. A repeated request with the same `id` ' +
-      'changes nothing. A task that has ended gets `wrong-state`.',
-  })
-  @AnswersNothing('The task has it.')
-  @Problems(
-    'invalid-id',
-    ...BODY_PROBLEMS,
-    'too-many-events',
-    'events-too-large',
-    'quota-exceeded',
-    'unknown-queue',
-    'unknown-task',
-    'wrong-state',
-  )
-  async deliverEvent(
-    @Name('queue') queueName: string,
-    @TaskId() taskId: string,
-    @Body({ schema: eventBody }) { event, payload, id }: z.infer<typeof eventBody>,
-  ): Promise<void> {
-    await this.#act(queueName, taskId, (queue) => queue.deliver(taskId, event, payload, { id }));
+    await actOnTask(this.queues, queueName, id, (queue) =>
+      queue.setPriority(id, priority).catch(refuseMisuse),
+    );
   }
 
   @Put('tasks/:id/payload')
@@ -396,18 +341,7 @@ export class TasksController {
     @TaskId() id: string,
     @Body({ schema: payloadBody }) { payload }: z.infer<typeof payloadBody>,
   ): Promise<void> {
-    await this.#act(queueName, id, (queue) => queue.setPayload(id, payload));
-  }
-
-  /** Throws the problems `unknown-task` and `wrong-state`. */
-  async #act(queueName: string, id: string, act: (queue: Queue) => Promise<boolean>): Promise<void> {
-    await this.queues.use(queueName, async (queue) => {
-      if (await act(queue)) return;
-      const task = await queue.get(id);
-      if (!task) throw unknownTask(queueName, id);
-      const { state } = task;
-      throw new Problem('wrong-state', `task "${id}" is ${state}`, { queue: queueName, taskId: id, state });
-    });
+    await actOnTask(this.queues, queueName, id, (queue) => queue.setPayload(id, payload));
   }
 }
 
@@ -421,8 +355,4 @@ async function enqueue(
   }
   const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return queue.enqueue(name, payload, { ...options, ...requestHeadersOf(headers) }).catch(refuseMisuse);
-}
-
-function unknownTask(queue: string, taskId: string): Problem {
-  return new Problem('unknown-task', `there is no task "${taskId}"`, { queue, taskId });
 }

@@ -1,14 +1,14 @@
 /** Steps of claimed tasks. A program has no step numbers, so scripts find its steps by their names. */
 import { readJson, requireDuration, requireOptions, requireText } from '@mortise/redis';
 import { EventTimeoutError, StepError } from '../errors.js';
-import { MAX_DELAY_MS } from '../limits.js';
+import { MAX_DELAY_MS, MAX_EVENT_NAME_BYTES } from '../limits.js';
 import type { Shard } from '../shard/shard.js';
 import { jsonText } from '../task/json-text.js';
 import { decodeTaskId } from '../task/task-id.js';
 import { TIMED_OUT } from '../task/task-step.js';
 import type { AttemptToken } from '../work/completer.js';
 import type { AwaitedEvent } from '../work/completion.js';
-import { MAX_EVENT_NAME_BYTES, MAX_RESULT_BYTES } from '../work/attempt-steps.js';
+import { MAX_RESULT_BYTES } from '../work/attempt-steps.js';
 import { StepStore } from '../work/step-store.js';
 import { requireHeld } from './claim-heartbeats.js';
 

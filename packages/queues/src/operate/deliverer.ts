@@ -2,12 +2,12 @@
 import type { CommandArgument } from '@mortise/redis';
 import { Coalescer, requireOptions, requireText } from '@mortise/redis';
 import { DeliveryError, MemoryFullError } from '../errors.js';
+import { MAX_EVENT_NAME_BYTES } from '../limits.js';
 import { operatorDeliver } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import { jsonText } from '../task/json-text.js';
 import { encodeTaskId } from '../task/task-id.js';
-import { MAX_EVENT_NAME_BYTES } from '../work/attempt-steps.js';
 
 export interface DeliverOptions {
   /**

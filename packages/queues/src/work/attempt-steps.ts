@@ -15,7 +15,7 @@ import {
   requireText,
 } from '@mortise/redis';
 import { EventTimeoutError, RetryLater, StepError } from '../worker-errors.js';
-import { MAX_DELAY_MS } from '../limits.js';
+import { MAX_DELAY_MS, MAX_EVENT_NAME_BYTES } from '../limits.js';
 import { jsonText } from '../task/json-text.js';
 import { TIMED_OUT } from '../task/task-step.js';
 import type { AwaitedEvent } from './completion.js';
@@ -40,7 +40,6 @@ export interface StepOwner {
 }
 
 const WAIT_OPTIONS = new Set(['timeoutMs']);
-export const MAX_EVENT_NAME_BYTES = 256;
 export const MAX_RESULT_BYTES = 262_144;
 const TAKEN = '1';
 const TOO_LATE = 'T';
