@@ -23,7 +23,7 @@ export function keptChangelog(text, version, date) {
       ? ''
       : `### ${kind}\n\n${ofKind.map((line) => `- ${upper(line.slice(kind.length + 4))}\n`).join('')}\n`;
   });
-  const released = `${text.slice(0, start)}## ${version} (${date})\n\n${sections.join('')}${text.slice(end)}`;
+  const released = `${text.slice(0, start)}## ${version} - ${date}\n\n${sections.join('')}${text.slice(end)}`;
   return `${released.trimEnd()}\n`;
 }
 

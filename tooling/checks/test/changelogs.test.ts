@@ -26,12 +26,26 @@ test.each(changeFiles)('%s has one line for each change, which begins with its k
 test.each(PACKAGES)('each entry of the changelog of %s is one line', (name) => {
   const text = read(`packages/${name}/CHANGELOG.md`);
   expect(entries(text).filter((entry) => !/^- .{1,150}$/.test(entry))).toEqual([]);
-  const headings = [...text.matchAll(/^### (.*)$/gm)].map(([, heading]) => heading!);
-  expect(headings.filter((heading) => !KINDS.includes(heading))).toEqual([]);
 });
 
+test.each(PACKAGES)(
+  'the changelog of %s has dated releases, the newest first, each sorted by kind',
+  (name) => {
+    const [head, ...releases] = read(`packages/${name}/CHANGELOG.md`).split(/^## /m);
+    expect(head!.trim()).toBe('# Changelog');
+    const headings = releases.map((release) => release.split('\n', 1)[0]!);
+    expect(headings.filter((heading) => !/^\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}$/.test(heading))).toEqual([]);
+    const dates = headings.map((heading) => heading.split(' - ')[1]!);
+    expect(dates).toEqual(dates.toSorted((a, b) => b.localeCompare(a)));
+    for (const release of releases) {
+      const kinds = [...release.matchAll(/^### (.*)$/gm)].map(([, kind]) => kind!);
+      expect(kinds).toEqual(KINDS.filter((kind) => kinds.includes(kind)));
+    }
+  },
+);
+
 describe('keptChangelog', () => {
-  const before = '# Changelog\n\n## 0.1.0 (2026-11-20)\n\n### Added\n\n- the beginning\n';
+  const before = '# Changelog\n\n## 0.1.0 - 2026-11-20\n\n### Added\n\n- the beginning\n';
   const written = before.replace(
     '## 0.1.0',
     `## 0.2.0
@@ -52,7 +66,7 @@ describe('keptChangelog', () => {
     expect(keptChangelog(written, '0.2.0', '2026-12-01')).toBe(
       before.replace(
         '## 0.1.0',
-        `## 0.2.0 (2026-12-01)
+        `## 0.2.0 - 2026-12-01
 
 ### Added
 

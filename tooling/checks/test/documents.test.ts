@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { wordsOf } from '../src/prose.js';
 import { ADDRESS, files, PACKAGES, read, root } from '../src/repository.js';
 
 /** Without the written words of reference pages, whose links lead from the page that they are part of. */
 const documents = files('*.md').filter((file) => !file.startsWith('tooling/docs/reference/'));
+
+const MAX_DECISION_WORDS = 350;
 
 /** The anchors that a Markdown file offers: its headings, as the usual renderers name them. */
 function anchors(file: string): string[] {
@@ -149,6 +152,24 @@ test.each([
 test('docs/ARCHITECTURE.md stays readable in one go', () => {
   expect(read('docs/ARCHITECTURE.md').split('\n').length).toBeLessThanOrEqual(200);
 });
+
+test('a decision is half a page', () => {
+  const decisions = documents.filter((file) => file.startsWith('docs/decisions/'));
+  expect(decisions.length).toBeGreaterThan(20);
+  expect(decisions.filter((file) => wordsOf(read(file)) > MAX_DECISION_WORDS)).toEqual([]);
+});
+
+test.each(['lock', 'task', 'message', 'row'])(
+  'docs/ARCHITECTURE.md has one picture of the life of a %s',
+  (entity) => {
+    const sections = read('docs/ARCHITECTURE.md').split(/^## /m);
+    const ofLife = sections.filter((section) => section.startsWith(`The life of a ${entity}\n`));
+    const pictures = ofLife.flatMap((section) => [
+      ...section.matchAll(/^```text\n[\s\S]*?──►[\s\S]*?^```$/gm),
+    ]);
+    expect([ofLife.length, pictures.length]).toEqual([1, 1]);
+  },
+);
 
 test('the figures of README.md are those of docs/BENCHMARKS.md', () => {
   const figures = [...read('README.md').matchAll(/^\| \w+: .*( \| [\d. ]+ \| [\d. ]+ .* \|)$/gm)].map(

@@ -50,7 +50,9 @@ export function errorClasses(folder: string): ErrorClass[] {
         if (declared.length === 0) return [];
         const codes = explained(statement, declared);
         const [name, comment] = [statement.name!.text, commentOf(statement)];
-        return [{ name, comment, codes, fields: fieldsOf(statement), isLinked: isLinked(statement) }];
+        return [
+          { name, comment, codes, fields: fieldsOf(statement), isLinked: isLinked(statement, declared) },
+        ];
       });
     });
 }
@@ -91,8 +93,8 @@ function explained(node: ts.ClassDeclaration, declared: readonly string[]): Code
   return codes;
 }
 
-/** `super(message, options, code)` in its constructor. */
-function isLinked(node: ts.ClassDeclaration): boolean {
+/** `super(message, options, code)` in its constructor, with a code of its own: a literal, or the one that it was given. */
+function isLinked(node: ts.ClassDeclaration, declared: readonly string[]): boolean {
   let given: ts.Expression | undefined;
   const visit = (inner: ts.Node): void => {
     if (ts.isCallExpression(inner) && inner.expression.kind === ts.SyntaxKind.SuperKeyword)
@@ -100,7 +102,9 @@ function isLinked(node: ts.ClassDeclaration): boolean {
     ts.forEachChild(inner, visit);
   };
   visit(node);
-  return given !== undefined;
+  if (given === undefined) return false;
+  const literals = given.getText().match(/ERR_\w+/g);
+  return literals ? literals.every((code) => declared.includes(code)) : given.getText() === 'code';
 }
 
 type Property = ts.PropertyDeclaration | ts.ParameterDeclaration;
