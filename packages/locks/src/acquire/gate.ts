@@ -55,6 +55,12 @@ export interface QueueEntry {
   readonly place: number;
 }
 
+export interface RecheckRequest {
+  readonly waiters: readonly QueueEntry[];
+  /** How long a lost holder may still rely on the lock, ms; 0: unknown whether there was one. */
+  readonly quarantineMs: number;
+}
+
 export interface RecheckReply extends Moment {
   readonly remainingMs: number;
   /** Number of waiters that were missing from the queue and put back. */

@@ -36,23 +36,27 @@ export class ScriptBatches<Lock extends Locked> {
   readonly acquire: Submit<Lock, AcquireRequest, AcquireReply>;
   readonly release: Submit<Lock, ReleaseRequest, boolean>;
   readonly renew: Submit<Lock, RenewRequest, RenewReply>;
-  readonly #groups: SlotGroups;
 
   constructor(redis: RedisClient, scripts: LockScripts<Lock>, spans: Record<keyof LockScripts<Lock>, Span>) {
-    this.#groups = SlotGroups.of(redis);
-    this.acquire = this.#batch(scripts.acquire, spans.acquire);
-    this.release = this.#batch(scripts.release, spans.release);
-    this.renew = this.#batch(scripts.renew, spans.renew);
+    const groups = SlotGroups.of(redis);
+    this.acquire = batched(groups, scripts.acquire, spans.acquire);
+    this.release = batched(groups, scripts.release, spans.release);
+    this.renew = batched(groups, scripts.renew, spans.renew);
   }
+}
 
-  #batch<Request, Reply>(send: Send<Lock, Request, Reply>, span: Span): Submit<Lock, Request, Reply> {
-    const coalescer = new Coalescer<string | number, For<Lock, Request>, Reply>(
-      (_, requests) => this.#groups.send(requests, send),
-      { maxBatch: MAX_BATCH },
-    );
-    return (request) => {
-      const { lock } = request;
-      return coalescer.submit(span === 'lock' ? lock.id : this.#groups.groupOf(lock.slot), request);
-    };
-  }
+/** Requests of one tick share a call, MAX_BATCH at most. */
+export function batched<Lock extends Locked, Request, Reply>(
+  groups: SlotGroups,
+  send: Send<Lock, Request, Reply>,
+  span: Span,
+): Submit<Lock, Request, Reply> {
+  const coalescer = new Coalescer<string | number, For<Lock, Request>, Reply>(
+    (_, requests) => groups.send(requests, send),
+    { maxBatch: MAX_BATCH },
+  );
+  return (request) => {
+    const { lock } = request;
+    return coalescer.submit(span === 'lock' ? lock.id : groups.groupOf(lock.slot), request);
+  };
 }

@@ -1,4 +1,4 @@
-/** Waiters of one process for one lock that somebody else holds throughout, over one connection. */
+/** Waiters of one process for locks that somebody else holds throughout, over one connection. */
 import { Redis } from 'ioredis';
 import type { MakeSegment } from '../../crew-member.js';
 import { persistent } from './contend.js';
@@ -7,18 +7,16 @@ import { mutexKind } from './mutexes.js';
 export interface IdleSettings {
   readonly url: string;
   readonly kind: string;
-  readonly lock: string;
-  readonly waiters: number;
+  /** The lock of each waiter. */
+  readonly locks: readonly string[];
 }
 
-const make: MakeSegment<IdleSettings, object> = async ({ url, kind, lock, waiters }) => {
+const make: MakeSegment<IdleSettings, object> = async ({ url, kind, locks }) => {
   const redis = new Redis(url);
-  const locks = await Promise.all(
-    Array.from({ length: waiters }, () => mutexKind(kind).prepare(redis, lock)),
-  );
+  const waiters = await Promise.all(locks.map((lock) => mutexKind(kind).prepare(redis, lock)));
   return {
     start: () => {
-      for (const acquire of locks) void persistent(acquire)();
+      for (const acquire of waiters) void persistent(acquire)();
     },
     open: () => {},
     close: () => ({}),
