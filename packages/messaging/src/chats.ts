@@ -241,7 +241,8 @@ export class Chats<Body = unknown> {
   /**
    * Hides a chat from a member's `pull` and `follow`, unless they ask for it, until `untilMs`, `unmute` or `leave`. Three
    * round trips: membership is checked before and after the mute is written; those of a member and tick share the second.
-   * Repeating it is safe. The end of `untilMs` does not wake a waiting `pull`, which finds the messages within 5 s. Error:
+   * Repeating it is safe. The end of `untilMs` does not wake a waiting `pull`, which finds the messages at its next recheck: within
+   * 5 s if the process has few waits. Error:
    * ERR_NOT_A_MEMBER, also for an unknown chat.
    */
   async mute(chatId: string, member: string, options: MuteOptions = {}): Promise<void> {

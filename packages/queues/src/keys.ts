@@ -19,7 +19,7 @@
  * | `idle`                 | ZSET   | lease, settings, channel of a worker -> until | workers              | a minute after its last change |
  * | `timekeeper`           | STRING | next due instant, channel of the worker       | workers              | a minute after its last change |
  * |                        |        | that has a timer for it                       |                      |                                |
- * | `handlers`             | ZSET   | name of a task -> until when it is listed     | workers              | 45 s after the last worker     |
+ * | `handlers`             | ZSET   | name of a task -> until when it is listed     | workers              | 150 s after the last worker    |
  *
  * ## Optional features
  *

@@ -250,7 +250,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Names of tasks that live workers handle, sorted: the first 1,000 of each worker, for 45 s after the last worker that has
+   * Names of tasks that live workers handle, sorted: the first 1,000 of each worker, for 150 s after the last worker that has
    * them. Claims are not listed. One round trip, O(names).
    */
   async names(): Promise<string[]> {

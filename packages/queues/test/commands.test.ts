@@ -188,7 +188,7 @@ test('claims', async () => {
 heartbeat → heartbeater.renew:  time · hmget attempts · zadd active
 complete → fetcher.fetch-and-ack:  time · get settings · hmget attempts · zrem active · exists ready:0 scheduled:0 retrying:0 · exists scheduled:0 retrying:0 · hset attempts · rpush succeeded · exists idle
 fail → queue.get:  get settings · hget tasks · hget attempts · hget progress · hget logs · hget steps · zscore active | fetcher.fetch-and-ack:  time · get settings · hmget attempts · zrem active · zadd dead · exists ready:0 scheduled:0 retrying:0 · hset attempts · zcard dead · exists idle
-nothing to claim → fetcher.fetch-and-ack:  time · get settings · exists ready:0 scheduled:0 retrying:0 · zadd idle | fetcher.fetch-and-ack:  time · get settings · exists ready:0 scheduled:0 retrying:0 · exists idle · zrem idle · zrange active · get timekeeper · exists ready:0"
+nothing to claim → fetcher.fetch-and-ack:  time · get settings · exists ready:0 scheduled:0 retrying:0 · zadd idle · zcard idle | fetcher.fetch-and-ack:  time · get settings · exists ready:0 scheduled:0 retrying:0 · exists idle · zrem idle · zrange active · get timekeeper · exists ready:0"
 `);
   await claims.stop();
 });

@@ -667,6 +667,7 @@ class Subject {
         slots: want,
         leaseMs,
         idleMs: 1_000,
+        recheckMs: 1_000,
         keepsTime: 1,
         keepSucceeded: KEEP_SUCCEEDED,
         keepDead: KEEP_DEAD,

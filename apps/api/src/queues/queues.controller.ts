@@ -124,7 +124,7 @@ export class QueuesController {
   @ApiOperation({
     summary: 'List the names of tasks that live workers handle',
     description:
-      'The first 1,000 of each worker; a name stays for 45 s after the last worker that has it. Claims are not listed.',
+      'The first 1,000 of each worker; a name stays for 150 s after the last worker that has it. Claims are not listed.',
   })
   @Answers(taskNamesSchema, 'The names.')
   @Problems('invalid-id', 'unknown-queue')

@@ -1,6 +1,7 @@
 import type { RedisClient, WaiterHub } from '@mortise/redis';
 import { ClientClosedError, isClosed, TIMED_OUT, waitFor } from '@mortise/redis';
 import { ReadTimeoutError } from '../errors.js';
+import { Turns } from './turns.js';
 import { Updates } from './updates.js';
 
 interface Wait<Found> {
@@ -15,8 +16,10 @@ interface Wait<Found> {
   readonly isUpdate: (body: Buffer) => boolean;
 }
 
-/** An update may be lost with its connection; a wait looks again after this time. */
+/** An update may be lost with its connection; a wait looks again after this time, when it is its turn. */
 const RECHECK_MS = 5_000;
+/** A look is up to four commands, so all waits of a process together cost at most sixteen commands a second. */
+const turns = /* @__PURE__ */ new Turns(250);
 /** Time limit of the last look of a wait. */
 export const LAST_ANSWER_MS = 1_000;
 
@@ -51,7 +54,9 @@ export async function untilUnread<Found>(
       const now = performance.now();
       if (isUnread(found) || now >= deadlineAt) return found;
       if (!updates.hasAll(channelsOf(found))) continue;
-      await updates.next(Math.min(deadlineAt - now, RECHECK_MS), signal);
+      if (await updates.next(Math.min(deadlineAt - now, RECHECK_MS), signal)) continue;
+      const leftMs = deadlineAt - performance.now();
+      if (leftMs > 0) await updates.nextOrTurn(turns, leftMs, signal);
     }
   } finally {
     updates.close();

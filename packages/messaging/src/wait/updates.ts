@@ -1,5 +1,6 @@
 import type { WaiterHub } from '@mortise/redis';
 import { ClientClosedError, WakeUp } from '@mortise/redis';
+import type { Turns } from './turns.js';
 
 /** Listens to channels for one wait. All waits of the process share the subscriptions. */
 export class Updates {
@@ -44,9 +45,15 @@ export class Updates {
     );
   }
 
-  /** Resolves when something may be new since the last call, or after `ms`. Rejects with the signal's reason. */
-  async next(ms: number, signal?: AbortSignal): Promise<void> {
-    await this.#wakeUp.wait(ms, signal);
+  /** Resolves to true when something may be new since the last call, to false after `ms`. Rejects with the signal's reason. */
+  next(ms: number, signal?: AbortSignal): Promise<boolean> {
+    return this.#wakeUp.wait(ms, signal);
+  }
+
+  /** As `next`, and when it is this wait's turn. */
+  async nextOrTurn(turns: Turns, ms: number, signal?: AbortSignal): Promise<void> {
+    const giveUp = turns.join(() => this.#wakeUp.wake());
+    await this.next(ms, signal).finally(giveUp);
   }
 
   close(): void {

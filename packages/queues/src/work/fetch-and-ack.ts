@@ -26,6 +26,8 @@ export interface FetchRequest {
   readonly leaseMs: number;
   /** How long the worker may stay idle before its next call. */
   readonly idleMs: number;
+  /** After this time, one of several idle workers looks whether the timekeeper has died. */
+  readonly recheckMs: number;
   /** Whether the script also looks for the next end of a lease. */
   readonly keepsTime: boolean;
   /** Whether another idle worker should set the timer for the next due task. */
@@ -38,7 +40,8 @@ export interface FetchReply {
   readonly answers: Buffer;
   /**
    * How long to wait before the next call, whole ms, so that it reaches the server when something is due, if it takes as
-   * long as this one did. 0: there is more to fetch; -1: nothing to wait for; -2: the script did not look.
+   * long as this one did. 0: there is more to fetch; -1: the worker is not idle; -2: the script did not look. Below -2: nothing
+   * is due, and the worker looks again after that time or a little earlier.
    */
   readonly sleepMs: number;
   /** A bit for each kind of maintenance that is due; see `Maintainer`. */
@@ -50,6 +53,8 @@ export interface FetchReply {
   readonly fetched: FetchedTask[];
 }
 
+/** As `sleepMs`: the script did not look. */
+export const NOT_LOOKED = -2;
 /** In a reply, an attempt is its number and `unknownMs` times this. */
 const ATTEMPTS = 65_536;
 
@@ -59,7 +64,7 @@ export async function fetchAndAck(
   retention: Pick<ResolvedWorkerOptions, 'keepSucceeded' | 'keepSucceededMs' | 'keepDead'>,
   request: FetchRequest,
 ): Promise<FetchReply> {
-  const { want, slots = want, leaseMs, idleMs, keepsTime, acks } = request;
+  const { want, slots = want, leaseMs, idleMs, recheckMs, keepsTime, acks } = request;
   const { keepSucceeded, keepSucceededMs, keepDead } = retention;
   const { redis, keys, settings: known } = shard;
   const { settings, tasks, attempts, active, succeeded, dead, idle, timekeeper } = keys.of;
@@ -90,6 +95,7 @@ export async function fetchAndAck(
         slots,
         leaseMs,
         idleMs,
+        recheckMs,
         keepsTime: request.leavesTime ? 2 : keepsTime ? 1 : 0,
         keepSucceeded: keepSucceededMs > 0 ? keepSucceeded : 0,
         keepDead,
@@ -98,8 +104,7 @@ export async function fetchAndAck(
       },
     );
   })) as [Buffer, number, number, number, ...unknown[]];
-  const sleepMs =
-    sleepUs <= 0 ? sleepUs : Math.max(1, Math.ceil(sleepUs / 1_000 - (performance.now() - sentAt)));
+  const sleepMs = sleepMsOf(sleepUs, performance.now() - sentAt);
   const token = nowUs % 2 ** 32;
   const fetched: FetchedTask[] = [];
   for (let index = 0; index < fields.length; index += 3) {
@@ -113,6 +118,11 @@ export async function fetchAndAck(
     });
   }
   return { answers, sleepMs, maintenance, nowMs: Math.floor(nowUs / 1_000), nowUs, fetched };
+}
+
+function sleepMsOf(sleepUs: number, tookMs: number): number {
+  if (sleepUs > 0) return Math.max(1, Math.ceil(sleepUs / 1_000 - tookMs));
+  return sleepUs < NOT_LOOKED ? Math.floor(sleepUs / 1_000) : sleepUs;
 }
 
 /** The acks as one argument: an argument for each would cost more than the ack. */

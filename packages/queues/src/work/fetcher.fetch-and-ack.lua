@@ -33,6 +33,7 @@
 --                     0: the worker is full, pauses or stops
 --   leaseMs           of the fetched tasks
 --   idleMs            how long the worker may stay idle without another call
+--   recheckMs         after this, one of several idle workers looks whether the timekeeper has died
 --   keepsTime         1: find the next due time, and become the timekeeper if there is none; 0: only for delayed tasks; 2: as 1, but
 --                     another idle worker goes before
 --   keepSucceeded     count
@@ -45,8 +46,8 @@
 -- RETURNS
 --   { answers, sleepUs, nowUs, maintenance, id, attempt, record, … }
 --   answers: one character an ack, 1 done, 0 lease lost, C cancelled
---   sleepUs: until something is due; 0 when there is more to fetch, -1 when another worker is the timekeeper or this worker
---   is not idle, -2 when the script did not look
+--   sleepUs: the time to the next call; 0 when there is more to fetch, -1 when this worker is not idle, -2 when the script did
+--   not look. Below -2: nothing is due, and the worker looks again after that time or a little earlier
 --   nowUs: the server's time in µs; modulo 2^32 it is the token of all fetched tasks
 --   maintenance that is due: 1 a schedule + 2 the outbox + 4 a lease has ended
 --   then three values for each fetched task; attempt: the number of the attempt + 65,536 times the ms since a worker first had no
@@ -56,8 +57,8 @@ local settings, tasks, attempts, active, succeeded = KEYS[1], KEYS[2], KEYS[3], 
 local dead, idle, timekeeper = KEYS[6], KEYS[7], KEYS[8]
 local expectedSettings, publish, priorityCount, usesOptional = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local member, want, slots, leaseMs = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local idleMs, keepsTime, keepSucceeded = tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
-local keepDead, count, acks = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14]
+local idleMs, recheckMs, keepsTime, keepSucceeded = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11], tonumber(ARGV[12])
+local keepDead, count, acks = tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15]
 local priorityKeys = { unpack(KEYS, 9) }
 -- The element that exceeds this size is the last one of the reply.
 local MOST_BYTES = 4194304

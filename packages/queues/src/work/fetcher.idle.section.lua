@@ -1,6 +1,8 @@
 -- Registers an idle worker, or removes the registration of a full one, and finds the next due time. Expects: the prologue
 -- of fetcher.fetch-and-ack.lua, its sections before this one, and task.wake.part.lua.
 local KEPT_MS = '60000'
+-- A registration lasts longer than the longest pause, by this time.
+local GRACE_MS = 1000
 
 -- The next instant at which more can be fetched or a lease ends; math.huge if there is none.
 local function nextInstant()
@@ -65,9 +67,23 @@ if isIdle then
   if not isTimed and nextAt < math.huge then
     redis.call('SET', timekeeper, string.format('%.3f %s', nextAt, member), 'PX', KEPT_MS)
     reply[2] = nextAt > now and math.max(1, math.ceil(nextAt * 1000 - nowUs)) or 0
-  elseif not isTimed and keeper then
-    -- The instant is past: it must not hide later ones.
-    redis.call('DEL', timekeeper)
+  else
+    if not isTimed and keeper then
+      -- The instant is past: it must not hide later ones.
+      redis.call('DEL', timekeeper)
+    end
+    -- The timekeeper may die. Together, the other idle workers look once in recheckMs, and soon after something was due.
+    local others = redis.call('ZCARD', idle) - 1
+    local quietMs = math.max(recheckMs, idleMs - GRACE_MS)
+    if others > 0 then
+      quietMs = math.min(quietMs, others * recheckMs)
+    end
+    local overdueMs = nextAt - now + 500 + nowUs % 500
+    if overdueMs < quietMs then
+      reply[2] = math.floor(math.max(recheckMs, overdueMs) * 1000)
+    else
+      reply[2] = -quietMs * 1000
+    end
   end
 else
   -- Full or leaving: other workers fetch the rest, and one becomes the timekeeper.

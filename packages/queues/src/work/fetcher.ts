@@ -316,6 +316,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
         return registration.member;
       },
       idleMs: registration.idleMs,
+      recheckMs: this.#options.recheckMs,
       keepsTime: this.#recheck.takeLook(),
       leavesTime,
       acks,

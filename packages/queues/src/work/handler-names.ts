@@ -1,6 +1,6 @@
 /**
  * The names of tasks for which the live workers of a queue have handlers, in one sorted set of its first shard. Each worker
- * adds its names every 15 s, and the reply lists those of all. A name stays for 45 s after the last worker with its handler.
+ * adds its names every minute, and the reply lists those of all. A name stays for 150 s after the last worker with its handler.
  *
  *   stopped ──start──► listed ──stop──► stopped
  */
@@ -10,9 +10,11 @@ import { handlerNamesList } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Service } from './service.js';
 
-const REFRESH_MS = 15_000;
+const REFRESH_MS = 60_000;
 /** A name outlasts a lost call. */
-const LIVE_MS = 45_000;
+const LIVE_MS = 150_000;
+/** A worker with a missing name may have come after the last refresh, unless that is as recent as this. */
+const FRESH_MS = 15_000;
 /** Of one worker; further names are not listed. */
 const MOST_NAMES = 1_000;
 
@@ -21,6 +23,7 @@ export class HandlerNames implements Service {
   readonly #own: readonly string[];
   readonly #loop: Loop;
   #listed: ReadonlySet<string> = new Set();
+  #listedAt = -Infinity;
 
   /** @param own The names that this worker handles. */
   constructor(shard: Shard, own: Iterable<string>, reporter: ErrorReporter) {
@@ -39,14 +42,19 @@ export class HandlerNames implements Service {
     return this.#loop.stop();
   }
 
-  /** Whether a live worker handled the name at the last refresh. */
+  /** Whether a live worker may handle the name. Without one, the answer is right 15 s after the last worker came. */
   has(name: string): boolean {
-    return this.#listed.has(name);
+    if (this.#listed.has(name)) return true;
+    if (performance.now() - this.#listedAt < FRESH_MS) return false;
+    this.#loop.wake();
+    return true;
   }
 
   async #refresh(signal: AbortSignal): Promise<number> {
     // A call without a reply may fail after the worker has stopped, which nobody has to know then.
+    const askedAt = performance.now();
     this.#listed = new Set(await waitFor(list(this.#shard, LIVE_MS, this.#own), { signal }));
+    this.#listedAt = askedAt;
     return REFRESH_MS * (0.9 + 0.1 * Math.random());
   }
 }

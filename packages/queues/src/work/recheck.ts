@@ -4,14 +4,16 @@
  *   off ──a reply with free slots──► set ──fires, or the fetcher pauses or leaves──► off
  *
  *   off   The fetcher makes a call only for another reason.
- *   set   The timer fires when something is due, and after `recheckMs` at the latest, since a wake-up may be lost.
+ *   set   The timer fires when something is due, or when the reply says so, since a wake-up may be lost.
  *
  * A look costs the server several commands, so calls look once a second. The call that the timer makes always looks.
  */
 
-const LOOK_MS = 1_000;
-const NOT_LOOKED = -2;
+import { NOT_LOOKED } from './fetch-and-ack.js';
 
+const LOOK_MS = 1_000;
+/** Before the server forgets an idle worker. */
+const MAX_SLEEP_MS = 20_000;
 export class Recheck {
   readonly #recheckMs: number;
   readonly #onDue: () => void;
@@ -40,7 +42,8 @@ export class Recheck {
   set(sleepMs: number): void {
     // The script did not look, so the timer of the last look stays.
     if (sleepMs === 0 || (sleepMs === NOT_LOOKED && this.#timer)) return;
-    const recheckMs = this.#recheckMs * (0.75 + 0.25 * Math.random());
+    const quietMs = sleepMs < NOT_LOOKED ? -sleepMs : this.#recheckMs;
+    const recheckMs = quietMs * (0.75 + 0.25 * Math.random());
     clearTimeout(this.#timer);
     this.#timer = setTimeout(
       () => {
@@ -48,7 +51,7 @@ export class Recheck {
         this.lookNext();
         this.#onDue();
       },
-      sleepMs < 0 ? recheckMs : Math.min(sleepMs, recheckMs),
+      sleepMs > 0 ? Math.min(sleepMs, MAX_SLEEP_MS) : recheckMs,
     );
   }
 

@@ -16,12 +16,15 @@
 import type { Shard } from '../shard/shard.js';
 import type { HandOff } from './hand-off.js';
 
-/** The server forgets an idle worker whose recheck is late by this time. */
+/** An idle worker that nothing is due for looks again after this time. */
+const MAX_QUIET_MS = 20_000;
+/** The server forgets an idle worker whose recheck is late by this time; the same is in fetcher.idle.section.lua. */
 const GRACE_MS = 1_000;
 
 export interface RegistrationOptions {
   readonly shard: Shard;
   readonly workerId: string;
+  /** After this time, one of several idle workers looks whether the timekeeper has died. */
   readonly recheckMs: number;
   /** The lease of a task that an enqueue hands off to this worker; 0: none. */
   readonly handOffMs: number;
@@ -39,7 +42,7 @@ export class Registration {
 
   constructor(options: RegistrationOptions) {
     this.#options = options;
-    this.idleMs = options.recheckMs + GRACE_MS;
+    this.idleMs = Math.max(MAX_QUIET_MS, options.recheckMs) + GRACE_MS;
   }
 
   /** Whether the server may send this worker wake-ups and hand-offs. */

@@ -39,7 +39,7 @@ class Bench {
       encoded: encodeAck(task, SUCCEEDED),
     }));
     const member = this.keys.idleMember('w');
-    const request = { member, want, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks };
+    const request = { member, want, leaseMs: 60_000, idleMs: 1_000, recheckMs: 1_000, keepsTime: true, acks };
     ({ fetched: this.#held } = await fetchAndAck(this.shard, { ...KEEP, ...keep }, request));
   }
 

@@ -25,7 +25,15 @@ function newQueue(): {
       encoded: encodeAck(task, SUCCEEDED),
     }));
     const member = shard.keys.idleMember('w');
-    return fetchAndAck(shard, KEEP, { member, want, leaseMs, idleMs: 1_000, keepsTime: true, acks });
+    return fetchAndAck(shard, KEEP, {
+      member,
+      want,
+      leaseMs,
+      idleMs: 1_000,
+      recheckMs: 1_000,
+      keepsTime: true,
+      acks,
+    });
   };
   return { queue, shard, take };
 }
@@ -90,7 +98,7 @@ test('an ack that is sent again, since its reply was lost, counts as before', as
     { storedId: lost!.storedId, encoded: encodeAck({ ...lost!, token: lost!.token - 1 }, SUCCEEDED) },
   ];
   const member = shard.keys.idleMember('w');
-  const call = { member, want: 0, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks };
+  const call = { member, want: 0, leaseMs: 60_000, idleMs: 1_000, recheckMs: 1_000, keepsTime: true, acks };
   const answers = async (): Promise<string> =>
     (await fetchAndAck(shard, KEEP, { ...call, slots: 0 })).answers.toString();
   expect(await answers()).toBe('1110');
@@ -126,6 +134,7 @@ test('tasks that go back at once keep their order, for any ids, and go before th
       want: 0,
       leaseMs: 60_000,
       idleMs: 1_000,
+      recheckMs: 1_000,
       keepsTime: true,
       acks,
     });
@@ -160,7 +169,7 @@ test.each([
     })),
   );
   const member = shard.keys.idleMember('w');
-  const most = { member, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks: [] };
+  const most = { member, leaseMs: 60_000, idleMs: 1_000, recheckMs: 1_000, keepsTime: true, acks: [] };
   const takings: string[][] = [];
   for (const slots of [1, 1, 2, 0, 1]) {
     takings.push(ids(await fetchAndAck(shard, KEEP, { ...most, want: 8, slots })));
@@ -187,7 +196,15 @@ test('the call for due tasks is sent ahead by the time of its way', async () => 
   });
   const shard = new Shard(slow, 'q', prefix);
   const member = shard.keys.idleMember('w');
-  const request = { member, want: 1, leaseMs: 60_000, idleMs: 1_000, keepsTime: true, acks: [] };
+  const request = {
+    member,
+    want: 1,
+    leaseMs: 60_000,
+    idleMs: 1_000,
+    recheckMs: 1_000,
+    keepsTime: true,
+    acks: [],
+  };
   const { sleepMs } = await fetchAndAck(shard, KEEP, request);
   expect(sleepMs).toBeGreaterThan(0);
   expect(sleepMs).toBeLessThanOrEqual(10_000 - SLOW_MS);

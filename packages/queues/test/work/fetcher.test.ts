@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { QueueKeys } from '../../src/keys.js';
+import { Shard } from '../../src/shard/shard.js';
+import { fetchAndAck } from '../../src/work/fetch-and-ack.js';
 import { watched } from '../fixture/commands-of.js';
 import { encodeTaskId } from '../../src/task/task-id.js';
 import { freshPrefix, gate } from '@mortise/test-kit';
@@ -40,11 +42,13 @@ describe('waking', () => {
     expect(run).toEqual(Array.from({ length: 20 }, (_, round) => round));
   });
 
-  test('an idle worker looks again less than three times in two seconds, at the shortest lease', async () => {
-    const { prefix, keys } = newQueue();
+  test('of two idle workers each looks again less than three times in two seconds, at the shortest lease', async () => {
+    const { prefix, keys, work } = newQueue();
     const { client, sent, quiet } = await watched();
-    await launch(client, 'q', { t: () => 1 }, { prefix, leaseMs: 1_000 });
+    await work({ t: () => 1 });
     await areIdle(keys, 1);
+    await launch(client, 'q', { t: () => 1 }, { prefix, leaseMs: 1_000 });
+    await areIdle(keys, 2);
     await quiet();
     const begin = sent.findLastIndex(({ what }) => what === 'fetcher.fetch-and-ack');
     await until(() => sent.length >= begin + 3);
@@ -53,6 +57,26 @@ describe('waking', () => {
     const [first, second, third] = looks.map(({ at }) => at) as [number, number, number];
     expect(second - first).toBeGreaterThan(740);
     expect(third - second).toBeGreaterThan(740);
+  });
+
+  test('an idle worker that is alone, or one of many, is quiet for 20 s', async () => {
+    const shard = new Shard(redis, 'q', freshPrefix());
+    const kept = { keepSucceeded: 1, keepSucceededMs: 1, keepDead: 1 };
+    const look = async (name: string): Promise<number> => {
+      const member = shard.keys.idleMember(name);
+      const request = {
+        want: 1,
+        leaseMs: 60_000,
+        idleMs: 21_000,
+        recheckMs: 4_000,
+        keepsTime: true,
+        acks: [],
+      };
+      return (await fetchAndAck(shard, kept, { ...request, member })).sleepMs;
+    };
+    const sleeps: number[] = [];
+    for (const member of ['a', 'b', 'c', 'd', 'e', 'f']) sleeps.push(await look(member));
+    expect(sleeps).toEqual([-20_000, -4_000, -8_000, -12_000, -16_000, -20_000]);
   });
 
   test('one enqueue wakes one of many idle workers', async () => {

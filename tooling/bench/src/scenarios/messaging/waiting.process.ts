@@ -15,7 +15,7 @@ export type WaitKind = 'pull with waitMs' | 'follow' | 'receive of a mailbox' | 
 
 const CHAT_MEMBERS = 10;
 /** Longer than it is looked at. */
-const WAIT_MS = 55_000;
+const WAIT_MS = 300_000;
 
 /** The chats that they wait for; every member has acked everything. */
 async function found({ url, kind, waiters }: Waiting): Promise<void> {
