@@ -1,7 +1,7 @@
 import type { RedisClient, WaiterHub } from '@mortise/redis';
 import { ClientClosedError, isClosed, TIMED_OUT, waitFor } from '@mortise/redis';
 import { ReadTimeoutError } from '../errors.js';
-import { Turns } from './turns.js';
+import { Pacer } from './pacer.js';
 import { Updates } from './updates.js';
 
 interface Wait<Found> {
@@ -16,10 +16,10 @@ interface Wait<Found> {
   readonly isUpdate: (body: Buffer) => boolean;
 }
 
-/** An update may be lost with its connection; a wait looks again after this time, when it is its turn. */
+/** An update may be lost with its connection; a wait looks again after this time, and when the pacer calls. */
 const RECHECK_MS = 5_000;
 /** A look is up to four commands, so all waits of a process together cost at most sixteen commands a second. */
-const turns = /* @__PURE__ */ new Turns(250);
+const pacer = /* @__PURE__ */ new Pacer(250);
 /** Time limit of the last look of a wait. */
 export const LAST_ANSWER_MS = 1_000;
 
@@ -56,7 +56,7 @@ export async function untilUnread<Found>(
       if (!updates.hasAll(channelsOf(found))) continue;
       if (await updates.next(Math.min(deadlineAt - now, RECHECK_MS), signal)) continue;
       const leftMs = deadlineAt - performance.now();
-      if (leftMs > 0) await updates.nextOrTurn(turns, leftMs, signal);
+      if (leftMs > 0) await updates.nextOrPaced(pacer, leftMs, signal);
     }
   } finally {
     updates.close();

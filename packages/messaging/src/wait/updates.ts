@@ -1,6 +1,6 @@
 import type { WaiterHub } from '@mortise/redis';
 import { ClientClosedError, WakeUp } from '@mortise/redis';
-import type { Turns } from './turns.js';
+import type { Pacer } from './pacer.js';
 
 /** Listens to channels for one wait. All waits of the process share the subscriptions. */
 export class Updates {
@@ -50,10 +50,10 @@ export class Updates {
     return this.#wakeUp.wait(ms, signal);
   }
 
-  /** As `next`, and when it is this wait's turn. */
-  async nextOrTurn(turns: Turns, ms: number, signal?: AbortSignal): Promise<void> {
-    const giveUp = turns.join(() => this.#wakeUp.wake());
-    await this.next(ms, signal).finally(giveUp);
+  /** As `next`, and when the pacer calls. */
+  async nextOrPaced(pacer: Pacer, ms: number, signal?: AbortSignal): Promise<void> {
+    const withdraw = pacer.request(() => this.#wakeUp.wake());
+    await this.next(ms, signal).finally(withdraw);
   }
 
   close(): void {
