@@ -42,8 +42,8 @@ export class Recheck {
   set(sleepMs: number): void {
     // The script did not look, so the timer of the last look stays.
     if (sleepMs === 0 || (sleepMs === NOT_LOOKED && this.#timer)) return;
-    const quietMs = sleepMs < NOT_LOOKED ? -sleepMs : this.#recheckMs;
-    const recheckMs = quietMs * (0.75 + 0.25 * Math.random());
+    const longestMs = sleepMs > 0 ? MAX_SLEEP_MS : sleepMs < NOT_LOOKED ? -sleepMs : this.#recheckMs;
+    const recheckMs = longestMs * (0.75 + 0.25 * Math.random());
     clearTimeout(this.#timer);
     this.#timer = setTimeout(
       () => {
@@ -51,7 +51,7 @@ export class Recheck {
         this.lookNext();
         this.#onDue();
       },
-      sleepMs > 0 ? Math.min(sleepMs, MAX_SLEEP_MS) : recheckMs,
+      sleepMs > 0 ? Math.min(sleepMs, recheckMs) : recheckMs,
     );
   }
 
