@@ -56,7 +56,7 @@ test('forRoot takes a client and options of both, forRootAsync a factory of them
     inject: ['redis'],
     useFactory: async () => options,
   });
-  expect(asynchronous.providers).toHaveLength(3);
+  expect(asynchronous.providers).toHaveLength(4);
   const cluster = (client: Cluster): AutocompleteModuleOptions => ({ redis: client });
   expect(cluster).toHaveLength(1);
 

@@ -294,7 +294,7 @@ describe('NestJS', () => {
     expect(LocksModule.forRoot(options)).toMatchObject({ module: LocksModule, global: true });
     expect(LocksModule.forRoot({ redis, name: 'second', fair: false })).toHaveProperty('exports');
     const asynchronous = LocksModule.forRootAsync({ inject: ['redis'], useFactory: async () => options });
-    expect(asynchronous.providers).toHaveLength(2);
+    expect(asynchronous.providers).toHaveLength(3);
     const cluster = (client: Cluster): LocksModuleOptions => ({ redis: client });
     expect(cluster).toHaveLength(1);
 

@@ -204,7 +204,7 @@ test('forRoot takes a client and options, forRootAsync a factory of them', () =>
   expect(MessagingModule.forRoot(options)).toMatchObject({ module: MessagingModule, global: true });
   expect(MessagingModule.forRoot({ redis, name: 'second' })).toHaveProperty('exports');
   const asynchronous = MessagingModule.forRootAsync({ inject: ['redis'], useFactory: async () => options });
-  expect(asynchronous.providers).toHaveLength(4);
+  expect(asynchronous.providers).toHaveLength(5);
   const cluster = (client: Cluster): MessagingModuleOptions => ({ redis: client });
   expect(cluster).toHaveLength(1);
 

@@ -1,6 +1,6 @@
 /** The NestJS module: it takes the client and the options once. An application names the books that it needs, or makes them by name. */
-import type { RedisClient, Telemetry } from '@mortise/redis';
-import type { FeatureShape } from '@mortise/redis/nestjs';
+import type { Telemetry } from '@mortise/redis';
+import type { FeatureShape, ModuleClient } from '@mortise/redis/nestjs';
 import { featureModule, rootModule, withDefaults } from '@mortise/redis/nestjs';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
@@ -9,9 +9,8 @@ import type { AddressBookOptions, RecentContactsOptions } from '../options.js';
 import { AddressBooks } from './address-books.js';
 import { getAddressBooksToken, getAddressBookToken, getRecentContactsToken } from './tokens.js';
 
-/** The client, which the module uses and never closes, and the options of its providers. */
-export interface AutocompleteModuleOptions {
-  readonly redis: RedisClient;
+/** Options of the providers of `forRoot`. */
+interface AutocompleteProviderOptions {
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** For the recent contacts and the books. Default: none. */
@@ -20,6 +19,9 @@ export interface AutocompleteModuleOptions {
   /** For all books. */
   readonly books?: Omit<AddressBookOptions, 'prefix'> | undefined;
 }
+
+/** A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module closes. */
+export type AutocompleteModuleOptions = AutocompleteProviderOptions & ModuleClient;
 
 /** A class for `useClass` or `useExisting` of `forRootAsync`. */
 export interface AutocompleteOptionsFactory {
@@ -39,14 +41,20 @@ const FEATURE: FeatureShape<AutocompleteFeature, AddressBooks> = {
 };
 
 /**
- * Provides `RecentContacts` and `AddressBooks` to the whole application. `forRoot` takes a client and options;
- * `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. Invalid options fail the
- * boot. Sends nothing at boot, and never closes the client.
+ * Provides `RecentContacts` and `AddressBooks` to the whole application. `forRoot` takes a client or a `url`, options, and a
+ * `feature`: the books of `forFeature` for all modules. `forRootAsync` takes `useFactory` with `inject` and `imports`,
+ * `useClass` or `useExisting`. Invalid options fail the boot. Nothing is sent at boot. A client of yours is never closed.
  */
 @Module({})
-export class AutocompleteModule extends rootModule<AutocompleteModuleOptions, typeof NAME>({
+export class AutocompleteModule extends rootModule<
+  AutocompleteModuleOptions,
+  typeof NAME,
+  AutocompleteFeature,
+  AddressBooks
+>({
   name: NAME,
-  known: new Set<keyof AutocompleteModuleOptions>(['redis', 'prefix', 'telemetry', 'recent', 'books']),
+  feature: FEATURE,
+  known: new Set<keyof AutocompleteModuleOptions>(['redis', 'url', 'prefix', 'telemetry', 'recent', 'books']),
   provide: (module) => [
     {
       token: getRecentContactsToken(module),

@@ -27,7 +27,7 @@ describeModule({
     [
       { mentions: {} },
       TypeError,
-      'AutocompleteModule has no option "mentions"; there are redis, prefix, telemetry, recent, books',
+      'AutocompleteModule has no option "mentions"; there are redis, url, prefix, telemetry, recent, books',
     ],
   ],
   feature: {

@@ -3,9 +3,8 @@
  * `forFeature` provides caches, row caches, refreshers and change feeds by name. Decorators refer to a name, and the boot
  * fails for an unknown one.
  */
-import type { RedisClient } from '@mortise/redis';
 import { requireArray } from '@mortise/redis';
-import type { FeatureShape } from '@mortise/redis/nestjs';
+import type { FeatureShape, ModuleClient } from '@mortise/redis/nestjs';
 import { featureModule, rootModule } from '@mortise/redis/nestjs';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
@@ -17,10 +16,11 @@ import type { RowCache } from '../rows/row-cache.js';
 import { Caches } from './caches.js';
 import * as tokens from './tokens.js';
 
-/** The client, which the module uses and never closes, and the defaults of caches. */
-export interface CachesModuleOptions extends CacheOptions {
-  readonly redis: RedisClient;
-}
+/**
+ * A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module closes. Its further options are
+ * the defaults of caches.
+ */
+export type CachesModuleOptions = CacheOptions & ModuleClient;
 
 /** The factory given to `forRootAsync` as `useClass` or `useExisting`. */
 export interface CachesOptionsFactory {
@@ -72,17 +72,18 @@ const feature: FeatureShape<CachesFeature, Caches> = {
 };
 
 /**
- * Provides `Caches` to the whole application. `forRoot` takes a client and defaults; `forRootAsync` takes `useFactory` with
- * `inject` and `imports`, `useClass` or `useExisting`. The boot fails for an invalid client or option. Nothing is sent at boot
- * except by refreshers and change feeds.
+ * Provides `Caches` to the whole application. `forRoot` takes a client or a `url`, defaults, and a `feature`: the caches of
+ * `forFeature` for all modules. `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`.
+ * The boot fails for an invalid client or option. Nothing is sent at boot except by refreshers and change feeds.
  */
 @Module({})
-export class CachesModule extends rootModule<CachesModuleOptions, 'Caches'>({
+export class CachesModule extends rootModule<CachesModuleOptions, 'Caches', CachesFeature, Caches>({
   name: 'Caches',
+  feature,
   provide: (module) => [
     {
       token: tokens.getCachesToken(module),
-      make: ({ redis, ...defaults }: CachesModuleOptions) => new Caches(redis, defaults),
+      make: ({ redis, ...defaults }) => new Caches(redis, defaults),
     },
   ],
 }) {

@@ -3,7 +3,7 @@
  * injected `Locks`; `forFeature` is for fixed names whose options all users must agree on, such as the permits of a semaphore.
  */
 import type { RedisClient } from '@mortise/redis';
-import type { FeatureShape } from '@mortise/redis/nestjs';
+import type { FeatureShape, ModuleClient } from '@mortise/redis/nestjs';
 import { featureModule, rootModule } from '@mortise/redis/nestjs';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
@@ -20,10 +20,11 @@ import type { QuorumMutexOptions } from '../quorum/quorum-options.js';
 import { Locks } from './locks.js';
 import * as tokens from './tokens.js';
 
-/** The client, which the module uses and never closes, and defaults for the locks that are made with it. */
-export interface LocksModuleOptions extends MutexOptions {
-  readonly redis: RedisClient;
-}
+/**
+ * A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module closes. Its further options are
+ * defaults for the locks that are made with it.
+ */
+export type LocksModuleOptions = MutexOptions & ModuleClient;
 
 /** A class for `useClass` or `useExisting` of `forRootAsync`. */
 export interface LocksOptionsFactory {
@@ -89,18 +90,19 @@ const feature: FeatureShape<LocksFeature, Locks> = {
 };
 
 /**
- * Provides `Locks` to the whole application. `forRoot` takes a client and defaults; `forRootAsync` takes `useFactory` with
- * `inject` and `imports`, `useClass` or `useExisting`. Invalid options let the boot fail. Nothing is sent at boot, and the
- * client is never closed.
+ * Provides `Locks` to the whole application. `forRoot` takes a client or a `url`, defaults, and a `feature`: the locks of
+ * `forFeature` for all modules. `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`.
+ * Invalid options let the boot fail. Nothing is sent at boot. A client of yours is never closed.
  */
 @Module({})
-export class LocksModule extends rootModule<LocksModuleOptions, 'Locks'>({
+export class LocksModule extends rootModule<LocksModuleOptions, 'Locks', LocksFeature, Locks>({
   name: 'Locks',
-  known: new Set(['redis', ...KNOWN.Mutex]),
+  feature,
+  known: new Set(['redis', 'url', ...KNOWN.Mutex]),
   provide: (module) => [
     {
       token: tokens.getLocksToken(module),
-      make: ({ redis, ...defaults }: LocksModuleOptions) => new Locks(redis, defaults),
+      make: ({ redis, ...defaults }) => new Locks(redis, defaults),
     },
   ],
 }) {

@@ -43,7 +43,7 @@ describeModule({
     [{ leaseMs: 0 }, RangeError, 'leaseMs must be a whole number from 10 to 86400000, got 0'],
     [{ fair: 'yes' }, TypeError, 'fair must be true or false, got string'],
     [{ maxHoldMs: 1 }, RangeError, 'maxHoldMs must be from'],
-    [{ lease: 1 }, TypeError, 'LocksModule has no option "lease"; there are redis, prefix'],
+    [{ lease: 1 }, TypeError, 'LocksModule has no option "lease"; there are redis, url, prefix'],
   ],
   feature: {
     given: {

@@ -2,8 +2,8 @@
  * The module takes the client and the options once. One object serves all mailboxes and one all chats. `Files` makes senders,
  * receivers and channels of files where they are needed; `forFeature` is for those of fixed channels.
  */
-import type { RedisClient, Telemetry } from '@mortise/redis';
-import type { FeatureShape } from '@mortise/redis/nestjs';
+import type { Telemetry } from '@mortise/redis';
+import type { FeatureShape, ModuleClient } from '@mortise/redis/nestjs';
 import { featureModule, rootModule, withDefaults } from '@mortise/redis/nestjs';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
@@ -15,9 +15,8 @@ import { Mailboxes } from '../mailboxes.js';
 import type { ChatsOptions, MailboxesOptions } from '../options.js';
 import * as tokens from './tokens.js';
 
-/** The client, which the module uses and never closes, and the options of its providers. */
-export interface MessagingModuleOptions {
-  readonly redis: RedisClient;
+/** Options of the providers of `forRoot`. */
+interface MessagingProviderOptions {
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Of mailboxes, chats and files, unless their options have another one. Default: none. */
@@ -26,6 +25,9 @@ export interface MessagingModuleOptions {
   readonly chats?: Omit<ChatsOptions, 'prefix'> | undefined;
   readonly files?: FilesModuleOptions | undefined;
 }
+
+/** A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module closes. */
+export type MessagingModuleOptions = MessagingProviderOptions & ModuleClient;
 
 /** A class for `useClass` or `useExisting` of `forRootAsync`. */
 export interface MessagingOptionsFactory {
@@ -67,9 +69,10 @@ const FEATURE: FeatureShape<MessagingFeature, Files> = {
   },
 };
 
-const Root = rootModule<MessagingModuleOptions, typeof NAME>({
+const Root = rootModule<MessagingModuleOptions, typeof NAME, MessagingFeature, Files>({
   name: NAME,
-  known: new Set(['redis', 'prefix', 'telemetry', 'mailboxes', 'chats', 'files']),
+  feature: FEATURE,
+  known: new Set(['redis', 'url', 'prefix', 'telemetry', 'mailboxes', 'chats', 'files']),
   provide: (module) => [
     {
       token: tokens.getMailboxesToken(module),
@@ -90,9 +93,10 @@ const Root = rootModule<MessagingModuleOptions, typeof NAME>({
 });
 
 /**
- * Provides `Mailboxes`, `Chats` and `Files` to the whole application. `forRoot` takes a client and options; `forRootAsync`
- * takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. An invalid client or option fails the boot.
- * Sends nothing at boot, and never closes the client.
+ * Provides `Mailboxes`, `Chats` and `Files` to the whole application. `forRoot` takes a client or a `url`, options, and a
+ * `feature`: the senders and receivers of `forFeature` for all modules. `forRootAsync` takes `useFactory` with `inject` and
+ * `imports`, `useClass` or `useExisting`. An invalid client or option fails the boot. Nothing is sent at boot. A client of
+ * yours is never closed.
  */
 @Module({})
 export class MessagingModule extends Root {

@@ -1,4 +1,5 @@
-import type { RedisClient, Telemetry } from '@mortise/redis';
+import type { Telemetry } from '@mortise/redis';
+import type { ModuleClient } from '@mortise/redis/nestjs';
 import type { ClaimsOptions } from '../claims/options.js';
 import type { QueueOptions, WorkerOptions } from '../options.js';
 
@@ -8,22 +9,20 @@ export interface QueuesWorkerOptions extends Omit<WorkerOptions, 'prefix' | 'sch
   readonly queues?: readonly string[] | undefined;
 }
 
-interface CommonOptions {
-  /** As for `Queue` and `Worker`, and one for all of them. */
+/** Options of `forRoot` beside the client. */
+interface QueuesProviderOptions {
+  /** Keeps several applications apart in one Redis: all queues and workers of the module have it. Default `mortise`. */
   readonly prefix?: string | undefined;
+  /** For the queues, the claims and the workers. Default: none. */
   readonly telemetry?: Telemetry | undefined;
-  /** One or several workers. Default and `false`: none; the application only enqueues. */
+  /** One worker or several. With `false` the application only enqueues. Default `false`. */
   readonly workers?: QueuesWorkerOptions | readonly QueuesWorkerOptions[] | false | undefined;
-  /** How long the shutdown waits for running tasks, ms; then they are given back. Default 10,000. */
+  /** How long the shutdown waits for running tasks, ms. Then the workers give them back. Default 10,000. */
   readonly graceMs?: number | undefined;
 }
 
-/** With a client, which the module uses and never closes, or with the URL of a server, for a client that the module owns. */
-export type QueuesModuleOptions = CommonOptions &
-  (
-    | { readonly redis: RedisClient; readonly url?: undefined }
-    | { readonly url: string; readonly redis?: undefined }
-  );
+/** A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module closes. */
+export type QueuesModuleOptions = QueuesProviderOptions & ModuleClient;
 
 /** A class for `useClass` or `useExisting` of `forRootAsync` has this method. */
 export interface QueuesOptionsFactory {

@@ -9,27 +9,10 @@ import { Queues } from './queues.js';
 import { TaskWorkers } from './task-workers.js';
 import { DEFAULT_MODULE, getClaimsToken, getQueuesToken, getQueueToken } from './tokens.js';
 
-const shape = {
-  name: 'Queues' as const,
-  known: new Set(['redis', 'url', 'prefix', 'telemetry', 'workers', 'graceMs']),
-  imports: [DiscoveryModule],
-  provide: (module: string | undefined) => [
-    {
-      token: getQueuesToken(module),
-      make: (options: QueuesModuleOptions) => Queues.open(options, module ?? DEFAULT_MODULE),
-    },
-    {
-      token: TaskWorkers,
-      inject: [getQueuesToken(module), DiscoveryService, MetadataScanner],
-      make: (options: QueuesModuleOptions, queues: Queues, ...scan: [DiscoveryService, MetadataScanner]) =>
-        new TaskWorkers(options, queues, ...scan),
-      isInternal: true,
-    },
-  ],
-} satisfies ModuleShape<QueuesModuleOptions, 'Queues'>;
+const NAME = 'Queues';
 
 const feature: FeatureShape<QueuesFeature, Queues> = {
-  name: shape.name,
+  name: NAME,
   root: getQueuesToken,
   kinds: {
     queues: [
@@ -50,11 +33,31 @@ const feature: FeatureShape<QueuesFeature, Queues> = {
   },
 };
 
+const shape = {
+  name: NAME,
+  feature,
+  known: new Set(['redis', 'url', 'prefix', 'telemetry', 'workers', 'graceMs']),
+  imports: [DiscoveryModule],
+  provide: (module: string | undefined) => [
+    {
+      token: getQueuesToken(module),
+      make: ({ redis, ...options }) => new Queues(redis, options, module ?? DEFAULT_MODULE),
+    },
+    {
+      token: TaskWorkers,
+      inject: [getQueuesToken(module), DiscoveryService, MetadataScanner],
+      make: (options, queues: Queues, ...scan: [DiscoveryService, MetadataScanner]) =>
+        new TaskWorkers(options, queues, ...scan),
+      isInternal: true,
+    },
+  ],
+} satisfies ModuleShape<QueuesModuleOptions, typeof NAME, QueuesFeature, Queues>;
+
 /**
- * Provides `Queues` to a NestJS application, and runs workers of `@TaskHandler` methods in it. `forRoot` takes a client and the
- * options of workers; `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. Without
- * `workers` the same modules make a program that only enqueues. An application with several clients gives each `forRoot` a
- * `name`.
+ * Provides `Queues` to a NestJS application, and runs workers of `@TaskHandler` methods in it. `forRoot` takes a client or a
+ * `url`, the options of workers, and a `feature`: the queues of `forFeature` for all modules. `forRootAsync` takes `useFactory`
+ * with `inject` and `imports`, `useClass` or `useExisting`. Without `workers` the application only enqueues. An application
+ * with several clients gives each `forRoot` a `name`.
  *
  * The boot fails for bad options, for a task name with two handlers, and for a queue of a worker whose task has no handler.
  * Workers start in `onApplicationBootstrap` and drain in `beforeApplicationShutdown`: close what handlers use in
@@ -62,7 +65,7 @@ const feature: FeatureShape<QueuesFeature, Queues> = {
  * leases have ended.
  */
 @Module({})
-export class QueuesModule extends rootModule<QueuesModuleOptions, 'Queues'>(shape) {
+export class QueuesModule extends rootModule<QueuesModuleOptions, typeof NAME, QueuesFeature, Queues>(shape) {
   /**
    * Provides queues to one module of the application, for `InjectQueue(name)`, and claims for `InjectClaims(name)`. Several
    * modules may name the same queue: each has a `Queue` of its own, with its own options.

@@ -1,9 +1,7 @@
 import type { RedisClient } from '@mortise/redis';
 import { ArgumentTypeError, requireClient, requireName } from '@mortise/redis';
 import { withDefaults } from '@mortise/redis/nestjs';
-import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
-import { Logger } from '@nestjs/common';
-import type { Redis } from 'ioredis';
+import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Claims } from '../claims/claims.js';
 import type { ClaimsOptions } from '../claims/options.js';
 import type { QueueOptions } from '../options.js';
@@ -15,39 +13,24 @@ import type { QueuesModuleOptions } from './options.js';
 type Common = Pick<QueueOptions, 'prefix' | 'telemetry'>;
 
 /**
- * Makes queues and claims with the client, the prefix and the telemetry of a `QueuesModule`. Claims stop at the shutdown, and a
- * client of its own is closed after the workers stop.
+ * Makes queues and claims with the client, the prefix and the telemetry of a `QueuesModule`. Claims stop at the shutdown.
  */
-export class Queues implements BeforeApplicationShutdown, OnApplicationShutdown {
+export class Queues implements BeforeApplicationShutdown {
   readonly redis: RedisClient;
   /** Those that the module runs, from `onApplicationBootstrap` on; for probes. */
   workers: readonly Worker[] = [];
   readonly #common: Common;
-  readonly #own: Redis | undefined;
   readonly #claims: Claims[] = [];
 
-  /**
-   * @param module The name of the module.
-   * @param own The client, if it is to be closed.
-   */
+  /** @param module The name of the module. */
   constructor(
     redis: RedisClient,
     { prefix, telemetry }: Pick<QueuesModuleOptions, keyof Common>,
     readonly module: string,
-    own?: Redis,
   ) {
     this.redis = requireClient(redis);
     if (prefix !== undefined) requireName('prefix', prefix);
     this.#common = withDefaults<Common>({ prefix, telemetry }, undefined);
-    this.#own = own;
-  }
-
-  static async open(options: QueuesModuleOptions, module: string): Promise<Queues> {
-    const { redis, url } = options;
-    if ((redis === undefined) === (url === undefined))
-      throw new ArgumentTypeError('one of redis and url must be given');
-    const own = url === undefined ? undefined : await connect(url);
-    return new Queues(own ?? redis!, options, module, own);
   }
 
   /** Each call makes a `Queue`, which needs no end. */
@@ -76,26 +59,4 @@ export class Queues implements BeforeApplicationShutdown, OnApplicationShutdown 
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.#claims.map((claims) => claims.stop()));
   }
-
-  onApplicationShutdown(): void {
-    if (this.#own && this.#own.status !== 'end') this.#own.disconnect();
-  }
-}
-
-/** A client that connects at its first command. Its commands wait while Redis is away. */
-async function connect(url: string): Promise<Redis> {
-  // Imported here, since an application that passes a client may use another version of ioredis.
-  const ioredis = await import('ioredis');
-  const redis = new ioredis.Redis(url, { maxRetriesPerRequest: null, lazyConnect: true });
-  const log = new Logger('QueuesModule');
-  let logged: string | undefined;
-  redis.on('ready', () => {
-    logged = undefined;
-  });
-  // Each failed reconnection emits an error; only a new message is logged.
-  redis.on('error', ({ message }: Error) => {
-    if (message !== logged) log.warn(`redis: ${message}`);
-    logged = message;
-  });
-  return redis;
 }

@@ -1,6 +1,6 @@
 /**
  * The one shape of all NestJS modules of Mortise: `forRoot` and `forRootAsync` take the client and the options once and provide
- * their classes to the whole application; `forFeature` provides things by name to one module of it. A package writes
+ * their classes, and things by name, to the whole application; `forFeature` provides things by name to one module. A package writes
  *
  *     const feature: FeatureShape<LocksFeature, Locks> = {
  *       name: 'Locks',
@@ -9,7 +9,7 @@
  *     };
  *
  *     \@Module({})
- *     export class LocksModule extends rootModule<LocksModuleOptions, 'Locks'>({ name: 'Locks', provide: … }) {
+ *     export class LocksModule extends rootModule<LocksModuleOptions, 'Locks', LocksFeature, Locks>({ … }) {
  *       static forFeature(named: LocksFeature, module?: string): DynamicModule {
  *         return featureModule(LocksModule, feature, named, module);
  *       }
@@ -26,12 +26,16 @@ import type {
 import { ConfigurableModuleBuilder } from '@nestjs/common';
 import { ArgumentRangeError, ArgumentTypeError } from '../argument-error.js';
 import { requireKnown, requireObject } from '../require.js';
+import type { WithClient } from './module-client.js';
+import { OpenedOptions } from './module-client.js';
 import { moduleText } from './tokens.js';
 
 /** Passed beside the options of `forRoot` and `forRootAsync`. */
-export interface ModuleName {
+export interface ModuleExtras<Feature> {
   /** Distinguishes several modules of an application; tokens and decorators take it. Default: none. */
   readonly name?: string | undefined;
+  /** As of `forFeature`, but for the whole application. Default: none. */
+  readonly feature?: Feature | undefined;
 }
 
 /** A provider made from the options of `forRoot` and other providers. */
@@ -39,7 +43,7 @@ export interface RootProvider<Options> {
   readonly token: InjectionToken;
   readonly inject?: readonly InjectionToken[];
   // oxlint-disable-next-line typescript/no-explicit-any -- the injected providers, in their order
-  readonly make: (options: Options, ...injected: any[]) => unknown;
+  readonly make: (options: WithClient<Options>, ...injected: any[]) => unknown;
   /** Other modules cannot inject it. */
   readonly isInternal?: boolean;
 }
@@ -70,53 +74,72 @@ export interface FeatureShape<Feature, Root> {
   };
 }
 
-export interface ModuleShape<Options, Shape extends string> {
+export interface ModuleShape<Options, Shape extends string, Feature extends object = object, Root = unknown> {
   /** The name of the class without `Module`. A factory of `forRootAsync` has the method `create<Name>Options`. */
   readonly name: Shape;
   /** The known options. Default: not checked here, but by their consumer. */
   readonly known?: ReadonlySet<string>;
   readonly imports?: ModuleMetadata['imports'];
+  /** The things that `forRoot` may provide by name. Default: none. */
+  readonly feature?: FeatureShape<Feature, Root>;
   /** @param module The name that `forRoot` was given. */
   readonly provide: (module: string | undefined) => readonly RootProvider<Options>[];
 }
 
 /**
  * The base class of a module, with `forRoot` and `forRootAsync` (`useFactory` with `inject` and `imports`, `useClass`,
- * `useExisting`). Its providers are global. A provider that throws fails the boot, with the name of the module in the
- * error.
+ * `useExisting`). Its providers are global. They get a client in place of the option `url`. A provider that throws fails the
+ * boot, with the name of the module in the error.
  */
-export function rootModule<Options extends object, Shape extends string>({
+export function rootModule<
+  Options extends object,
+  Shape extends string,
+  Feature extends object = never,
+  Root = never,
+>({
   name: shape,
   known,
   imports = [],
+  feature: named,
   provide,
-}: ModuleShape<Options, Shape>): ConfigurableModuleCls<
+}: ModuleShape<Options, Shape, Feature, Root>): ConfigurableModuleCls<
   Options,
   'forRoot',
   `create${Shape}Options`,
-  ModuleName
+  ModuleExtras<Feature>
 > {
   const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<Options>({
     moduleName: shape,
   })
     .setClassMethodName('forRoot')
     .setFactoryMethodName(`create${shape}Options`)
-    .setExtras<ModuleName>({ name: undefined }, (definition, { name }) => {
+    .setExtras<ModuleExtras<Feature>>({ name: undefined, feature: undefined }, (definition, extras) => {
+      const { name, feature } = extras;
       const provided = provide(name);
+      const label = moduleText(shape, name);
+      const opened: FactoryProvider = {
+        provide: OpenedOptions,
+        inject: [MODULE_OPTIONS_TOKEN],
+        useFactory: naming(label, (options: Options) => {
+          requireObject('options', options);
+          return new OpenedOptions(label, known ? requireKnown(`${shape}Module`, options, known) : options);
+        }),
+      };
       const providers = provided.map(({ token, inject = [], make }): FactoryProvider => ({
         provide: token,
-        inject: [MODULE_OPTIONS_TOKEN, ...inject],
-        useFactory: naming(moduleText(shape, name), (options: Options, ...injected: unknown[]) => {
-          requireObject('options', options);
-          return make(known ? requireKnown(`${shape}Module`, options, known) : options, ...injected);
-        }),
+        inject: [OpenedOptions, ...inject],
+        useFactory: naming(label, ({ options }: OpenedOptions<Options>, ...injected: unknown[]) =>
+          make(options, ...injected),
+        ),
       }));
+      const things =
+        named && feature ? featureProviders(`${label}.forRoot`, named, feature, name) : undefined;
       return {
         ...definition,
         global: true,
         imports: [...(definition.imports ?? []), ...imports],
-        providers: [...(definition.providers ?? []), ...providers],
-        exports: exportsOf(provided),
+        providers: [...(definition.providers ?? []), opened, ...providers, ...(things?.providers ?? [])],
+        exports: [...exportsOf(provided), ...(things?.exports ?? [])],
       };
     })
     .build();
@@ -136,8 +159,17 @@ export function featureModule<Feature extends object, Root>(
   feature: Feature,
   module?: string,
 ): DynamicModule {
-  const { name: shapeName, root, kinds } = shape as unknown as FeatureShape<Named, unknown>;
-  const label = `${moduleText(shapeName, module)}.forFeature`;
+  const label = `${moduleText(shape.name, module)}.forFeature`;
+  return { module: type, ...featureProviders(label, shape, feature, module) };
+}
+
+function featureProviders<Feature extends object, Root>(
+  label: string,
+  shape: FeatureShape<Feature, Root>,
+  feature: Feature,
+  module: string | undefined,
+): Required<Pick<DynamicModule, 'providers' | 'exports'>> {
+  const { root, kinds } = shape as unknown as FeatureShape<Named, unknown>;
   requireKnown(label, requireObject(`${label}: feature`, feature), new Set(Object.keys(kinds)));
   const provided = Object.entries(kinds).flatMap(([field, kind]) => {
     const { [field]: named = {} } = feature as Named;
@@ -156,7 +188,7 @@ export function featureModule<Feature extends object, Root>(
     inject,
     useFactory: naming(label, make),
   }));
-  return { module: type, providers, exports: exportsOf(provided) };
+  return { providers, exports: exportsOf(provided) };
 }
 
 /** Any feature. */

@@ -1,7 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { DynamicModule, INestApplicationContext, ModuleMetadata } from '@nestjs/common';
-import { Injectable, Module, SetMetadata } from '@nestjs/common';
+import { Injectable, Logger, Module, SetMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import type { RedisClient } from '../../src/index.js';
 import { requireName } from '../../src/index.js';
 import {
   featureModule,
@@ -12,7 +13,7 @@ import {
   rootTokenOf,
   withDefaults,
 } from '../../src/nestjs/index.js';
-import type { FeatureShape } from '../../src/nestjs/index.js';
+import type { FeatureShape, ModuleClient } from '../../src/nestjs/index.js';
 
 /** The module of a package of shelves, as a package writes it. */
 interface ShelvesOptions {
@@ -81,8 +82,9 @@ const feature: FeatureShape<ShelvesFeature, Shelves> = {
 };
 
 @Module({})
-class ShelvesModule extends rootModule<ShelvesOptions, 'Shelves'>({
+class ShelvesModule extends rootModule<ShelvesOptions, 'Shelves', ShelvesFeature, Shelves>({
   name: 'Shelves',
+  feature,
   known: new Set(['prefix', 'isStrict']),
   provide: (module) => [
     { token: getShelvesToken(module), make: (options) => new Shelves(options) },
@@ -141,6 +143,32 @@ describe('forRoot', () => {
     expect(app.get<Shelf>(getShelfToken('top', 'other')).shelves).toBe(other);
   });
 
+  test('provides things by name to the whole application', async () => {
+    @Injectable()
+    class Inner {
+      constructor(@InjectShelf('top', 'other') readonly top: Shelf) {}
+    }
+    @Module({ providers: [Inner] })
+    class InnerModule {}
+    const given = { named: { top: { width: 5 } } };
+    const app = await boot(
+      ShelvesModule.forRoot({ prefix: 'a', name: 'other', feature: given }),
+      ShelvesModule.forRootAsync({ useFactory: () => ({ prefix: 'b' }), feature: given }),
+      InnerModule,
+    );
+    const { top } = app.get(Inner, { strict: false });
+    expect([top.name, top.width, top.shelves.options]).toEqual(['top', 5, { prefix: 'a' }]);
+    const unnamed = app.get<Shelf>(getShelfToken('top'), { strict: false });
+    expect(unnamed.shelves.options).toEqual({ prefix: 'b' });
+  });
+
+  test('refuses an unknown kind of things', () => {
+    const unknown = { shelf: {} } as ShelvesFeature;
+    expect(() => ShelvesModule.forRoot({ prefix: 'a', feature: unknown })).toThrow(
+      'ShelvesModule.forRoot has no option "shelf"; there are named, boxes',
+    );
+  });
+
   test.each([
     ['an option that cannot be used', {}, TypeError, 'ShelvesModule: prefix must be a string, got undefined'],
     [
@@ -194,6 +222,53 @@ describe('forRootAsync', () => {
     await expect(boot(failing)).rejects.toBe(failure);
     const empty = ShelvesModule.forRootAsync({ useFactory: () => undefined as never });
     await expect(boot(empty)).rejects.toThrow('ShelvesModule: options must be an object, got undefined');
+  });
+});
+
+describe('the client of a URL', () => {
+  class Shop {
+    constructor(readonly redis: RedisClient) {}
+  }
+
+  @Module({})
+  class ShopModule extends rootModule<ModuleClient, 'Shop'>({
+    name: 'Shop',
+    known: new Set(['redis', 'url']),
+    provide: () => [{ token: Shop, make: ({ redis }) => new Shop(redis) }],
+  }) {}
+
+  test('is closed when the application has shut down', async () => {
+    const app = await boot(ShopModule.forRoot({ url: process.env['MORTISE_TEST_REDIS']! }));
+    const { redis } = app.get(Shop, { strict: false });
+    expect(await redis.call('PING', [])).toBe('PONG');
+    await app.close();
+    await expect(redis.call('PING', [])).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+  });
+
+  test.each([
+    [{ url: 5 }, 'ShopModule: url must be a string, got number'],
+    [{ url: 'http://127.0.0.1' }, 'ShopModule: redis must be a client, or a URL such as'],
+  ])('lets the boot fail for %j', async (options, message) => {
+    await expect(boot(ShopModule.forRoot(options as ModuleClient))).rejects.toThrow(message);
+  });
+
+  test('logs a failure of the connection once', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+    const app = await boot(ShopModule.forRoot({ url: 'redis://127.0.0.1:1' }));
+    const { redis } = app.get(Shop, { strict: false });
+    const failed = new Promise<void>((resolve) => {
+      let failures = 0;
+      redis.on('error', () => {
+        failures += 1;
+        if (failures === 2) resolve();
+      });
+    });
+    const pinged = expect(redis.call('PING', [])).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+    await failed;
+    expect(warn.mock.calls).toEqual([['redis: connect ECONNREFUSED 127.0.0.1:1']]);
+    await app.close();
+    await pinged;
+    warn.mockRestore();
   });
 });
 

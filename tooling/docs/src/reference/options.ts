@@ -68,16 +68,14 @@ function groupOf(statement: ts.Statement, file: string): OptionGroup | undefined
       ),
       options: membersOf(statement.members, ''),
     };
-  // Such as `type ReadWriteLockOptions = LeaseOptions`.
-  if (ts.isTypeAliasDeclaration(statement) && ts.isTypeReferenceNode(statement.type))
-    return {
-      name: statement.name.text,
-      comment: commentOf(statement),
-      file,
-      also: [statement.type.typeName.getText()],
-      options: [],
-    };
-  return undefined;
+  // Such as `type ReadWriteLockOptions = LeaseOptions`, or `A & B`.
+  if (!ts.isTypeAliasDeclaration(statement)) return undefined;
+  const { name, type } = statement;
+  const parts = (ts.isIntersectionTypeNode(type) ? [...type.types] : [type]).filter(ts.isTypeReferenceNode);
+  const also = parts.map(({ typeName }) => typeName.getText());
+  return also.length === 0
+    ? undefined
+    : { name: name.text, comment: commentOf(statement), file, also, options: [] };
 }
 
 function membersOf(members: ts.NodeArray<ts.TypeElement>, within: string): Option[] {

@@ -28,8 +28,6 @@ export interface ModuleContract {
   readonly provided: readonly Provided[];
   /** Options of `forRoot` beside `redis`, the class of the error, and its message after the module's name. */
   readonly refused: readonly (readonly [options: object, Misuse: typeof TypeError, message: string])[];
-  /** The message of a module without a client. Default: that of `requireClient`. */
-  readonly withoutClient?: string;
   readonly feature?: {
     /** An argument of `forFeature` with all kinds of things, and these things. */
     readonly given: object;
@@ -40,13 +38,8 @@ export interface ModuleContract {
 }
 
 /** Tests of `forRoot`, `forRootAsync` and `forFeature`. The package itself tests what its providers do. */
-export function describeModule({
-  module,
-  provided,
-  refused,
-  withoutClient = 'redis must be a Redis or Cluster instance of ioredis 5.4 or later',
-  feature,
-}: ModuleContract): void {
+export function describeModule({ module, provided, refused, feature }: ModuleContract): void {
+  const withoutClient = 'redis must be a Redis or Cluster instance of ioredis 5.4 or later';
   const redis = connect();
   const options = () => ({ redis, prefix: freshPrefix() });
 
@@ -65,6 +58,12 @@ export function describeModule({
       expect(await own.ping()).toBe('PONG');
     });
 
+    test('takes a URL in place of a client', async () => {
+      const url = process.env['MORTISE_TEST_REDIS'];
+      const roots = [module.forRoot({ url, prefix: freshPrefix() })];
+      expect(await injected(provided, { roots })).toEqual(instancesOf(provided));
+    });
+
     test('several modules differ by their names', async () => {
       const roots = [module.forRoot(options()), module.forRoot({ ...options(), name: 'other' })];
       const unnamed = await injected(provided, { roots });
@@ -80,6 +79,7 @@ export function describeModule({
     test.each<readonly [object, typeof TypeError, string]>([
       [{ redis: undefined }, TypeError, withoutClient],
       [{ redis: 'redis://127.0.0.1' }, TypeError, 'redis must be a Redis or Cluster instance'],
+      [{ url: 'redis://127.0.0.1' }, TypeError, 'redis and url exclude each other'],
       [{ prefix: '' }, RangeError, 'prefix must have 1 to 1024 bytes, got 0'],
       ...refused,
     ])('lets the boot fail for %j', async (wrong, Misuse, message) => {
@@ -137,6 +137,15 @@ function describeFeature(
       const objects = await injected(feature.provided, { roots, features, name });
       expect(objects).toEqual(instancesOf(feature.provided));
     });
+
+    test.each([undefined, 'other'])(
+      'forRoot provides them to all modules, with the name %s',
+      async (name) => {
+        const roots = [module.forRoot({ ...options(), name, feature: feature.given })];
+        const objects = await injected(feature.provided, { roots, name });
+        expect(objects).toEqual(instancesOf(feature.provided));
+      },
+    );
 
     test('is needed for each thing that is injected', async () => {
       for (const each of feature.provided) {
