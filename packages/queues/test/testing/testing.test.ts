@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Queue, Worker } from '../../src/index.js';
-import { queueMatchers, testContext, TestQueues } from '../../src/testing/index.js';
+import { queueMatchers, runTask, testContext, TestQueues } from '../../src/testing/index.js';
 import type { QueueMatchers } from '../../src/testing/index.js';
 
 expect.extend(queueMatchers);
@@ -69,6 +69,43 @@ describe('drain', () => {
       [3, false],
     ]);
     expect(own.clock.now - before).toBeGreaterThan(1_800_000);
+  });
+});
+
+describe('runTask', () => {
+  const handlers = {
+    'mail.send': ({ to }: Mail['mail.send'], { attempt }: { attempt: number }) => {
+      if (attempt < 3) throw new Error(`no ${attempt}`);
+      return `sent to ${to}`;
+    },
+    'mail.report': () => undefined,
+  };
+
+  test('returns the attempts of a task, and its retries take no time', async () => {
+    const before = performance.now();
+    const attempts = await runTask<Mail, 'mail.send'>(handlers, 'mail.send', { to: 'ann' });
+    expect(attempts.map(({ attempt, error, result }) => [attempt, error, result])).toEqual([
+      [1, expect.objectContaining({ message: 'no 1' }), undefined],
+      [2, expect.objectContaining({ message: 'no 2' }), undefined],
+      [3, undefined, 'sent to ann'],
+    ]);
+    // The backoffs would take up to 3 s.
+    expect(performance.now() - before).toBeLessThan(1_000);
+  });
+
+  test('takes the options of enqueue', async () => {
+    const options = { attempts: 2, delayMs: 3_600_000 };
+    expect(await runTask(handlers, 'mail.send', { to: 'ann' }, options)).toHaveLength(2);
+  });
+
+  test('gives the clock back, also after a refusal', async () => {
+    await expect(runTask(handlers, 'mail.send', { to: 'ann' }, { attempts: 0 })).rejects.toThrow(/attempts/);
+    expect(await runTask(handlers, 'mail.report', null)).toHaveLength(1);
+  });
+
+  test('throws while another virtual clock is installed', async () => {
+    opened();
+    await expect(runTask(handlers, 'mail.report', null)).rejects.toThrow(/clock/);
   });
 });
 
