@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { Queue, Worker } from '@mortise/queues';
 import { Redis } from 'ioredis';
 
@@ -20,7 +19,7 @@ const handlers = {
 };
 const worker = new Worker<Mail>(redis, ['mail'], handlers, { prefix: 'example', concurrency: 1 });
 await worker.start();
-while ((await queue.get(id))?.state !== 'succeeded') await setTimeout(20);
+await queue.result(id); // the delayed task ends last
 await worker.stop();
 await redis.quit();
 
