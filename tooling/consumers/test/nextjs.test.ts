@@ -4,6 +4,7 @@
  * be a third of what each contributor installs.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { startSingle, type RedisServer } from '@mortise/redis-server';
 import { Redis } from 'ioredis';
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { on, once } from 'node:events';
@@ -27,7 +28,6 @@ const { version: ioredis } = JSON.parse(readFileSync(tool('ioredis/package.json'
   readonly version: string;
 };
 const { NODE_OPTIONS: _, NODE_ENV: __, JEST_WORKER_ID: ___, ...inherited } = process.env;
-const env = { ...inherited, REDIS_URL: process.env['MORTISE_TEST_REDIS']!, NEXT_TELEMETRY_DISABLED: '1' };
 /** As options of npm, so that the commands stay those of the page. */
 const npmEnv = {
   npm_config_audit: 'false',
@@ -40,10 +40,15 @@ const page = new StartPage('nextjs');
 
 let project: Project;
 let folder: string;
+let own: RedisServer;
 let redis: Redis;
+let env: NodeJS.ProcessEnv;
 const running: ChildProcess[] = [];
 
-beforeAll(() => {
+beforeAll(async () => {
+  // The application has no prefix of its own, so it gets a server of its own.
+  own = await startSingle();
+  env = { ...inherited, REDIS_URL: own.url, NEXT_TELEMETRY_DISABLED: '1' };
   project = new Project();
   folder = join(project.path, 'application');
   mkdirSync(folder);
@@ -56,16 +61,17 @@ beforeAll(() => {
   const install = page.installation(project.packed, versions);
   execFileSync('bash', ['-ec', install], { cwd: folder, env: { ...env, ...npmEnv }, stdio: 'pipe' });
   page.writeFiles(folder);
-  redis = new Redis(env.REDIS_URL);
+  redis = new Redis(own.url);
 });
 beforeEach(async () => {
-  for (const key of await redis.keys('start-nextjs:*')) await redis.del(key);
+  await redis.flushall();
 });
 afterEach(async () => {
   await Promise.all(running.splice(0).map(end));
 });
 afterAll(async () => {
   await redis.quit();
+  await own.stop();
   project[Symbol.dispose]();
 });
 
@@ -124,8 +130,14 @@ async function serve(further: Readonly<Record<string, string>> = {}): Promise<st
 
 /** Of the page. */
 const TEST = ['--test', 'lib/mails.test.mjs'];
-/** The row or its absence, and the status of the next answer on the same line. */
-const ROW_AND_STATUS = /(?:null|\{"id":"42","name":"hammer","stock":7\})HTTP\/1\.1 (\d+)/;
+/** What each request of a section prints. */
+const ANSWERS: Readonly<Record<string, readonly RegExp[]>> = {
+  'A queue': [/^HTTP\/1\.1 202/],
+  'A lock': [/"fencingToken":\d+\}$/],
+  'A chat': [/"id":1/, /"body":"Lunch\?"/],
+  Completions: [/^$/, /"display":"John Smith"/],
+  'A cached row': [/^(?:null|\{"id":"42","name":"hammer","stock":7\})$/],
+};
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -140,14 +152,33 @@ test('a reader who runs the commands of the page gets its answers', async () => 
   const tested = await promisify(execFile)(process.execPath, TEST, { cwd: folder, env });
   expect(tested.stdout).toMatch(/^(?:#|ℹ) pass 1$/m);
 
-  const commands = page.commandsAfter('## Run it');
   // That port may be taken here.
-  const port = await freePort();
-  expect(commands).toContain('localhost:3000/');
-  const script = commands.replaceAll('localhost:3000/', `localhost:${port}/`);
-  const printed = start(['-ec', `${script}\nwait`], { PORT: String(port) }, 'bash');
-  expect(await printed(ROW_AND_STATUS, BUILD_LIMIT_MS)).toBe('202');
-  expect(await printed(/mail to ann.*/)).toBe('mail to ann, attempt 2');
+  const port = String(await freePort());
+  const ready = start(['next', 'dev'], { PORT: port }, 'npx');
+  await ready(/Ready/, BUILD_LIMIT_MS);
+  const printed: Record<string, string[]> = {};
+  for (const section of Object.keys(ANSWERS)) {
+    const [server, ...commands] = page.commandsAfter(`## ${section}`).split('\n');
+    expect(server).toBe('npx next dev');
+    const worked = commands
+      .filter((command) => command.startsWith('node '))
+      .map((command) => start(command.split(' ').slice(1)));
+    printed[section] = [];
+    for (const command of commands.filter((each) => each.startsWith('curl '))) {
+      expect(command).toContain('localhost:3000/');
+      const script = command.replace('localhost:3000/', `localhost:${port}/`);
+      printed[section].push((await promisify(execFile)('bash', ['-c', script])).stdout);
+    }
+    if (section === 'A queue') expect(await worked[0]!(/mail to ann.*/)).toBe('mail to ann, attempt 2');
+  }
+  expect(printed).toEqual(
+    Object.fromEntries(
+      Object.entries(ANSWERS).map(([section, patterns]) => [
+        section,
+        patterns.map((pattern) => expect.stringMatching(pattern)),
+      ]),
+    ),
+  );
 });
 
 describe.each(['--turbopack', '--webpack'])('next build %s', (bundler) => {
@@ -155,6 +186,7 @@ describe.each(['--turbopack', '--webpack'])('next build %s', (bundler) => {
     expect(await build(bundler)).toMatch(/ƒ \/api\/rows\/\[id\]/);
 
     const worked = start(['worker.mjs']);
+    start(['refresher.mjs']);
     const url = await serve();
     for (const name of ['ann', 'bob'])
       expect((await fetch(`${url}/api/users/${name}`, { method: 'POST' })).status).toBe(202);

@@ -1,6 +1,7 @@
 /** The programs of docs/start: the packed packages in plain Node, NestJS, Express, Fastify, Next.js and Lambda. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { startSingle, type RedisServer } from '@mortise/redis-server';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -8,25 +9,24 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Project, tool } from '../src/project.js';
 
-const HOSTS = ['node', 'nestjs', 'express', 'fastify', 'nextjs', 'lambda'] as const;
-const env = { REDIS_URL: process.env['MORTISE_TEST_REDIS']!, PORT: '0' };
-
 let project: Project;
+let own: RedisServer;
 let redis: Redis;
-beforeAll(() => {
+let env: { readonly REDIS_URL: string; readonly PORT: string };
+beforeAll(async () => {
   project = new Project();
   for (const name of ['express', 'fastify']) project.link(name);
-  redis = new Redis(env.REDIS_URL);
+  // The programs have no prefix of their own, so they get a server of their own.
+  own = await startSingle();
+  redis = new Redis(own.url);
+  env = { REDIS_URL: own.url, PORT: '0' };
 });
+beforeEach(() => redis.flushall());
 afterAll(async () => {
   project[Symbol.dispose]();
   await redis.quit();
+  await own.stop();
 });
-
-/** The keys of an earlier run on the same server. */
-async function forget(host: (typeof HOSTS)[number]): Promise<void> {
-  for (const key of await redis.keys(`start-${host}:*`)) await redis.del(key);
-}
 
 function outputOf(file: string): string {
   const text = readFileSync(fileURLToPath(new URL(`../programs/start/${file}`, import.meta.url)), 'utf8');
@@ -50,14 +50,13 @@ async function serve(file: string) {
   };
 }
 
-test.each(['queue', 'lock', 'row'])('plain Node: %s', async (name) => {
-  await forget('node');
+test.each(['queue', 'lock', 'row'])('plain Node: %s', (name) => {
   const file = `node/${name}.mjs`;
   expect(project.node([`start/${file}`], env)).toEqual({ code: 0, output: outputOf(file) });
 });
 
 test('the test of plain Node', () => {
-  const { code, output } = project.node(['--test', 'start/node/queue.test.mjs'], env);
+  const { code, output } = project.node(['--test', 'start/node/mails.test.mjs'], env);
   expect(output).toMatch(/pass 1\n/);
   expect(code).toBe(0);
 });
@@ -66,7 +65,6 @@ describe('NestJS', () => {
   const programs = ['queue', 'lock', 'chat', 'names', 'row'];
 
   beforeAll(() => {
-    project.write('package.json', { name: 'consumer', private: true, type: 'module' });
     project.write('tsconfig.json', {
       compilerOptions: {
         strict: true,
@@ -77,20 +75,19 @@ describe('NestJS', () => {
         outDir: 'out',
         rootDir: '.',
       },
-      files: [...programs, 'mails.test'].map((name) => `start/nestjs/${name}.ts`),
+      files: [...programs, 'mails.test'].map((name) => `start/nestjs/${name}.mts`),
     });
     expect(project.node([tool('typescript-7/bin/tsc'), '-p', '.'])).toEqual({ code: 0, output: '' });
   });
 
-  test.each(programs)('%s', async (name) => {
-    await forget('nestjs');
-    const { code, output } = project.node([`out/start/nestjs/${name}.js`], env);
-    expect(output).toBe(outputOf(`nestjs/${name}.ts`));
+  test.each(programs)('%s', (name) => {
+    const { code, output } = project.node([`out/start/nestjs/${name}.mjs`], env);
+    expect(output).toBe(outputOf(`nestjs/${name}.mts`));
     expect(code).toBe(0);
   });
 
   test('its test', () => {
-    const { code, output } = project.node(['--test', 'out/start/nestjs/mails.test.js'], env);
+    const { code, output } = project.node(['--test', 'out/start/nestjs/mails.test.mjs'], env);
     expect(output).toMatch(/pass 1\n/);
     expect(code).toBe(0);
   });
@@ -98,7 +95,6 @@ describe('NestJS', () => {
 
 describe.each(['express', 'fastify'] as const)('%s', (host) => {
   test('serves, limits, enqueues, and stops in order', async () => {
-    await forget(host);
     const server = await serve(`start/${host}.mjs`);
     const price = await fetch(`${server.url}/prices/hammer`);
     expect(await price.json()).toEqual({ price: 12 });
@@ -112,8 +108,7 @@ describe.each(['express', 'fastify'] as const)('%s', (host) => {
   });
 });
 
-test('the route handlers of Next.js, and the worker beside them', async () => {
-  await forget('nextjs');
+test('the route handlers of Next.js, and the programs beside them', () => {
   project.write('package.json', { name: 'consumer', private: true, type: 'module' });
   project.write(
     'start/nextjs.mjs',
@@ -122,8 +117,13 @@ test('the route handlers of Next.js, and the worker beside them', async () => {
      import * as chats from './nextjs/app/api/chats/[chat]/route.js';
      import * as names from './nextjs/app/api/names/route.js';
      import * as rows from './nextjs/app/api/rows/[id]/route.js';
-     import { mortise } from './nextjs/lib/mortise.mjs';
+     import { redis } from './nextjs/lib/redis.mjs';
+     import { Queue } from '@mortise/queues';
      import './nextjs/worker.mjs';
+     import './nextjs/refresher.mjs';
+     // Here the two programs share a connection, and the last one ends it.
+     const quit = redis.quit.bind(redis);
+     redis.quit = async () => { redis.quit = quit; };
      const at = (params) => ({ params: Promise.resolve(params) });
      const sent = (body) => new Request('http://shop/', { method: 'POST', body: JSON.stringify(body) });
      const asked = (query) => new Request('http://shop/?' + query);
@@ -136,7 +136,7 @@ test('the route handlers of Next.js, and the worker beside them', async () => {
      const row = async () => (await rows.GET(undefined, at({ id: '42' }))).json();
      while ((await row()) === null);
      console.log(await row());
-     while ((await mortise.mails.counts()).succeeded === 0);
+     while ((await new Queue(redis, 'mails').counts()).succeeded === 0);
      process.emit('SIGTERM');`,
   );
   const { code, output } = project.node(['start/nextjs.mjs'], env);
@@ -157,8 +157,7 @@ test('the test of Next.js', () => {
   expect(code).toBe(0);
 });
 
-test('a function of Lambda', async () => {
-  await forget('lambda');
+test('a function of Lambda', () => {
   project.write(
     'start/call.mjs',
     `import { handler } from './lambda.mjs';

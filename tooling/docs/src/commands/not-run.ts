@@ -15,7 +15,7 @@ export const NOT_RUN: readonly { readonly begins: string; readonly reason: strin
   },
   { begins: 'curl localhost:3000/prices', reason: 'tooling/consumers starts the program of the page' },
   {
-    begins: 'npx next build',
+    begins: 'npx next dev',
     reason: '`npm run test:modules` builds and starts the application of the page',
   },
   { begins: 'git clone', reason: 'it needs the network, and runs for many minutes' },

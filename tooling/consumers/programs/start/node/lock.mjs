@@ -2,9 +2,9 @@ import { Mutex } from '@mortise/locks';
 import { Redis } from 'ioredis';
 
 const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
-const stock = new Mutex(redis, 'stock:hammer', { prefix: 'start-node' });
+const stock = new Mutex(redis, 'stock:hammer');
 
-// A section that runs in one of all processes at a time. Each holder has a greater fencing token than the one before.
+// One process at a time runs this function. Each holder gets a greater fencing token than the holder before.
 const tokens = [];
 for (const name of ['ann', 'bob']) {
   await stock.using(async (_signal, { fencingToken }) => {

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
 // In place of your database: one query for many ids.
 const load = async (ids) => new Map(ids.map((id) => [id, { id, name: 'hammer', stock: 7 }]));
-const items = new RowCache(redis, 'items', { load, prefix: 'start-node' });
+const items = new RowCache(redis, 'items', { load });
 
 const refresher = new Refresher(redis, [items]);
 await refresher.start();

@@ -1,6 +1,6 @@
-import { mortise } from '../../../../lib/mortise.mjs';
+import { items } from '../../../../lib/items.mjs';
 
 export async function GET(_request, { params }) {
   const { id } = await params;
-  return Response.json(await mortise.items.get(id));
+  return Response.json(await items.get(id));
 }

@@ -1,9 +1,9 @@
 import { Mutex } from '@mortise/locks';
-import { mortise, options } from '../../../../lib/mortise.mjs';
+import { redis } from '../../../../lib/redis.mjs';
 
 export async function POST(_request, { params }) {
   const { item } = await params;
-  const stock = new Mutex(mortise.redis, `stock:${item}`, options);
+  const stock = new Mutex(redis, `stock:${item}`);
   // Store the token with each write, and refuse smaller ones.
   return stock.using(async (_signal, { fencingToken }) => Response.json({ item, fencingToken }));
 }

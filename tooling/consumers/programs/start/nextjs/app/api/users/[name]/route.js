@@ -1,7 +1,10 @@
-import { mortise } from '../../../../lib/mortise.mjs';
+import { Queue } from '@mortise/queues';
+import { redis } from '../../../../lib/redis.mjs';
+
+const mails = new Queue(redis, 'mails');
 
 export async function POST(_request, { params }) {
   const { name } = await params;
-  await mortise.mails.enqueue('welcome', { to: name });
+  await mails.enqueue('welcome', { to: name });
   return new Response(null, { status: 202 });
 }

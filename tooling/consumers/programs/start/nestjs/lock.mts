@@ -2,9 +2,8 @@ import type { Mutex } from '@mortise/locks';
 import { InjectMutex, LocksModule } from '@mortise/locks/nestjs';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Redis } from 'ioredis';
 
-const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
+const url = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 
 @Injectable()
 class Stock {
@@ -16,10 +15,7 @@ class Stock {
 }
 
 @Module({
-  imports: [
-    LocksModule.forRoot({ redis, prefix: 'start-nestjs' }),
-    LocksModule.forFeature({ mutexes: { stock: {} } }),
-  ],
+  imports: [LocksModule.forRoot({ url, feature: { mutexes: { stock: {} } } })],
   providers: [Stock],
 })
 class AppModule {}
@@ -27,7 +23,6 @@ class AppModule {}
 const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error'] });
 console.log('counted with a token:', await app.get(Stock).count());
 await app.close();
-await redis.quit();
 
 // Output:
 // counted with a token: true

@@ -2,9 +2,8 @@ import type { AddressBook } from '@mortise/autocomplete';
 import { AutocompleteModule, InjectAddressBook } from '@mortise/autocomplete/nestjs';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Redis } from 'ioredis';
 
-const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
+const url = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 
 @Injectable()
 class Staff {
@@ -12,20 +11,17 @@ class Staff {
 }
 
 @Module({
-  imports: [
-    AutocompleteModule.forRoot({ redis, prefix: 'start-nestjs' }),
-    AutocompleteModule.forFeature({ books: { staff: {} } }),
-  ],
+  imports: [AutocompleteModule.forRoot({ url, feature: { books: { staff: {} } } })],
   providers: [Staff],
 })
 class AppModule {}
 
 const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error'] });
-await app.get(Staff).book.add({ key: '1', display: 'John Smith' });
-const found = await app.get(Staff).book.complete('smi');
+const { book } = app.get(Staff);
+await book.add({ key: '1', display: 'John Smith' });
+const found = await book.complete('smi');
 console.log(found.map(({ display }) => display));
 await app.close();
-await redis.quit();
 
 // Output:
 // [ 'John Smith' ]

@@ -2,19 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { CachesModule, getRowCacheToken } from '@mortise/cache/nestjs';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Redis } from 'ioredis';
 
-const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379');
+const url = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 // In place of your database: one query for many ids.
 const load = async (ids: readonly string[]) =>
   new Map(ids.map((id) => [id, { id, name: 'hammer', stock: 7 }]));
 
-@Module({
-  imports: [
-    CachesModule.forRoot({ redis, prefix: 'start-nestjs' }),
-    CachesModule.forFeature({ rows: { items: { load } }, refreshers: { all: { tables: ['items'] } } }),
-  ],
-})
+const feature = { rows: { items: { load } }, refreshers: { all: { tables: ['items'] } } };
+
+@Module({ imports: [CachesModule.forRoot({ url, feature })] })
 class AppModule {}
 
 const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error'] });
@@ -23,7 +19,6 @@ await items.schedule('42', { everyMs: 1_000 });
 while ((await items.get('42')) === null) await pause(10); // until its first load
 console.log(await items.get('42'));
 await app.close();
-await redis.quit();
 
 // Output:
 // { id: '42', name: 'hammer', stock: 7 }

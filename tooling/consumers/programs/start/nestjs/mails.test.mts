@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Mails } from './mails.js';
+import { Mails } from './mails.mjs';
 
 test('a mail that fails is sent again', async () => {
   const mails = new Mails();
