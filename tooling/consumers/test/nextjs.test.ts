@@ -130,9 +130,9 @@ async function serve(further: Readonly<Record<string, string>> = {}): Promise<st
 
 /** Of the page. */
 const TEST = ['--test', 'lib/mails.test.mjs'];
-/** What each request of a section prints. */
+/** The answers to the requests of each section. */
 const ANSWERS: Readonly<Record<string, readonly RegExp[]>> = {
-  'A queue': [/^HTTP\/1\.1 202/],
+  'A queue': [/^HTTP\/1\.1 202/, /^mail to ann, attempt 2$/],
   'A lock': [/"fencingToken":\d+\}$/],
   'A chat': [/"id":1/, /"body":"Lunch\?"/],
   Completions: [/^$/, /"display":"John Smith"/],
@@ -169,7 +169,8 @@ test('a reader who runs the commands of the page gets its answers', async () => 
       const script = command.replace('localhost:3000/', `localhost:${port}/`);
       printed[section].push((await promisify(execFile)('bash', ['-c', script])).stdout);
     }
-    if (section === 'A queue') expect(await worked[0]!(/mail to ann.*/)).toBe('mail to ann, attempt 2');
+    // The worker runs the task that the section enqueued.
+    if (section === 'A queue') printed[section].push(await worked[0]!(/mail to ann.*/));
   }
   expect(printed).toEqual(
     Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * What a stranger writes and types to reach a step of a page: the lines of the programs of a section and the commands that it
- * names, with those that stand before the first section.
+ * The steps of a page: a reader writes the lines of the programs of a section, and types the commands that it names. Those that
+ * stand before the first section belong to each step.
  */
 import { commandBlocks } from './commands/blocks.js';
 
