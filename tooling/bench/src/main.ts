@@ -1,12 +1,14 @@
 /**
- * `npm run bench -- [name …] [--repeats 3] [--seconds n] [--measured how] [--dry-run [--scale n]]`: measures, prints tables and
- * bars, writes results and remakes docs/BENCHMARKS.md and docs/benchmarks; a dry run writes nothing. A name is that of a group, a scenario or some
+ * `npm run bench -- [name …] [--repeats 3] [--seconds n] [--measured how] [--dry-run [--scale n]] [--against commit]`: measures,
+ * prints tables and bars, writes results and remakes docs/BENCHMARKS.md and docs/benchmarks; a dry run writes nothing. A name is that of a group, a scenario or some
  * of one kind (`locks.hand-off`); without one all run. `--seconds` is for work of a fixed time; `--measured 'beside other work'`
  * is noted among the conditions; `--scale 0.01` takes a hundredth of the data where a scenario has much of it, to see that it
- * runs, and is for dry runs. Ends with code 1 when a bar is missed.
+ * runs, and is for dry runs. Ends with code 1 when a bar is missed. `--against HEAD~10` compares the packages with those of that
+ * commit instead, prints ratios, and writes nothing.
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { compareWith } from './against.js';
 import { writeDocuments } from './document.js';
 import { beside, table, verdict } from './report.js';
 import { store } from './results.js';
@@ -44,6 +46,7 @@ const { values, positionals } = parseArgs({
     scale: { type: 'string', default: '1' },
     measured: { type: 'string' },
     'dry-run': { type: 'boolean', default: false },
+    against: { type: 'string' },
   },
 });
 const repeats = Number(values.repeats);
@@ -65,12 +68,18 @@ const isUsable =
   Number.isInteger(repeats) &&
   repeats >= 1 &&
   (seconds === undefined || seconds > 0) &&
-  (scale === 1 || (scale > 0 && values['dry-run']));
+  (scale === 1 || (scale > 0 && (values['dry-run'] || values.against !== undefined)));
 if (chosen.length === 0 || !isUsable) {
   console.error(
-    `usage: npm run bench -- [name …] [--repeats 3] [--seconds n] [--measured how] [--dry-run [--scale n]]\n  ${scenarios.map(({ name }) => name).join('\n  ')}`,
+    `usage: npm run bench -- [name …] [--repeats 3] [--seconds n] [--measured how] [--dry-run [--scale n]] [--against commit]\n  ${scenarios.map(({ name }) => name).join('\n  ')}`,
   );
   process.exit(2);
+}
+
+if (values.against !== undefined) {
+  const revision = values.against;
+  await compareWith(chosen, { revision, repeats, seconds, scale, log: console.log });
+  process.exit(0);
 }
 
 const startedAt = performance.now();

@@ -7,7 +7,7 @@ import { serverCounters } from './server-counters.js';
 /** One measurement: figures by name. */
 export type Figures = Readonly<Record<string, number>>;
 
-interface MeasureOptions {
+export interface MeasureOptions {
   readonly seconds: number | undefined;
   readonly scale: number;
   readonly isCluster: boolean | undefined;
