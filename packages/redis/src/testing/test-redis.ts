@@ -70,7 +70,7 @@ export async function createTestRedis({ binary, args = [] }: TestRedisOptions = 
 
 function started(program: string, args: readonly string[]): Promise<ChildProcess> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let log = '';
     const fail = (problem: string): void => {
       cancel(limit);
@@ -84,15 +84,18 @@ function started(program: string, args: readonly string[]): Promise<ChildProcess
       cancel(limit);
       reject(error);
     });
-    child.on('exit', (code) => fail(`${program} ended with ${code}`));
-    child.stdout.on('data', (data: Buffer) => {
+    // After its last line; Redis writes about wrong arguments to stderr.
+    child.on('close', (code) => fail(`${program} ended with ${code}`));
+    const outputs = [child.stdout, child.stderr];
+    const read = (data: Buffer): void => {
       log += String(data);
       if (!READY.test(log)) return;
       cancel(limit);
-      child.removeAllListeners('exit');
-      child.stdout.removeAllListeners('data').resume();
+      child.removeAllListeners('close');
+      for (const output of outputs) output.removeAllListeners('data').resume();
       resolve(child);
-    });
+    };
+    for (const output of outputs) output.on('data', read);
   });
 }
 
@@ -104,7 +107,7 @@ function running(child: ChildProcess, port: number, directory: string): TestRedi
   process.on('exit', kill);
   // The tests may end without `stop`.
   child.unref();
-  (child.stdout as { unref?: () => void } | null)?.unref?.();
+  for (const output of [child.stdout, child.stderr]) (output as { unref?: () => void } | null)?.unref?.();
   const ended = new Promise<void>((resolve) => {
     child.on('exit', () => resolve());
   });

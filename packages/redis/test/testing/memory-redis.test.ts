@@ -1,6 +1,14 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import timers, { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { findRedisServer } from '@mortise/redis-server';
 import { Redis } from 'ioredis';
-import { setTimeout as pause } from 'node:timers/promises';
 import { callAfter, callRedis, ClientClosedError, readMany, WaiterHub } from '../../src/index.js';
 import { createTestRedis, MemoryRedis, TestServerError } from '../../src/testing/index.js';
 import { echo, swap } from '../fixture/scripts.js';
@@ -122,6 +130,16 @@ describe('the clock', () => {
     expect(new MemoryRedis({ clock: 'system' })).toBeInstanceOf(MemoryRedis);
   });
 
+  test('moves the promises of timers, by the default import also in ES modules that jest loads', async () => {
+    const redis = opened();
+    const seen: unknown[] = [];
+    void timers.setTimeout(60_000, 'a').then((value) => seen.push(value));
+    await redis.clock.advance('59s');
+    expect(seen).toEqual([]);
+    await redis.clock.advance('1s');
+    expect(seen).toEqual(['a']);
+  });
+
   test('tells a timer that sets itself again at once', async () => {
     const redis = opened();
     const again = (): void => void setTimeout(again, 0);
@@ -131,6 +149,71 @@ describe('the clock', () => {
 });
 
 describe('createTestRedis', () => {
+  const refused = async (url: string): Promise<void> => {
+    const redis = new Redis(url, { retryStrategy: () => null, lazyConnect: true });
+    redis.on('error', () => undefined);
+    await expect(redis.connect()).rejects.toThrow(/closed/);
+  };
+  /** A PATH with a Valkey alone, as it were. */
+  let directory: string;
+  let binary: string;
+
+  beforeAll(async () => {
+    const { path, env } = await findRedisServer();
+    directory = await mkdtemp(join(tmpdir(), 'mortise-path-'));
+    binary = join(directory, 'valkey-server');
+    const variables = Object.entries(env).map(([name, value]) => `export ${name}='${value}'\n`);
+    await writeFile(binary, `#!/bin/sh\n${variables.join('')}exec '${path}' "$@"\n`, { mode: 0o755 });
+  });
+
+  afterAll(() => rm(directory, { recursive: true }));
+
+  test('finds a server in the PATH, which ends with the process', async () => {
+    const program =
+      "import { createTestRedis } from '@mortise/redis/testing';" +
+      'const server = await createTestRedis(); console.log(server.url);';
+    const cwd = join(import.meta.dirname, '../..');
+    const argv = ['--input-type=module', '--eval', program];
+    const { stdout } = await promisify(execFile)(process.execPath, argv, { cwd, env: { PATH: directory } });
+    expect(stdout).toMatch(/^redis:\/\/127\.0\.0\.1:\d+\n$/);
+    await refused(stdout.trim());
+  });
+
+  test('starts a server with arguments, which ends with `stop`', async () => {
+    const server = await createTestRedis({ binary, args: ['--databases', '3'] });
+    expect(server.url).toBe(`redis://127.0.0.1:${server.port}`);
+    const redis = new Redis(server.url, { retryStrategy: () => null });
+    redis.on('error', () => undefined);
+    expect(await redis.set('a', '1')).toBe('OK');
+    expect(await redis.config('GET', 'databases')).toEqual(['databases', '3']);
+    const [, kept] = (await redis.config('GET', 'dir')) as [string, string];
+    expect(existsSync(kept)).toBe(true);
+    const ended = once(redis, 'end');
+    await Promise.all([server.stop(), server.stop()]);
+    await ended;
+    expect(existsSync(kept)).toBe(false);
+    await refused(server.url);
+  });
+
+  test('starts several, which share nothing, and works under a virtual clock', async () => {
+    opened();
+    await using one = await createTestRedis({ binary });
+    await using other = await createTestRedis({ binary });
+    expect(one.port).not.toBe(other.port);
+    const [first, second] = [one, other].map(({ url }) => new Redis(url));
+    await first!.set('a', '1');
+    expect(await second!.get('a')).toBeNull();
+    first!.disconnect();
+    second!.disconnect();
+  });
+
+  test('tells the last lines of a server that ends at once', async () => {
+    await expect(createTestRedis({ binary, args: ['--no-such-option', 'x'] })).rejects.toMatchObject({
+      code: 'ERR_TEST_SERVER',
+      message: expect.stringMatching(/ended with 1\. Its last lines: .*no-such-option/s),
+    });
+  });
+
   test('tells which programs it looked for', async () => {
     const started = createTestRedis({ binary: '/nowhere/redis-server' });
     await expect(started).rejects.toBeInstanceOf(TestServerError);
