@@ -19,6 +19,8 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   cache: ['rows/row-cache', 'read-through/cache.values'],
 };
 
+const LIMIT_MS = 120_000;
+
 interface Outcome {
   readonly numPassedTests: number;
   readonly testResults: readonly {
@@ -46,6 +48,7 @@ test.each(Object.entries(FILES))(
         '--disable-warning=ExperimentalWarning',
         'node_modules/jest/bin/jest.js',
         '--reporters=default',
+        '--bail',
         '--json',
         `--outputFile=${report}`,
         ...files.map((file) => `/test/${file}.test.ts$`),
@@ -54,9 +57,12 @@ test.each(Object.entries(FILES))(
         cwd: join(root, 'packages', name),
         env: { ...process.env, MORTISE_CLIENT: 'memory', REDIS_URL: '' },
         stdio: 'ignore',
+        timeout: LIMIT_MS - 10_000,
       },
     );
-    await once(jest, 'exit');
+    const [, signal] = (await once(jest, 'exit')) as [number | null, string | null];
+    // Not by its time limit.
+    expect(signal).toBeNull();
     const { numPassedTests, testResults } = JSON.parse(await readFile(report, 'utf8')) as Outcome;
     const failed = testResults.flatMap(({ message, assertionResults }) => {
       const tests = assertionResults.filter(({ status }) => status === 'failed');
@@ -65,5 +71,5 @@ test.each(Object.entries(FILES))(
     expect(failed.filter((text) => text !== '')).toEqual([]);
     expect([testResults.length, numPassedTests > files.length]).toEqual([files.length, true]);
   },
-  120_000,
+  LIMIT_MS,
 );
