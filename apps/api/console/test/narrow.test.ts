@@ -1,0 +1,99 @@
+/** A screen of 360 px: wide tables show that there is more of them, and the actions on tasks cover nothing that one needs before. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
+
+import { open, signIn, visit } from './fixture/browser.js';
+import { openConsole } from './fixture/console.js';
+
+const { service, browser } = await openConsole();
+const SIZE = { width: 360, height: 740 };
+const EDGE = 6;
+/** Of 255: what an eye sees as a shadow. */
+const SEEN = 10;
+
+beforeAll(async () => {
+  await service.enqueue('short', 'mail.sold', 1);
+});
+
+/** The mean light of the last pixels of an element at its right edge, 0 to 255, in its lowest row: no text is there. */
+async function lightOfEdge(element: Locator, decoder: Page): Promise<number> {
+  const { x, y, width, height } = (await element.boundingBox())!;
+  const clip = { x: x + width - EDGE - 1, y: y + height - EDGE - 2, width: EDGE, height: EDGE };
+  const png = (await element.page().screenshot({ clip })).toString('base64');
+  return decoder.evaluate<number>(`(async () => {
+    const picture = await createImageBitmap(await (await fetch('data:image/png;base64,${png}')).blob());
+    const canvas = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
+    canvas.drawImage(picture, 0, 0);
+    const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
+    return data.reduce((sum, value, at) => (at % 4 === 3 ? sum : sum + value), 0) / (data.length / 4) / 3;
+  })()`);
+}
+
+async function toEnd(table: Locator): Promise<void> {
+  await table.evaluate((element: { scrollLeft: number; scrollWidth: number }) => {
+    element.scrollLeft = element.scrollWidth;
+  });
+}
+
+describe.each(['light', 'dark'] as const)('in the %s scheme', (colorScheme) => {
+  let page: Page;
+  let close: () => Promise<void>;
+  beforeAll(async () => {
+    ({ page, close } = await open(browser, { viewport: SIZE, colorScheme }));
+    await signIn(page, service, 'queues');
+  }, 30_000);
+  afterAll(() => close());
+
+  test('a table with more columns has a shadow at its edge, until its end is in sight', async () => {
+    await visit(page, service, 'queues');
+    const table = page.getByRole('region', { name: 'Queues' });
+    await table.getByRole('link', { name: 'short' }).waitFor();
+    const decoder = await browser.newPage();
+    const before = await lightOfEdge(table, decoder);
+    await toEnd(table);
+    const after = await lightOfEdge(table, decoder);
+    expect(Math.abs(before - after)).toBeGreaterThan(SEEN);
+    await decoder.close();
+  });
+
+  test('the name of a row stays in sight', async () => {
+    await visit(page, service, 'queues');
+    const table = page.getByRole('region', { name: 'Queues' });
+    const name = table.getByRole('link', { name: 'short' });
+    await name.waitFor();
+    const { x } = (await name.boundingBox())!;
+    await toEnd(table);
+    expect((await name.boundingBox())!.x).toBe(x);
+  });
+});
+
+test.each([
+  [360, 740],
+  [360, 480],
+  [1_280, 480],
+])(
+  'the actions on a short list cover no state and no filter at %d × %d',
+  async (width, height) => {
+    const { page, close } = await open(browser, { viewport: { width, height } });
+    await signIn(page, service, 'queues/short');
+    const actions = page.getByRole('toolbar', { name: 'Actions on tasks' });
+    await actions.waitFor();
+    const needed = [
+      page.getByRole('navigation', { name: 'States' }),
+      page.getByRole('combobox', { name: 'Filter' }),
+    ];
+    const steps = await page.evaluate<number>(
+      'Math.ceil((document.documentElement.scrollHeight - innerHeight) / 50)',
+    );
+    for (let step = 0; step <= steps; step += 1) {
+      await page.evaluate(`scrollTo(0, ${step * 50})`);
+      const dock = (await actions.boundingBox())!;
+      for (const each of needed) {
+        const { y, height: high } = (await each.boundingBox())!;
+        expect(Math.min(y + high, dock.y + dock.height) - Math.max(y, dock.y)).toBeLessThanOrEqual(0);
+      }
+    }
+    await close();
+  },
+  30_000,
+);
