@@ -92,13 +92,15 @@ async function seed(): Promise<void> {
   await service.done('POST', 'locks/item-42/acquire', { leaseMs: 600_000 });
 }
 
-/** More of it while the page watches, so that the chart has a shape. */
-async function work(): Promise<void> {
+/** More of it while the page watches, so that the chart has a shape: the page has to show each round. */
+async function work(page: Page): Promise<void> {
+  const mail = page.getByRole('row', { name: /^mail / });
   for (let round = 0; round < 4; round += 1) {
     const tasks = Array.from({ length: 20 }, () => ({ name: 'mail.sold', payload: {} }));
     await service.done('POST', 'queues/mail/task-batches', { tasks });
     const { items } = await service.done('POST', 'queues/mail/claims', { limit: 12, leaseMs: 60_000 });
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    const { ready } = (await service.done('GET', 'queues/mail')).counts;
+    await mail.getByRole('link', { name: String(ready), exact: true }).first().waitFor();
     for (const { id, lease } of items)
       await service.done('POST', `queues/mail/tasks/${id}/complete`, { lease });
   }
@@ -125,7 +127,7 @@ if (isUpdating) {
       });
       await signIn(page, service);
       await visit(page, service, place);
-      if (place === 'overview') await work();
+      if (place === 'overview') await work(page);
       await page.getByText(shows).first().waitFor();
       await prepare?.(page);
       await page.screenshot({ path: `${IMAGES}${name}.png` });

@@ -49,6 +49,7 @@ export default function Chart(props: Props): JSX.Element {
     const draw = (): void => {
       plot.current?.destroy();
       plot.current = new UPlot(optionsOf(element, props), dataOf(props), element);
+      showLast(plot.current);
     };
     draw();
     const sized = new ResizeObserver(() =>
@@ -68,7 +69,10 @@ export default function Chart(props: Props): JSX.Element {
       plot.current = undefined;
     };
   }, [shape]);
-  useEffect(() => plot.current?.setData(dataOf(props)), [times, series]);
+  useEffect(() => {
+    plot.current?.setData(dataOf(props));
+    showLast(plot.current!);
+  }, [times, series]);
   return (
     <figure class="chart">
       <div class="plot" ref={place} role="img" aria-label={`${label}; the table below has its figures`} />
@@ -105,6 +109,11 @@ export default function Chart(props: Props): JSX.Element {
   );
 }
 
+/** The legend has the figures below the pointer, and without a pointer the last ones. */
+function showLast(plot: UPlot): void {
+  if (typeof plot.cursor.idx !== 'number') plot.setLegend({ idx: plot.data[0].length - 1 });
+}
+
 function lastIndexes({ length }: { readonly length: number }): number[] {
   return Array.from({ length: Math.min(length, SHOWN_ROWS) }, (_, index) => length - 1 - index);
 }
@@ -124,6 +133,7 @@ function optionsOf(element: HTMLElement, { series, textOf, dayOf }: Props): UPlo
     width: element.clientWidth,
     height: HEIGHT,
     cursor: { points: { show: false } },
+    hooks: { setCursor: [showLast] },
     // Half a day beside the first and the last bar.
     scales: {
       ...(dayOf && {
