@@ -96,18 +96,20 @@ function choicesOf(
   known: ReadonlyMap<Kind, Names>,
 ): Choice[] {
   const has = (name: string): boolean => name.toLowerCase().includes(wanted.toLowerCase());
-  const exact = (name: string): number => (name === wanted ? 0 : 1);
+  /** What begins with the text is meant more often than what has it somewhere. */
+  const rank = ({ title }: Choice): number =>
+    title === wanted ? 0 : title.toLowerCase().startsWith(wanted.toLowerCase()) ? 1 : 2;
   const named = kinds.flatMap((kind) =>
     (known.get(kind)?.names ?? [])
       .filter((name) => has(name) && (wanted !== '' || kind === QUEUES))
       .map((name) => ({ title: name, kind: kind.title, href: hrefOf([kind.area, name]) })),
   );
-  const found = [
+  const found: Choice[] = [
     ...areas
       .filter(({ title }) => has(title))
       .map(({ id, title }) => ({ title, kind: 'area', href: hrefOf([id]) })),
-    ...named.toSorted((a, b) => exact(a.title) - exact(b.title)),
-  ];
+    ...named,
+  ].toSorted((a, b) => rank(a) - rank(b));
   const guesses = wanted === '' ? [] : guessesOf(wanted, kinds, known);
   // Existing names leave room for the guesses, and have at least half of the list.
   const most = Math.max(MAX_CHOICES - guesses.length, MAX_CHOICES / 2);

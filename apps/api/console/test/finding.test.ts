@@ -46,6 +46,17 @@ describe('the palette', () => {
     expect(page.url()).toContain('/chats/guild-42');
   }, 30_000);
 
+  test('has first what begins with the text, also before an area', async () => {
+    await service.done('POST', 'chats', { sender: 'ann', members: [], chatId: 'lobby', body: 'hi' });
+    await visit(page, service, 'overview');
+    await type('lo');
+    await page.getByRole('option', { name: 'lobby chat' }).waitFor();
+    const shown = (await titles()).map((title) => title.replaceAll(/\s+/g, ' '));
+    expect(shown.slice(0, 2)).toEqual(['Locks area', 'lobby chat']);
+    expect(shown[2]).toBe('Read-write locks area');
+    await page.keyboard.press('Escape');
+  }, 30_000);
+
   test('guesses, and says so, where the key lists no names', async () => {
     const { key } = await service.done('PUT', 'admin/keys/reader', {
       scopes: ['messaging:read', 'locks:read'],
