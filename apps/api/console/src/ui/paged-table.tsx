@@ -21,11 +21,18 @@ export function PagedTable<Row>({
   address,
   ...props
 }: Props<Row> & { readonly address: string }): JSX.Element {
-  return <TableOf {...props} pages={usePages<Row>(address)} />;
+  const pages = usePages<Row>(address);
+  return <TableOf {...props} pages={pages} again={pages.reload} />;
 }
 
-export function TableOf<Row>(props: Props<Row> & { readonly pages: Pages<Row> }): JSX.Element {
-  const { pages, label, idOf, columns, empty, hint } = props;
+interface TableOfProps<Row> extends Props<Row> {
+  readonly pages: Pages<Row>;
+  /** For a list that does not follow its changes, and has no such button elsewhere. */
+  readonly again?: () => void;
+}
+
+export function TableOf<Row>(props: TableOfProps<Row>): JSX.Element {
+  const { pages, label, idOf, columns, empty, hint, again } = props;
   const { items, error, more } = pages;
   return (
     <div class="stack">
@@ -33,13 +40,18 @@ export function TableOf<Row>(props: Props<Row> & { readonly pages: Pages<Row> })
       {items === undefined && !error && <Skeleton />}
       {items?.length === 0 && !more && <Empty title={empty}>{hint}</Empty>}
       {items && items.length > 0 && <Table label={label} rows={items} idOf={idOf} columns={columns} />}
-      {more && (
-        <div class="row">
+      <div class="row">
+        {more && (
           <button type="button" onClick={more}>
             More
           </button>
-        </div>
-      )}
+        )}
+        {again && (
+          <button class="plain" type="button" onClick={again}>
+            Read again
+          </button>
+        )}
+      </div>
     </div>
   );
 }

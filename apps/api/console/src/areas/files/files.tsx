@@ -106,7 +106,7 @@ function OneChannel({ channel, session }: ChannelProps): JSX.Element {
                   {
                     title: 'State',
                     cell: ({ isActive }) => (
-                      <State tone={isActive ? 'good' : 'quiet'}>{isActive ? 'active' : 'left'}</State>
+                      <State tone={isActive ? 'good' : 'quiet'}>{isActive ? 'active' : 'away'}</State>
                     ),
                   },
                 ]}

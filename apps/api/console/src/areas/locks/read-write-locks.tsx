@@ -12,7 +12,7 @@ import { Card, Facts, Figure, Head, Read } from '../../ui/elements.tsx';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
-import { countText, durationText } from '../../ui/text.ts';
+import { countText, durationText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 
 interface ReadWriteLock {
@@ -83,7 +83,7 @@ function Shown({ lock }: { readonly lock: ReadWriteLock }): JSX.Element {
         <Figure
           label="State"
           value={side === 'write' ? 'Written' : side === 'read' ? 'Read' : 'Free'}
-          note={`${countText(readers)} readers`}
+          note={plural(readers, 'reader')}
         />
         <Figure label="Lease" value={side ? durationText(remainingMs) : '–'} note="of the last holder" />
         <Figure label="Waiting" value={countText(queueLength)} note="in the order of their calls" />

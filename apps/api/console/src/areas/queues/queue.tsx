@@ -114,15 +114,13 @@ function Figures(props: { readonly view: QueueView; readonly times: Times | unde
         value={countText(counts.dead)}
         note={rest.map((state) => `${countText(counts[state])} ${state}`).join(', ') || ' '}
       />
-      {[['Wait before a run', wait] as const, ['Run', run] as const].map(([label, of]) => (
+      {[['Wait', wait] as const, ['Run', run] as const].map(([label, of]) => (
         <Figure
           key={label}
           label={`${label}, p50`}
           value={of ? durationText(of.p50) : '–'}
           note={
-            of
-              ? `p95 ${durationText(of.p95)}, p99 ${durationText(of.p99)}; last ${count}`
-              : 'no run among the kept events'
+            of ? `p95 ${durationText(of.p95)}, p99 ${durationText(of.p99)}; last ${count}` : 'none seen yet'
           }
         />
       ))}
