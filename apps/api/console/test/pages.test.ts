@@ -112,7 +112,10 @@ test.each(['light', 'dark'] as const)(
     await page.locator('.plot canvas').waitFor();
     expect(await page.evaluate(CONTRAST)).toBeGreaterThan(4.5);
     // Without a pointer the legend has the last figures.
-    await page.locator('.u-legend').getByText(/^\d\d \w+ \d{4}, /).waitFor();
+    await page
+      .locator('.u-legend')
+      .getByText(/^\d\d \w+ \d{4}, /)
+      .waitFor();
     await close();
   },
   30_000,

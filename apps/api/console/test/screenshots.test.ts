@@ -100,7 +100,10 @@ async function work(page: Page): Promise<void> {
     await service.done('POST', 'queues/mail/task-batches', { tasks });
     const { items } = await service.done('POST', 'queues/mail/claims', { limit: 12, leaseMs: 60_000 });
     const { ready } = (await service.done('GET', 'queues/mail')).counts;
-    await mail.getByRole('link', { name: String(ready), exact: true }).first().waitFor();
+    await mail
+      .getByRole('link', { name: String(ready), exact: true })
+      .first()
+      .waitFor();
     for (const { id, lease } of items)
       await service.done('POST', `queues/mail/tasks/${id}/complete`, { lease });
   }
