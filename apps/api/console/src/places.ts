@@ -96,7 +96,7 @@ function choicesOf(
   known: ReadonlyMap<Kind, Names>,
 ): Choice[] {
   const has = (name: string): boolean => name.toLowerCase().includes(wanted.toLowerCase());
-  /** What begins with the text is meant more often than what has it somewhere. */
+  /** A title that begins with the text is meant more often than one that has it somewhere. */
   const rank = ({ title }: Choice): number =>
     title === wanted ? 0 : title.toLowerCase().startsWith(wanted.toLowerCase()) ? 1 : 2;
   const named = kinds.flatMap((kind) =>

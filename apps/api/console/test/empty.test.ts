@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, expect, test } from '@jest/globals';
 
+import { violationsOf } from './fixture/axe.js';
 import { visit } from './fixture/browser.js';
 import { openConsole } from './fixture/console.js';
 
@@ -54,6 +55,7 @@ test.each([
   const empty = page.locator('.empty', { hasText: says });
   const line = await empty.locator('.snippet code').innerText();
   expect(line).toContain(code);
+  expect(await violationsOf(page)).toEqual([]);
   await empty.getByRole('button', { name: 'Copy' }).click();
   await page.getByText('Copied.').first().waitFor();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(line);

@@ -1,26 +1,21 @@
 /** Every area opens in a real browser, shows its data, and can be read by everybody. */
-import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { until } from '@mortise/test-kit';
+import type { Browser } from 'playwright-core';
 
+import { violationsOf } from './fixture/axe.js';
 import { launch, open, OTHER_HOST, signIn, visit } from './fixture/browser.js';
 import type { Opened } from './fixture/browser.js';
 import { HOSTILE, PLACES, seed } from './fixture/seed.js';
 import { KEY, Service } from './fixture/service.js';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** The limit of all that a browser loads before it shows the first area, in bytes as they are sent. */
 const BUDGET = JSON.parse(
   readFileSync(new URL('../../../../tooling/consumers/budget.json', import.meta.url), 'utf8'),
 ) as { page: Record<string, { limit: number }> };
 const FIRST_LOAD = 'the first load of the console';
-
-interface Violation {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string }[];
-}
 
 const service = new Service();
 let browser: Browser;
@@ -34,14 +29,6 @@ afterAll(async () => {
   await browser?.close();
   await service.kill();
 });
-
-/** @param rules All of axe's without. */
-async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
-  await page.evaluate(AXE);
-  const options = JSON.stringify(rules ? { runOnly: rules } : {});
-  const { violations } = await page.evaluate<{ violations: Violation[] }>(`axe.run(document, ${options})`);
-  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]!.html}`);
-}
 
 describe('each place', () => {
   const WIDE = { width: 1_280, height: 800 };
@@ -72,6 +59,46 @@ describe('each place', () => {
     30_000,
   );
 });
+
+describe.each(['light', 'dark'] as const)('each dialog can be read in the %s scheme', (colorScheme) => {
+  let opened: Opened;
+  beforeAll(async () => {
+    opened = await open(browser, { colorScheme });
+    await signIn(opened.page, service);
+  }, 30_000);
+  afterAll(() => opened.close());
+
+  test.each([
+    ['chats', 'New chat'],
+    ['overview', 'Enqueue a task'],
+    ['queues/reports', 'Reschedule'],
+    ['queues/reports/settings', 'Remove the queue'],
+    ['locks/item-42', 'Force release'],
+    ['mailboxes/frank', 'Send a message'],
+    ['access', 'Make a key'],
+    ['market', 'Buy'],
+    ['overview', /^Go to/],
+  ])('%s: %s', async (place, name) => {
+    const { page, troubles } = opened;
+    await visit(page, service, place);
+    await page.getByRole('button', { name }).first().click();
+    await page.getByRole('dialog').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    expect(troubles).toEqual([]);
+  });
+});
+
+test('a script in the page does not run, and is reported', async () => {
+  const { page, troubles, close } = await open(browser);
+  await signIn(page, service, 'overview');
+  await page.evaluate(
+    "document.body.append(Object.assign(document.createElement('script'), { textContent: 'globalThis.hasRun = true' }))",
+  );
+  await until('the report', () => troubles.length > 0);
+  expect(troubles).toEqual([expect.stringContaining('Content Security Policy')]);
+  expect(await page.evaluate('globalThis.hasRun')).toBeUndefined();
+  await close();
+}, 30_000);
 
 test('a fencing token stays in one line, also at 360 px', async () => {
   const { page, close } = await open(browser, { viewport: { width: 360, height: 740 } });
