@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
 
 import { open, signIn, visit } from './fixture/browser.js';
 import { openConsole } from './fixture/console.js';
@@ -43,6 +44,35 @@ describe('a paused list of events', () => {
     expect(await page.locator('main tbody tr').count()).toBe(200);
   }, 30_000);
 });
+
+test('a list of which more was read stays where it is, also when it is being read again', async () => {
+  const tasks = Array.from({ length: 120 }, (_, n) => ({ name: 'a', payload: n }));
+  await service.done('POST', 'queues/long/task-batches', { tasks });
+  await visit(page, service, 'queues/long');
+  await page.getByText('Live', { exact: true }).waitFor();
+  const rows = page.locator('main tbody tr');
+  await rows.nth(49).waitFor();
+  let reads = 0;
+  let isRead = (): void => undefined;
+  const late = new Promise<void>((resolve) => {
+    isRead = resolve;
+  });
+  await page.route(/queues\/long\/tasks\?(?!.*cursor)/, async (route) => {
+    reads += 1;
+    await late;
+    await route.continue();
+  });
+  await service.enqueue('long', 'a', 'an event');
+  await until('another read', () => reads > 0);
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  await rows.nth(99).waitFor();
+  const answer = page.waitForResponse(/queues\/long\/tasks\?(?!.*cursor)/);
+  isRead();
+  await (await answer).finished();
+  await page.getByRole('link', { name: 'ready 121' }).waitFor();
+  await page.unrouteAll();
+  expect(await rows.count()).toBe(100);
+}, 30_000);
 
 test('the progress of an operation comes by the stream, without a request', async () => {
   const tasks = Array.from({ length: 600 }, (_, n) => ({ name: 'a', payload: n }));

@@ -1,5 +1,5 @@
 /** Lists that the API gives by pages: `nextCursor` leads to the next one. */
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 import { get, withQuery } from '../http.ts';
 
@@ -16,7 +16,10 @@ export interface Pages<Item> {
   readonly isCapped: boolean;
   /** Reads the next page. Undefined: there is none. */
   readonly more: (() => void) | undefined;
+  /** Reads the first page again, and leaves the others. */
   readonly reload: () => void;
+  /** Reads the first page again, unless others are shown by then: the list would lose its place. */
+  readonly refresh: () => void;
 }
 
 interface State<Item> {
@@ -24,18 +27,26 @@ interface State<Item> {
   readonly items?: readonly Item[];
   readonly next?: string | null | undefined;
   readonly isCapped?: boolean | undefined;
+  /** How many pages the items are from. */
+  readonly pages?: number;
   readonly error?: Error;
 }
 
 /** The items of all pages that were asked for. A new address begins again; `reload` reads the first page again. */
 export function usePages<Item>(address: string | undefined): Pages<Item> {
   const [state, setState] = useState<State<Item>>({ address: '' });
-  const [round, setRound] = useState(0);
+  const [round, setRound] = useState({ isRefresh: false });
   useEffect(() => {
     if (address === undefined) return undefined;
     const ended = new AbortController();
     get<Page<Item>>(address, ended.signal)
-      .then(({ items, nextCursor, isCapped }) => setState({ address, items, next: nextCursor, isCapped }))
+      .then(({ items, nextCursor, isCapped }) =>
+        setState((before) =>
+          round.isRefresh && before.address === address && (before.pages ?? 1) > 1
+            ? before
+            : { address, items, next: nextCursor, isCapped, pages: 1 },
+        ),
+      )
       .catch((error: unknown) => {
         if (ended.signal.aborted) return;
         setState((before) => ({
@@ -45,15 +56,26 @@ export function usePages<Item>(address: string | undefined): Pages<Item> {
       });
     return () => ended.abort();
   }, [address, round]);
-  const reload = useCallback(() => setRound((before) => before + 1), []);
+  const reload = useCallback(() => setRound({ isRefresh: false }), []);
   const isOf = state.address === address;
+  const hasMore = useRef(false);
+  hasMore.current = isOf && (state.pages ?? 1) > 1;
+  const refresh = useCallback(() => {
+    if (!hasMore.current) setRound({ isRefresh: true });
+  }, []);
   const more = (): void => {
-    const { items = [], next } = state;
+    const { items = [], next, pages = 1 } = state;
     get<Page<Item>>(withCursor(state.address, next!))
       .then((page) =>
         setState((before) =>
           before.next === next
-            ? { ...before, items: [...items, ...page.items], next: page.nextCursor, isCapped: page.isCapped }
+            ? {
+                ...before,
+                items: [...items, ...page.items],
+                next: page.nextCursor,
+                isCapped: page.isCapped,
+                pages: pages + 1,
+              }
             : before,
         ),
       )
@@ -65,6 +87,7 @@ export function usePages<Item>(address: string | undefined): Pages<Item> {
     isCapped: isOf && state.isCapped === true,
     more: isOf && state.next ? more : undefined,
     reload,
+    refresh,
   };
 }
 

@@ -71,7 +71,7 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
   const messages = useResource<{ items: readonly Message[] }>(
     withQuery(path`chats/${chatId}/messages`, { limit: SHOWN, before: Number.MAX_SAFE_INTEGER }),
   );
-  const reloadMembers = useThrottled(members.reload);
+  const reloadMembers = useThrottled(members.refresh);
   const reloadMessages = useThrottled(messages.reload);
   const reload = useCallback(() => {
     reloadMessages();

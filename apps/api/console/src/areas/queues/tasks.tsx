@@ -1,6 +1,6 @@
 /** The tasks of a queue by a filter, and what can be done to some or all of them. */
 import type { JSX } from 'preact';
-import { useCallback, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 
 import { path, withQuery } from '../../http.ts';
 import { useTopic } from '../../live.ts';
@@ -52,12 +52,7 @@ export function Tasks({ view, session }: Props): JSX.Element {
   const pages = usePages<TaskSummary>(listAddress(queue, filter));
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const known = useKnown(queue, pages.items);
-  const reload = useThrottled(pages.reload, RELOAD_MS);
-  const hasOnePage = (pages.items?.length ?? 0) <= PAGE;
-  const follow = useCallback(() => {
-    // A list of which more was read would lose its place.
-    if (hasOnePage) reload();
-  }, [reload, hasOnePage]);
+  const follow = useThrottled(pages.refresh, RELOAD_MS);
   useTopic(`queue:${encodeURIComponent(queue)}`, follow, follow);
   const apply = (next: string): void => {
     const { id } = parseFilter(next);
