@@ -49,18 +49,18 @@ export default function Market({ session }: AreaProps): JSX.Element {
   const sort = usePlace().query.get('sort') === 'price' ? 'price' : 'newest';
   const listings = usePages<Listing>(withQuery('market/listings', { sort, limit: 50 }));
   const [changes, setChanges] = useState<readonly Change[]>([]);
-  const reload = useThrottled(listings.reload);
+  const refresh = useThrottled(listings.refresh);
   useTopic(
     'market',
     useCallback(
       (event: LiveEvent) => {
         const change = { ...(event as unknown as Change), at: Date.now(), key: String((last += 1)) };
         setChanges((before) => [change, ...before].slice(0, MAX_CHANGES));
-        reload();
+        refresh();
       },
-      [reload],
+      [refresh],
     ),
-    reload,
+    refresh,
   );
   const mayWrite = mayChange(session, 'market:write');
   const done = async (text: string, action: () => Promise<unknown>): Promise<boolean> => {
