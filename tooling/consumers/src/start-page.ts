@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const FILE = /^<!-- tooling\/consumers\/programs\/start\/\w+\/(\S+) -->\n\n```\w+\n([\s\S]*?)^```$/gm;
-const SHELL = /^```sh\n([\s\S]*?)^```$/m;
 
 export class StartPage {
   readonly text: string;
@@ -37,9 +36,16 @@ export class StartPage {
   /** The first block of commands after a heading. */
   commandsAfter(heading: string): string {
     const from = this.text.search(new RegExp(`^${heading}`, 'm'));
-    const [, commands] = SHELL.exec(this.text.slice(from)) ?? [];
-    if (from < 0 || commands === undefined) throw new Error(`the page has no commands after "${heading}"`);
-    return commands.trimEnd();
+    if (from < 0) throw new Error(`the page has no heading "${heading}"`);
+    return this.block('sh', from).trimEnd();
+  }
+
+  /** The first block in a language. */
+  block(language: string, from = 0): string {
+    const [, text] =
+      new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(this.text.slice(from)) ?? [];
+    if (text === undefined) throw new Error(`the page has no block of ${language}`);
+    return text;
   }
 
   /** Writes each file of the page under the name that its text gives. */

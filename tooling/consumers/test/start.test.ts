@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Project, tool } from '../src/project.js';
+import { StartPage } from '../src/start-page.js';
 
 let project: Project;
 let own: RedisServer;
@@ -65,16 +66,11 @@ describe('NestJS', () => {
   const programs = ['queue', 'lock', 'chat', 'names', 'row'];
 
   beforeAll(() => {
+    const { compilerOptions } = JSON.parse(new StartPage('nestjs').block('json')) as {
+      compilerOptions: object;
+    };
     project.write('tsconfig.json', {
-      compilerOptions: {
-        strict: true,
-        target: 'es2023',
-        module: 'nodenext',
-        experimentalDecorators: true,
-        types: ['node'],
-        outDir: 'out',
-        rootDir: '.',
-      },
+      compilerOptions: { ...compilerOptions, outDir: 'out', rootDir: '.' },
       files: [...programs, 'mails.test'].map((name) => `start/nestjs/${name}.mts`),
     });
     expect(project.node([tool('typescript-7/bin/tsc'), '-p', '.'])).toEqual({ code: 0, output: '' });

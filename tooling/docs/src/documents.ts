@@ -1,4 +1,4 @@
-/** The documents that readers get: READMEs and the pages of `docs/`. */
+/** The documents that readers get: READMEs, the pages of `docs/`, and those for contributors. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ export interface Document {
 }
 
 export function documents(): Document[] {
-  const patterns = ['README.md', 'docs/*.md', '*/README.md'];
+  const patterns = ['*README.md', 'docs/*.md', 'CONTRIBUTING.md', 'SECURITY.md'];
   const listed = execFileSync(
     'git',
     ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate', '--', ...patterns],

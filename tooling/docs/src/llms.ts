@@ -40,7 +40,7 @@ export function llmsOf(sections: readonly Section[], base: string): string {
 function published(file: string, text: string): string {
   return text
     .replace(
-      /^<!-- (?:(?:prelude|check|output|setup|answers)\n[\s\S]*?\n--|continues --|[Mm]ade from .* --)>\n+/gm,
+      /^<!-- (?:(?:prelude|elements|server|check|output|setup|answers|answer of)\n[\s\S]*?\n--|continues --|[Mm]ade from .* --)>\n+/gm,
       '',
     )
     .replace(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${linkOf(file, target)})`);

@@ -9,6 +9,9 @@ const fragment = (line: number, source: string, rest: Partial<Fragment> = {}): F
   output: undefined,
   isEndless: false,
   isChecked: false,
+  language: 'ts',
+  elements: '',
+  server: '',
   ...rest,
 });
 
@@ -93,8 +96,38 @@ test('a check without an assertion proves nothing', () => {
 });
 
 test('blocks in other languages are not checked', () => {
-  expect(blocksOf(page('```sh', 'npm test', '```', '~~~md', '```ts', '```', '~~~'))).toEqual({
+  expect(blocksOf(page('```sh', 'npm test', '```', '```text', 'a', '```'))).toEqual({
     quotes: [],
     fragments: [],
   });
+});
+
+test('a document in a document has its fragments', () => {
+  const text = page('~~~md', '```ts', 'run();', '```', '~~~');
+  expect(blocksOf(text).fragments).toEqual([fragment(2, '\n\nrun();')]);
+});
+
+test('a fragment for browsers has its elements and its server', () => {
+  const text = page(
+    '<!-- elements',
+    '<input>',
+    '-->',
+    '<!-- server',
+    'export default 1;',
+    '-->',
+    '```js',
+    'run();',
+    '```',
+    '```js',
+    'b;',
+    '```',
+  );
+  expect(blocksOf(text).fragments).toEqual([
+    fragment(7, '\n\n\n\n\n\n\nrun();', {
+      language: 'js',
+      elements: '\n<input>',
+      server: '\n\n\n\nexport default 1;',
+    }),
+    fragment(10, '\n\n\n\n\n\n\n\n\n\nb;', { language: 'js' }),
+  ]);
 });

@@ -81,8 +81,25 @@ describe.each(pages)('$name', ({ name, quotes: [before = '', after = ''] }) => {
   });
 });
 
-test('the program of BullMQ prints the same on the layer, with its import changed', async () => {
+/** The blocks of `diff` in a page: the lines that go and those that come. */
+function changesIn(file: string): { removed: string; added: string }[] {
+  const text = readFileSync(join(docs, file), 'utf8');
+  const linesWith = (sign: string, block: string): string =>
+    Array.from(block.matchAll(new RegExp(`^[${sign}](.*\\n)`, 'gm')), ([, line]) => line!).join('');
+  return [...text.matchAll(/^```diff\n([\s\S]*?)^```$/gm)].map(([, block]) => ({
+    removed: linesWith('-', block!),
+    added: linesWith('+', block!),
+  }));
+}
+
+test('the program of BullMQ prints the same after the change that its page shows', async () => {
+  const [change, ...others] = changesIn('coming-from/bullmq.md');
+  expect(others).toEqual([]);
   const { quotes: [before = ''] = [] } = pages.find(({ name }) => name === 'bullmq') ?? {};
-  const change = (text: string): string => text.replaceAll("from 'bullmq'", "from '@mortise/queues/bullmq'");
-  expect(await linesOf(before, 'bullmq.layer', change)).toEqual(promisedBy(before));
+  const apply = (text: string): string => {
+    const [start, end, ...further] = text.split(change!.removed);
+    if (end === undefined || further.length > 0) throw new Error('the program has no such lines, or twice');
+    return `${start}${change!.added}${end}`;
+  };
+  expect(await linesOf(before, 'bullmq.layer', apply)).toEqual(promisedBy(before));
 });

@@ -1,24 +1,25 @@
-/** Each block of `sh` or `sql` runs as its page says, against the API, Redis and PostgreSQL, and gives the answers of the page. */
-import { spawn, type ChildProcess } from 'node:child_process';
+/** Each block of `sh` or `sql` runs as its page says, against the API, Redis and PostgreSQL, and gives the answers of the page. A block of an answer has that of its hidden commands. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache/rows';
 import { startPostgres, type PostgresServer } from '@mortise/postgres-server';
 import { findRedisServer, startSingle, type RedisServer } from '@mortise/redis-server';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import { commandBlocks } from '../src/commands/blocks.js';
+import { ADMIN_KEY, startApi, type ApiProcess } from '../src/api-process.js';
+import { commandBlocks, shownAnswers } from '../src/commands/blocks.js';
 import { NOT_RUN } from '../src/commands/not-run.js';
-import { keeps, runShell, runSql } from '../src/commands/run.js';
+import { differenceOf, keeps, runShell, runSql } from '../src/commands/run.js';
 import { documents } from '../src/documents.js';
 import { root } from '../src/pages.js';
 
-const ADMIN_KEY = `mk_admin_${'0'.repeat(64)}`;
 const FILE_BYTES = 400_000;
 
+const answers = documents().flatMap(({ file, text }) =>
+  shownAnswers(text).map((answer) => ({ place: `${file}:${answer.line}`, ...answer })),
+);
 const blocks = documents().flatMap(({ file, text }) =>
   commandBlocks(text).map((block) => ({ place: `${file}:${block.line}`, ...block })),
 );
@@ -31,7 +32,7 @@ const shown = blocks.filter((block) => !isExcused(block) && !isFile(block));
 let redis: RedisServer;
 let configured: RedisServer;
 let postgres: PostgresServer;
-let api: ChildProcess;
+let api: ApiProcess;
 let client: Redis;
 /** The worker of the cached rows. */
 let refresher: Refresher;
@@ -45,21 +46,12 @@ beforeAll(async () => {
     startSingle(),
     startPostgres(),
   ]);
-  api = spawn(process.execPath, [join(root, 'apps/api/dist/main.js')], {
-    env: { REDIS_URL: redis.url, PORT: '0', ADMIN_KEY, CACHE_TABLES: 'stock' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const port = await new Promise<string>((resolve) => {
-    createInterface({ input: api.stdout! }).on('line', (line) => {
-      const { msg, url } = JSON.parse(line) as { msg: string; url?: string };
-      if (msg === 'listening') resolve(new URL(url!).port);
-    });
-  });
+  api = await startApi({ REDIS_URL: redis.url, CACHE_TABLES: 'stock' });
   const server = await findRedisServer();
   const { NODE_OPTIONS: _, ...inherited } = process.env;
   const servers = {
     API: 'http://127.0.0.1:3000',
-    API_PORT: port,
+    API_PORT: api.port,
     REDIS_URL: redis.url,
     REDIS_SERVER: server.path,
   };
@@ -76,7 +68,7 @@ beforeAll(async () => {
   await sql.query(readFileSync(join(root, 'packages/queues/examples/outbox/outbox.sql'), 'utf8'));
 });
 afterAll(async () => {
-  api.kill('SIGKILL');
+  api.stop();
   await refresher.stop();
   client.disconnect();
   await sql.end();
@@ -99,4 +91,11 @@ describe.each(shown)('$place', (block) => {
     const others = given.filter((answer, index) => !keeps(answer, block.answers![index]!));
     expect(others).toEqual([]);
   });
+});
+
+test.each(answers)('$place is the answer of a command', async ({ commands, ...answer }) => {
+  const { line } = answer;
+  const block = { line, language: 'sh' as const, commands, setup: [], answers: undefined };
+  const given = await runShell(block, env, folder);
+  expect(differenceOf(given.at(-1)!.text, answer)).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-/** Each fragment of a page runs as a program of a reader, and prints what its page says or passes its hidden check. */
+/** Each fragment of TypeScript runs as a program of a reader, and prints what its page says or passes its hidden check. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
@@ -12,7 +12,9 @@ import { root } from '../src/pages.js';
 const modules = join(root, 'tooling/docs/.cache/programs');
 
 const fragments = documents().flatMap(({ file, text }) =>
-  blocksOf(text).fragments.map((fragment) => ({ place: `${file}:${fragment.line}`, ...fragment })),
+  blocksOf(text)
+    .fragments.filter(({ language }) => language === 'ts')
+    .map((fragment) => ({ place: `${file}:${fragment.line}`, ...fragment })),
 );
 
 let servers: Servers;

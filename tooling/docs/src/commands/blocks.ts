@@ -11,6 +11,16 @@ export interface CommandBlock {
   readonly answers: readonly string[] | undefined;
 }
 
+/** A block that shows the answer of a hidden command. */
+export interface ShownAnswer {
+  readonly line: number;
+  /** `text` is an answer of HTTP with its head. */
+  readonly language: 'json' | 'text';
+  /** The last one gives the answer. */
+  readonly commands: readonly string[];
+  readonly shown: string;
+}
+
 const BLOCK =
   /(?:^<!-- setup\n([\s\S]*?)^-->\n+)?^```(sh|sql)\n([\s\S]*?)^```$(?:\n+<!-- answers\n([\s\S]*?)^-->)?/gm;
 
@@ -25,6 +35,16 @@ export function commandBlocks(text: string): CommandBlock[] {
       setup: language === 'sh' ? linesOf(setup) : statementsOf(setup),
       answers: answers?.trimEnd().split('\n'),
     };
+  });
+}
+
+const SHOWN = /^<!-- answer of\n([\s\S]*?)^-->\n+```(json|text)\n([\s\S]*?)^```$/gm;
+
+export function shownAnswers(text: string): ShownAnswer[] {
+  return [...text.matchAll(SHOWN)].map((match) => {
+    const [whole, commands, language, shown] = match as unknown as [string, string, 'json' | 'text', string];
+    const before = text.slice(0, match.index + whole.indexOf('```'));
+    return { line: before.split('\n').length, language, commands: linesOf(commands), shown };
   });
 }
 

@@ -18,5 +18,9 @@ export const NOT_RUN: readonly { readonly begins: string; readonly reason: strin
     begins: 'npx next dev',
     reason: '`npm run test:modules` builds and starts the application of the page',
   },
+  {
+    begins: 'npm test                                #',
+    reason: 'each line runs for minutes or for good; a test finds each script that it names',
+  },
   { begins: 'git clone', reason: 'it needs the network, and runs for many minutes' },
 ];

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
-import type { CommandBlock } from './blocks.js';
+import type { CommandBlock, ShownAnswer } from './blocks.js';
 
 export interface Answer {
   /** Of HTTP, or the exit code of another program, or the number of rows. */
@@ -83,6 +83,31 @@ export function keeps({ status, text }: Answer, promised: string): boolean {
   const json = jsonOf(part);
   const isThere = typeof json === 'object' ? isPart(json, jsonOf(text)) : text.includes(part);
   return status === Number(wanted) && isThere;
+}
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/** How an answer differs from that of a page: `undefined` if it doesn't. Ids of requests and values of headers are those of the run. */
+export function differenceOf(
+  given: string,
+  { language, shown }: Pick<ShownAnswer, 'language' | 'shown'>,
+): unknown {
+  const [wanted, found] = [shown, given].map((text) => partsOf(language, text.replaceAll('\r', '')));
+  const absent = wanted!.headers.filter((header) => !found!.headers.includes(header));
+  const bodies = [wanted!.body, found!.body].map((body) =>
+    JSON.stringify(jsonOf(body), (_, value: unknown) =>
+      typeof value === 'string' && UUID.test(value) ? 'an id' : value,
+    ),
+  );
+  return absent.length === 0 && bodies[0] === bodies[1] ? undefined : { absent, bodies };
+}
+
+/** The body, and the names of the headers before it. */
+function partsOf(language: ShownAnswer['language'], text: string): { headers: string[]; body: string } {
+  if (language === 'json') return { headers: [], body: text };
+  const [head = '', ...rest] = text.split('\n\n');
+  const headers = Array.from(head.matchAll(/^([\w-]+): /gm), ([, name]) => name!.toLowerCase());
+  return { headers, body: rest.join('\n\n') };
 }
 
 function isPart(wanted: unknown, found: unknown): boolean {
