@@ -2,14 +2,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { INSTALLED } from '../src/commands/not-run.js';
 import { documents } from '../src/documents.js';
 import { root } from '../src/pages.js';
 import { proofsOf, UNRUN } from '../src/proofs.js';
 
 const RUN = ['quoted', 'run', 'answer'];
-/** New bodies of HTTP come with new routes. Of other blocks no more may be left out without a look at this number. */
+/** New bodies of HTTP come with new routes, and new pages install packages. Other exceptions are few. */
 const OF_HTTP = 'made from the OpenAPI document; a test of the API sends each of these bodies to its route';
-const OTHERS_NOT_RUN = 42;
+const MOST_OTHERS = 30;
 
 const proofs = documents().flatMap(proofsOf);
 const count = (how: string): number => proofs.filter((proof) => proof.how === how).length;
@@ -22,12 +23,12 @@ test('each block has a proof', () => {
   expect(RUN.map(count).reduce((sum, each) => sum + each)).toBeGreaterThan(200);
 });
 
-test("blocks that no test here runs have reasons, and don't get more", () => {
+test('blocks that no test here runs have reasons, and are few', () => {
   const list = reasons.map((reason) => `${String(count(reason)).padStart(3)} ${reason}`);
   console.log(`Blocks that no test here runs:\n${list.join('\n')}`);
-  expect(reasons).toContain(OF_HTTP);
-  const others = reasons.filter((reason) => reason !== OF_HTTP).map(count);
-  expect(others.reduce((sum, each) => sum + each)).toBe(OTHERS_NOT_RUN);
+  expect(reasons).toEqual(expect.arrayContaining([OF_HTTP, INSTALLED]));
+  const others = reasons.filter((reason) => reason !== OF_HTTP && reason !== INSTALLED).map(count);
+  expect(others.reduce((sum, each) => sum + each)).toBeLessThanOrEqual(MOST_OTHERS);
 });
 
 test('each package that a page installs is one of this repository or one of its catalog', () => {

@@ -1,5 +1,6 @@
 /** The blocks that the tests of this package don't run, each with the place where they are proven. */
-const INSTALLED = 'npm would install the published packages; tooling/consumers installs the packed ones';
+export const INSTALLED =
+  'npm would install the published packages; tooling/consumers installs the packed ones';
 const STARTED = 'it builds, then starts a program for good; this test starts the same program';
 
 export const NOT_RUN: readonly { readonly begins: string; readonly reason: string }[] = [
