@@ -34,7 +34,8 @@ export async function drain<Tasks extends TaskMap<Tasks>>(
   { delayed = false, ...options }: DrainQueuesOptions<Tasks> = {},
 ): Promise<DrainedAttempt[]> {
   const run = new Run();
-  const worker = new Worker<Tasks>(redis, names, handlers, { ...options, ...run.callbacks(options) });
+  const observed = withEnds(handlers, () => run.wake());
+  const worker = new Worker<Tasks>(redis, names, observed, { ...options, ...run.callbacks(options) });
   const queues = names.map((name) => new Queue<Tasks>(redis, name, { prefix: options.prefix }));
   await worker.start();
   try {
@@ -47,6 +48,37 @@ export async function drain<Tasks extends TaskMap<Tasks>>(
   } finally {
     await worker.stop();
   }
+}
+
+type Call = (...args: readonly unknown[]) => unknown;
+
+/** Handlers that tell the end of each call. An attempt that sleeps, waits or goes back has no other end that a caller sees. */
+function withEnds<Tasks>(handlers: Handlers<Tasks>, onEnd: () => void): Handlers<Tasks> {
+  const observed =
+    (call: Call): Call =>
+    async (...args) => {
+      try {
+        return await call(...args);
+      } finally {
+        onEnd();
+      }
+    };
+  const entries = Object.entries(handlers as Record<string, Call | Readonly<Record<string, unknown>>>);
+  const all = entries.map(([name, handler]) => {
+    if (typeof handler === 'function') return [name, observed(handler)];
+    const methods = ['handle', 'handleMany'].flatMap((method) => {
+      const call = handler?.[method];
+      return typeof call === 'function' ? [[method, observed(call.bind(handler) as Call)]] : [];
+    });
+    // An instance of a class has its other fields still.
+    const isPlain = Object.getPrototypeOf(handler ?? {}) === Object.prototype;
+    const copy: unknown = isPlain ? { ...handler } : Object.create(handler);
+    return [
+      name,
+      methods.length === 0 ? handler : Object.assign(copy as object, Object.fromEntries(methods)),
+    ];
+  });
+  return Object.fromEntries(all) as Handlers<Tasks>;
 }
 
 interface Totals {
@@ -68,7 +100,8 @@ async function totals<Tasks extends TaskMap<Tasks>>(queues: readonly Queue<Tasks
 
 class Run {
   readonly attempts: DrainedAttempt[] = [];
-  #seen = 0;
+  /** Whether a call or an attempt has ended since the last look. */
+  #isWoken = false;
   #wake: (() => void) | undefined;
 
   callbacks<Tasks>({
@@ -89,21 +122,27 @@ class Run {
     };
   }
 
-  /** Resolves when an attempt has ended since the last call. */
+  /** A call of a handler, or an attempt, has ended. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  /** Resolves when a call or an attempt has ended since the last time. */
   async next({ shown }: Totals): Promise<void> {
     let limit: NodeJS.Timeout | undefined;
-    if (this.#seen === this.attempts.length) {
+    if (!this.#isWoken) {
       await new Promise<void>((resolve, reject) => {
         this.#wake = resolve;
         const refusal = `drain: no attempt ended within ${LIMIT_MS} ms (${shown}). Is a queue paused or limited, or does a handler wait for the clock?`;
         limit = later(() => reject(new Error(refusal)), LIMIT_MS);
       }).finally(() => cancel(limit));
     }
-    this.#seen = this.attempts.length;
+    this.#isWoken = false;
   }
 
   #add(attempt: DrainedAttempt): void {
     this.attempts.push(attempt);
-    this.#wake?.();
+    this.wake();
   }
 }

@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { TaskContext } from '../../src/index.js';
 import { Queue, Worker } from '../../src/index.js';
 import { queueMatchers, runTask, testContext, TestQueues } from '../../src/testing/index.js';
 import type { QueueMatchers } from '../../src/testing/index.js';
@@ -47,6 +49,57 @@ describe('drain', () => {
     expect(await own.drain('mail', handlers)).toEqual([]);
     await own.clock.advance('1m');
     expect(await own.drain('mail', handlers)).toHaveLength(1);
+  });
+
+  test('ends while a task sleeps or waits for an event, also after I/O of its handler', async () => {
+    const { queues: own } = opened();
+    const orders = new Queue<{ order: { payload: null; result: string } }>(own.redis, 'orders');
+    const { id } = await orders.enqueue('order', null);
+    const handlers = {
+      order: {
+        handle: async (_: null, ctx: TaskContext) => {
+          await readFile(import.meta.filename);
+          await ctx.sleep(60_000);
+          return ctx.waitFor<string>('approved', { timeoutMs: 86_400_000 });
+        },
+      },
+    };
+    expect(await own.drain('orders', handlers)).toEqual([]);
+    await own.clock.advance('1m');
+    expect(await own.drain('orders', handlers)).toEqual([]);
+    expect((await orders.get(id))!.waitsFor).toBe('approved');
+    await orders.deliver(id, 'approved', 'by ann');
+    expect(await own.drain('orders', handlers)).toMatchObject([{ attempt: 1, result: 'by ann' }]);
+  });
+
+  test('delayed: lets the time of a wait pass', async () => {
+    const { queues: own, mail } = opened();
+    await mail.enqueue('mail.report', null);
+    const wait = async (_: null, ctx: TaskContext): Promise<void> =>
+      ctx.waitFor('approved', { timeoutMs: 3_600_000 });
+    const before = own.clock.now;
+    const handlers = { 'mail.report': wait, 'mail.send': () => undefined };
+    expect(await own.drain('mail', handlers, { delayed: true })).toMatchObject([
+      { error: { code: 'ERR_EVENT_TIMEOUT' } },
+    ]);
+    expect(own.clock.now - before).toBeGreaterThanOrEqual(3_600_000);
+  });
+
+  test('calls methods of classes, and refuses an unknown option of a handler', async () => {
+    const { queues: own, mail } = opened();
+    class Sender {
+      readonly timeoutMs = 60_000;
+      readonly #sent: string[] = [];
+
+      handle({ to }: { to: string }): number {
+        return this.#sent.push(to);
+      }
+    }
+    await mail.enqueue('mail.send', { to: 'ann' });
+    const handlers = { 'mail.send': new Sender(), 'mail.report': () => undefined };
+    expect(await own.drain('mail', handlers)).toMatchObject([{ result: 1 }]);
+    const wrong = { ...handlers, 'mail.report': { handle: () => undefined, timeOutMs: 1 } };
+    await expect(own.drain('mail', wrong)).rejects.toThrow(/timeOutMs/);
   });
 
   test('delayed: lets the time pass for retries and scheduled tasks', async () => {

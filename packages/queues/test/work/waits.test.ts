@@ -189,6 +189,19 @@ test('tasks of an ordered group wait behind one that waits', async () => {
   expect(order).toEqual([1, 2]);
 });
 
+test('a delivery finds its task in any shard', async () => {
+  const bench = new Bench({ shards: 4 });
+  await bench.launch({ t: async (_, ctx) => ctx.waitFor('go', HOUR) });
+  const ids = await Promise.all(
+    Array.from({ length: 12 }, async (_, n) => (await bench.queue.enqueue('t', n, { group: `g${n}` })).id),
+  );
+  await counted(bench.queue, { retrying: 12 });
+  expect(await Promise.all(ids.map((id, n) => bench.queue.deliver(id, 'go', n)))).toEqual(
+    ids.map(() => true),
+  );
+  expect(await Promise.all(ids.map((id) => bench.queue.result(id)))).toEqual(ids.map((_, n) => n));
+});
+
 test('a delivery with an id is stored once, before and after the task has taken it', async () => {
   const bench = new Bench();
   await bench.launch({
