@@ -11,6 +11,7 @@ export interface QueueEvent {
     | 'cancelled'
     | 'waiting'
     | 'progress'
+    | 'delivered'
     | 'ready'
     | 'rescheduled'
     | 'reprioritized'
@@ -28,6 +29,8 @@ export interface QueueEvent {
   readonly name?: string;
   readonly attempt?: number;
   readonly error?: { readonly name: string; readonly message: string; readonly code?: string };
+  /** The name of an event that was delivered to the task, or for which it waits while it is retrying. */
+  readonly event?: string;
   /** Absent if it has more than 512 bytes. */
   readonly progress?: unknown;
   /** Of a gap: the events that are gone, if known. */

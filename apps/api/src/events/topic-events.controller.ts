@@ -28,8 +28,8 @@ export class TopicEventsController {
       '`member:<name>` and `mailbox:<name>` need `messaging:read`, `cache:<name>` and `rows` need `cache:read`. `lock:<name>` needs ' +
       '`locks:read`, `market` needs `market:read`, and `redis` needs `ops:read`. `data` is JSON with the `topic`. To continue all ' +
       'topics after an event, send its `id` as `Last-Event-ID` or `after`. The first event is `open`. A task of a queue has the ' +
-      'events enqueued, started, progress, succeeded, retrying, dead, cancelled, waiting, ready, rescheduled, reprioritized, ' +
-      'changed and removed. A queue has paused and resumed. Members have the events of `/v1/members/{member}/events`. A mailbox has arrived, ' +
+      'events enqueued, started, progress, delivered, succeeded, retrying, dead, cancelled, waiting, ready, rescheduled, ' +
+      'reprioritized, changed and removed. A queue has paused and resumed. Members have the events of `/v1/members/{member}/events`. A mailbox has arrived, ' +
       'without the messages. A cache has stored, deleted and invalidated, for requests to this API. The market has listed, sold, ' +
       'withdrawn and expired. The topics of locks, bulk operations, cached rows, Redis and the overview send their present value, then each change. ' +
       '`gap` says that a queue trimmed events before you read them. `off` says that the events of a queue are off, and a ' +
