@@ -15,6 +15,7 @@ runWithClient('memory', {
     '/test/replication/',
     // The scripts of BullMQ use more of Lua.
     '/test/migrate/',
+    '/test/bullmq/order',
     // Client-side caching isn't emulated: each of these waits for its time limit.
     '/cache/test/near/',
   ],
