@@ -84,6 +84,48 @@ describe('tasks', () => {
     expect(page.url()).toBe(`${service.url}/console/queues`);
   }, 30_000);
 
+  test('all queues are paused and resumed, and the list says so', async () => {
+    await service.enqueue('all-1', 'a', 1);
+    await service.enqueue('all-2', 'a', 1);
+    await visit(page, service, 'queues');
+    const { items } = await service.done('GET', 'queues');
+    const isPaused = async (): Promise<boolean[]> =>
+      Promise.all(
+        ['all-1', 'all-2'].map(async (name) => (await service.done('GET', `queues/${name}`)).isPaused),
+      );
+    await button('Pause all').click();
+    await submit(`Pause ${items.length} queues`).click();
+    await page.getByText(`${items.length} queues paused.`).waitFor();
+    expect(await isPaused()).toEqual([true, true]);
+    const row = page.getByRole('row', { name: /all-2/ });
+    await row.getByText('paused').waitFor();
+    await button('Resume all').click();
+    await submit(`Resume ${items.length} queues`).click();
+    await row.getByText('paused').waitFor({ state: 'detached' });
+    expect(await isPaused()).toEqual([false, false]);
+  }, 30_000);
+
+  test('the settings of a queue say which tasks its workers handle', async () => {
+    await service.enqueue('handled', 'a', 1);
+    await visit(page, service, 'queues/handled/settings');
+    await page.getByText('none: no worker with handlers runs').waitFor();
+    const { Worker } = await import('@mortise/queues');
+    const { connect } = await import('@mortise/test-kit');
+    await using worker = new Worker(
+      connect(),
+      ['handled'],
+      { b: () => 1, c: () => 2 },
+      { prefix: service.prefix },
+    );
+    await worker.start();
+    await until(
+      'names',
+      async () => (await service.done('GET', 'queues/handled/task-names')).items.length === 2,
+    );
+    await page.reload();
+    await page.getByText('b, c', { exact: true }).waitFor();
+  }, 30_000);
+
   test('a filter that is not understood acts on no task that was not selected', async () => {
     await service.enqueue('typos', 'a', { n: 1 });
     for (const typo of ['nmae:b', 'payload.n:1 payload.n:2', 'state:ready']) {

@@ -17,6 +17,7 @@ export const overviewSchema = z
           headAgeMs: count
             .nullable()
             .meta({ description: 'how long ago the next task was enqueued; null: none is ready' }),
+          isPaused: z.boolean(),
         }),
       )
       .meta({ description: 'the first 100 by name' }),

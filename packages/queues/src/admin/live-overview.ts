@@ -13,6 +13,7 @@ export interface OverviewOfQueues {
     readonly counts: Counts;
     /** How long ago the next task was enqueued, ms; null when none is ready. */
     readonly headAgeMs: number | null;
+    readonly isPaused: boolean;
   }[];
 }
 
@@ -63,10 +64,11 @@ export class LiveOverview {
     return {
       at,
       total: names.length,
-      queues: found.map(({ counts, nextEnqueuedAt }, index) => ({
+      queues: found.map(({ counts, nextEnqueuedAt, isPaused }, index) => ({
         name: shown[index]!,
         counts,
         headAgeMs: nextEnqueuedAt === null ? null : Math.max(0, at - nextEnqueuedAt),
+        isPaused,
       })),
     };
   }

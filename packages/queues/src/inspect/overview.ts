@@ -15,6 +15,8 @@ export interface QueueOverview {
   readonly counts: Counts;
   /** When the next task was enqueued, ms, by the clock of Redis; null when none is ready. Of several shards the earliest. */
   readonly nextEnqueuedAt: number | null;
+  /** Whether workers fetch none of its tasks: see `Queue.pause`. */
+  readonly isPaused: boolean;
 }
 
 /** Shards in one call, which hold the server for half a millisecond. */
@@ -65,7 +67,10 @@ export class Overviews {
       // Their settings have changed.
       await Promise.all(missing.map((shard) => shard.settings.learn(redis)));
     }
-    return opened.map((shards) => sumOf(shards.map((shard) => replies.get(shard) ?? EMPTY)));
+    return opened.map((shards) => ({
+      ...sumOf(shards.map((shard) => replies.get(shard) ?? EMPTY)),
+      isPaused: shards.some(({ settings }) => settings.values.isPaused),
+    }));
   }
 
   /** Shards that one call can read. */
@@ -106,7 +111,7 @@ export class Overviews {
   }
 }
 
-function sumOf(replies: readonly Reply[]): QueueOverview {
+function sumOf(replies: readonly Reply[]): Omit<QueueOverview, 'isPaused'> {
   const sums = TASK_STATES.map((state, index) => {
     const counts = replies.map((reply) => reply[index] as number);
     return [state, counts.reduce((sum, count) => sum + count, 0)];

@@ -24,7 +24,7 @@ test('it has the first queues, the number of all, and the age of the next task',
   const { at, total, queues } = await overview.read();
   expect(Math.abs(Date.now() - at)).toBeLessThan(60_000);
   expect([total, queues.map(({ name }) => name)]).toEqual([3, ['a', 'b']]);
-  expect(queues[0]).toMatchObject({ counts: { scheduled: 1, ready: 0 }, headAgeMs: null });
+  expect(queues[0]).toMatchObject({ counts: { scheduled: 1, ready: 0 }, headAgeMs: null, isPaused: false });
   expect(queues[1]).toMatchObject({ counts: { ready: 1 }, headAgeMs: expect.any(Number) });
 });
 

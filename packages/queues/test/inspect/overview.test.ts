@@ -46,7 +46,7 @@ describe.each(Object.entries(clients))('Overviews on %s', (_, clientOf) => {
       const [next] = each === limited ? tasks.toSorted((a, b) => a.enqueuedAt - b.enqueuedAt) : tasks;
       expect([each.name, overviews[index]]).toEqual([
         each.name,
-        { counts: await each.counts(), nextEnqueuedAt: next?.enqueuedAt ?? null },
+        { counts: await each.counts(), nextEnqueuedAt: next?.enqueuedAt ?? null, isPaused: false },
       ]);
     }
     expect(overviews.at(-1)!.counts).toMatchObject({ dead: 1, retrying: 1, succeeded: 1 });
@@ -60,6 +60,10 @@ describe.each(Object.entries(clients))('Overviews on %s', (_, clientOf) => {
     await queue.enqueue('t', 1);
     const before = await overviews.read(['q']);
     await queue.configure({ concurrency: 5 });
+    expect(await overviews.read(['q'])).toEqual(before);
+    await queue.pause();
+    expect(await overviews.read(['q'])).toEqual([{ ...before[0], isPaused: true }]);
+    await queue.resume();
     expect(await overviews.read(['q'])).toEqual(before);
     await queue.obliterate();
     const again = new Queue(client, 'q', { prefix, priorities: ['one'], shards: 2 });

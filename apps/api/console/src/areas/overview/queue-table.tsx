@@ -13,7 +13,7 @@ export interface QueueOverview {
   readonly name: string;
   readonly counts: Readonly<Record<TaskState, number>>;
   readonly headAgeMs: number | null;
-  readonly isPaused?: boolean;
+  readonly isPaused: boolean;
 }
 
 export function QueueLink({ name }: { readonly name: string }): JSX.Element {

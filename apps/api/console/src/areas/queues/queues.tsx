@@ -9,8 +9,10 @@ import { useResource } from '../../resource.ts';
 import { Head, Read } from '../../ui/elements.tsx';
 import { QueueTable } from '../overview/queue-table.tsx';
 import type { QueueOverview } from '../overview/queue-table.tsx';
+import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { EnqueueButton } from './enqueue.tsx';
+import { PauseAll } from './pause-all.tsx';
 import { OneQueue } from './queue.tsx';
 import { OneTask } from './task.tsx';
 
@@ -21,13 +23,13 @@ interface Snapshot {
 
 export default function Queues({ parts, session }: AreaProps): JSX.Element {
   const [queue, part, id] = parts;
-  if (queue === undefined) return <AllQueues mayEnqueue={mayChange(session, 'queues:write')} />;
+  if (queue === undefined) return <AllQueues session={session} />;
   if (part === 'tasks' && id !== undefined)
     return <OneTask key={`${queue}/${id}`} queue={queue} id={id} session={session} />;
   return <OneQueue key={queue} queue={queue} tab={part ?? 'tasks'} session={session} />;
 }
 
-function AllQueues({ mayEnqueue }: { readonly mayEnqueue: boolean }): JSX.Element {
+function AllQueues({ session }: { readonly session: Session }): JSX.Element {
   const first = useResource<Snapshot>('overview');
   const [last, setLast] = useState<Snapshot>();
   const onEvent = useCallback((event: LiveEvent) => {
@@ -36,7 +38,10 @@ function AllQueues({ mayEnqueue }: { readonly mayEnqueue: boolean }): JSX.Elemen
   useTopic('overview', onEvent);
   return (
     <>
-      <Head title="Queues">{mayEnqueue && <EnqueueButton />}</Head>
+      <Head title="Queues">
+        {mayChange(session, 'queues:write') && <EnqueueButton />}
+        {mayChange(session, 'queues:admin') && <PauseAll />}
+      </Head>
       <Read of={{ ...first, value: last ?? first.value }}>{(shown) => <QueueTable {...shown} />}</Read>
     </>
   );

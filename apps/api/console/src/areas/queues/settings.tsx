@@ -3,8 +3,9 @@ import type { JSX } from 'preact';
 
 import { call, path, withQuery } from '../../http.ts';
 import { go, hrefOf } from '../../location.ts';
+import { useResource } from '../../resource.ts';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
-import { Card, Facts } from '../../ui/elements.tsx';
+import { Card, Facts, Trouble } from '../../ui/elements.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act, tell } from '../../ui/toasts.tsx';
 import type { QueueView } from './types.ts';
@@ -27,6 +28,7 @@ export function Settings({ view, reload, mayChange }: Props): JSX.Element {
             'Active at once': concurrency === null ? 'no limit' : countText(concurrency),
             Starts: rate === null ? 'no limit' : `${countText(rate.limit)} in ${durationText(rate.periodMs)}`,
             'Tasks at most': maxTasks === null ? 'no limit' : countText(maxTasks),
+            'Workers handle': <Handled queue={name} />,
           }}
         />
       </Card>
@@ -69,6 +71,16 @@ export function Settings({ view, reload, mayChange }: Props): JSX.Element {
       )}
     </div>
   );
+}
+
+/** Why tasks wait, often: no worker is there, or none handles their name. */
+function Handled({ queue }: { readonly queue: string }): JSX.Element {
+  const handled = useResource<{ readonly items: readonly { readonly name: string }[] }>(
+    path`queues/${queue}/task-names`,
+  );
+  if (handled.error) return <Trouble error={handled.error} />;
+  const names = handled.value?.items.map(({ name }) => name);
+  return <span>{names?.length === 0 ? 'none: no worker with handlers runs' : names?.join(', ')}</span>;
 }
 
 async function drain(name: string, reload: () => void): Promise<boolean> {

@@ -1,0 +1,70 @@
+/** Pauses all queues at once, as before maintenance, or resumes them. */
+import type { JSX } from 'preact';
+
+import { call, path } from '../../http.ts';
+import { useResource } from '../../resource.ts';
+import { Dialog, DialogButton } from '../../ui/dialog.tsx';
+import { plural } from '../../ui/text.ts';
+import { tell } from '../../ui/toasts.tsx';
+
+type Verb = 'pause' | 'resume';
+
+const TEXTS = {
+  pause: {
+    label: 'Pause all',
+    done: 'paused',
+    effect: 'Workers finish the tasks that run, and start no others until the queues are resumed.',
+  },
+  resume: { label: 'Resume all', done: 'resumed', effect: 'Workers start tasks of all queues again.' },
+} as const;
+/** Requests under way. */
+const AT_ONCE = 10;
+
+export function PauseAll(): JSX.Element {
+  return (
+    <>
+      {(['pause', 'resume'] as const).map((verb) => (
+        <DialogButton key={verb} label={TEXTS[verb].label} isDanger={verb === 'pause'}>
+          {(close) => <AllDialog verb={verb} close={close} />}
+        </DialogButton>
+      ))}
+    </>
+  );
+}
+
+/** The list of queues is whole, also where the table shows a part of it. */
+function AllDialog({ verb, close }: { readonly verb: Verb; readonly close: () => void }): JSX.Element {
+  const queues = useResource<{ readonly items: readonly { readonly name: string }[] }>('queues');
+  const names = queues.value?.items.map(({ name }) => name);
+  const { label, effect } = TEXTS[verb];
+  const what = names ? plural(names.length, 'queue') : 'counting …';
+  return (
+    <Dialog
+      title={`${label}: ${what}`}
+      submit={`${verb === 'pause' ? 'Pause' : 'Resume'} ${what}`}
+      isDanger={verb === 'pause'}
+      isWaiting={names === undefined}
+      close={close}
+      onSubmit={() => changeAll(verb, names!)}
+    >
+      <p>{effect}</p>
+    </Dialog>
+  );
+}
+
+async function changeAll(verb: Verb, names: readonly string[]): Promise<boolean> {
+  let changed = 0;
+  let failure: Error | undefined;
+  for (let from = 0; from < names.length; from += AT_ONCE) {
+    const calls = names
+      .slice(from, from + AT_ONCE)
+      .map((name) => call('POST', `${path`queues/${name}`}/${verb}`));
+    for (const outcome of await Promise.allSettled(calls)) {
+      if (outcome.status === 'fulfilled') changed += 1;
+      else failure = outcome.reason as Error;
+    }
+  }
+  if (changed > 0) tell(`${plural(changed, 'queue')} ${TEXTS[verb].done}.`);
+  if (failure) tell(`${plural(names.length - changed, 'queue')} refused: ${failure.message}`, 'bad');
+  return failure === undefined;
+}
