@@ -124,6 +124,7 @@ describe('tasks', () => {
     );
     await page.reload();
     await page.getByText('b, c', { exact: true }).waitFor();
+    expect(await page.getByText('no worker with handlers runs').count()).toBe(0);
   }, 30_000);
 
   test('a filter that is not understood acts on no task that was not selected', async () => {
