@@ -106,7 +106,7 @@ describe('tasks', () => {
   }, 30_000);
 
   test('the settings of a queue say which tasks its workers handle', async () => {
-    await service.enqueue('handled', 'a', 1);
+    await service.done('PUT', 'queues/handled', {});
     await visit(page, service, 'queues/handled/settings');
     await page.getByText('none: no worker with handlers runs').waitFor();
     const { Worker } = await import('@mortise/queues');
