@@ -6,7 +6,8 @@
  * of the calls made during an outage only the first goes to ioredis. It connects a lazy client, and its error (a refused login, a
  * closed client) ends the others too. The others are held here, and sent once the client is ready.
  *
- * While connected, a call costs a link in a list and no timer. One timer serves all calls of an outage.
+ * While connected, a call costs a link in a list and no timer. One timer serves all calls of an outage. All calls of a tick leave
+ * in one write.
  */
 import type { CommandArgument, RedisConnection } from './client.js';
 import { isClosed, onClosed } from './closure.js';
@@ -26,11 +27,21 @@ interface Options {
   readonly redisOptions?: Options;
 }
 
+/** A socket of Node. */
+interface Stream {
+  cork?(): void;
+  uncork?(): void;
+}
+
 type SendArguments = (this: RedisConnection, args: CommandArgument[]) => Promise<unknown>;
 
 /** ioredis makes functions of command names. They send at once, never through its automatic pipelines. */
 interface ClientOfIoredis extends RedisConnection {
   readonly options?: Options;
+  /** The present socket of a `Redis`. */
+  readonly stream?: Stream | null;
+  /** The connections of a `Cluster`. */
+  nodes?(): readonly { readonly stream?: Stream | null }[];
   createBuiltinCommand(command: string): Record<'string' | 'buffer', SendArguments>;
 }
 
@@ -63,6 +74,9 @@ export class ClientCalls {
   /** Calls that ioredis doesn't have yet, in their order. */
   #held: Call[] = [];
   #isWatching = false;
+  /** The sockets that collect what is written until the end of the tick. */
+  #corked: Stream[] = [];
+  readonly #uncork = (): void => this.flush();
 
   static of(client: RedisConnection): ClientCalls {
     let calls = ofClients.get(client);
@@ -120,8 +134,26 @@ export class ClientCalls {
     );
   }
 
+  /** Writes now what was sent in this tick. */
+  flush(): void {
+    for (const stream of this.#corked.splice(0)) stream.uncork?.();
+  }
+
+  /** A write for each command would cost this process more than the command itself. */
+  #cork(): void {
+    const { stream, isCluster } = this.#client;
+    const streams = isCluster ? (this.#client.nodes?.() ?? []).map((node) => node.stream) : [stream];
+    for (const one of streams) {
+      if (!one?.cork) continue;
+      one.cork();
+      this.#corked.push(one);
+    }
+    if (this.#corked.length > 0) process.nextTick(this.#uncork);
+  }
+
   #start(call: Call): void {
     let sent: Promise<unknown>;
+    if (this.#corked.length === 0) this.#cork();
     try {
       sent = this.#transmit(call);
     } catch (error) {

@@ -85,6 +85,7 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   runWhole(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#sendText(client, 'call', this.#operands(keys, args), resolve, reject);
+      ClientCalls.of(client).flush();
     });
   }
 

@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import { callRedis, callRedisBuffer } from '../src/index.js';
 import { MAJORS, connect, connectCluster } from './fixture/clients.js';
 import { swap } from './fixture/scripts.js';
+import { watchedWrites } from './fixture/writes.js';
 
 const { server } = await runServer();
 
@@ -179,5 +180,26 @@ describe.each(MAJORS)('ioredis %s', (major) => {
       expect(outcome).toMatchObject({ reason: { code: CLOSED } });
     }
     await expect(set(redis, 'c')).rejects.toMatchObject({ code: CLOSED });
+  });
+});
+
+describe.each(MAJORS)('the socket of ioredis %s', (major) => {
+  test('the calls of a tick leave in one write, and later ones in another', async () => {
+    const redis = connect(major, server.url);
+    await set(redis, 'a');
+    const writes = watchedWrites([redis]);
+    await Promise.all([set(redis, 'a'), set(redis, 'b'), callRedis(redis, 'get', ['a'])]);
+    expect(writes).toEqual([3]);
+    await set(redis, 'a');
+    expect(writes).toEqual([3, 1]);
+  });
+
+  test('a script that runs by its text is written before the call returns', async () => {
+    const redis = connect(major, server.url);
+    await redis.ping();
+    const writes = watchedWrites([redis]);
+    const ran = swap.runWhole(redis, { target }, { value: 'v', fields: ['a'] });
+    expect(writes).toEqual([1]);
+    await ran;
   });
 });

@@ -4,11 +4,12 @@ import type { RedisServer } from '@mortise/redis-server';
 import type { Cluster } from 'ioredis';
 import { runCluster, until } from '@mortise/test-kit';
 import type { Read, Waiter } from '../src/index.js';
-import { Coalescer, KeySpace, WaiterHub, keySlot, readMany } from '../src/index.js';
+import { Coalescer, KeySpace, WaiterHub, callRedis, keySlot, readMany } from '../src/index.js';
 import { MAJORS, connectCluster } from './fixture/clients.js';
 import type { Major } from './fixture/clients.js';
 import { connectionsOf, subscribersOf } from './fixture/observe.js';
 import { count, echo, swap } from './fixture/scripts.js';
+import { watchedWrites } from './fixture/writes.js';
 import {
   TestListener,
   elapse,
@@ -430,4 +431,14 @@ describe('a failover', () => {
     expect(await Promise.all(wakes)).toEqual(channels.map(() => WHOLE_AGAIN));
     stopped.resume();
   });
+});
+
+test('the calls of a tick to the slots of a Cluster leave in one write for each master', async () => {
+  const client = connect('6');
+  const names = Array.from({ length: 30 }, (_, index) => `{${index}}`);
+  await Promise.all(names.map((name) => callRedis(client, 'get', [name])));
+  const writes = watchedWrites(client.nodes('master'));
+  await Promise.all(names.map((name) => callRedis(client, 'get', [name])));
+  expect(writes).toHaveLength(3);
+  expect(writes.reduce((sum, pieces) => sum + pieces, 0)).toBe(30);
 });
