@@ -6,8 +6,8 @@
  * of the calls made during an outage only the first goes to ioredis. It connects a lazy client, and its error (a refused login, a
  * closed client) ends the others too. The others are held here, and sent once the client is ready.
  *
- * While connected, a call costs a link in a list and no timer. One timer serves all calls of an outage. All calls of a tick leave
- * in one write.
+ * While connected, a call costs a link in a list and no timer. One timer serves all calls of an outage. The calls of a tick leave
+ * together, up to sixteen in a write.
  */
 import type { CommandArgument, RedisConnection } from './client.js';
 import { isClosed, onClosed } from './closure.js';
@@ -17,6 +17,8 @@ import { RedisUnreachableError } from './redis-errors.js';
 
 /** The longest time of a call without a connection. */
 const LIMIT_MS = 10_000;
+/** The calls of one write: Redis works on them while this process makes the next ones. */
+const MAX_COLLECTED = 16;
 
 export type CallKind = 'call' | 'callBuffer';
 
@@ -74,8 +76,9 @@ export class ClientCalls {
   /** Calls that ioredis doesn't have yet, in their order. */
   #held: Call[] = [];
   #isWatching = false;
-  /** The sockets that collect what is written until the end of the tick. */
+  /** The sockets that collect what is written, until the end of the tick. */
   #corked: Stream[] = [];
+  #collected = 0;
   readonly #uncork = (): void => this.flush();
 
   static of(client: RedisConnection): ClientCalls {
@@ -136,6 +139,7 @@ export class ClientCalls {
 
   /** Writes now what was sent in this tick. */
   flush(): void {
+    this.#collected = 0;
     for (const stream of this.#corked.splice(0)) stream.uncork?.();
   }
 
@@ -154,6 +158,7 @@ export class ClientCalls {
   #start(call: Call): void {
     let sent: Promise<unknown>;
     if (this.#corked.length === 0) this.#cork();
+    this.#collected += 1;
     try {
       sent = this.#transmit(call);
     } catch (error) {
@@ -170,6 +175,7 @@ export class ClientCalls {
       call.resolve(reply);
     };
     sent.then(onReply, (error: unknown) => this.#fail(call, error));
+    if (this.#collected === MAX_COLLECTED) this.flush();
   }
 
   #unlink({ previous, next }: Call): void {

@@ -192,6 +192,8 @@ describe.each(MAJORS)('the socket of ioredis %s', (major) => {
     expect(writes).toEqual([3]);
     await set(redis, 'a');
     expect(writes).toEqual([3, 1]);
+    await Promise.all(Array.from({ length: 40 }, () => set(redis, 'a')));
+    expect(writes).toEqual([3, 1, 16, 16, 8]);
   });
 
   test('a script that runs by its text is written before the call returns', async () => {
