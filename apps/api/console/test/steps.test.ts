@@ -1,17 +1,15 @@
 /** The time line of a task with steps, a sleep and a wait, in a real browser. */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { Queue, Worker } from '@mortise/queues';
 import type { Handlers } from '@mortise/queues';
 import { connect, until } from '@mortise/test-kit';
-import type { Browser, Page } from 'playwright-core';
 
-import { launch, open, signIn, visit } from './fixture/browser.js';
-import type { Opened } from './fixture/browser.js';
-import { Service } from './fixture/service.js';
+import { visit } from './fixture/browser.js';
+import { openConsole } from './fixture/console.js';
 
 type Tasks = { order: { payload: { items: number }; result: string } };
 
-const service = new Service();
+const { service, opened, page } = await openConsole();
 const redis = connect();
 const { prefix } = service;
 const queue = new Queue<Tasks>(redis, 'orders', { prefix });
@@ -23,21 +21,6 @@ const handlers: Handlers<Tasks> = {
     return ctx.step('pack', () => `${items} items, approved by ${by}`);
   },
 };
-let browser: Browser;
-let opened: Opened;
-let page: Page;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), service.start()]);
-  opened = await open(browser);
-  ({ page } = opened);
-  await signIn(page, service);
-}, 120_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await service.kill();
-});
 
 afterEach(() => expect(opened.troubles).toEqual([]));
 
