@@ -7,7 +7,7 @@ import { jsonText } from '../task/json-text.js';
 import { decodeTaskId } from '../task/task-id.js';
 import { TIMED_OUT } from '../task/task-step.js';
 import type { AttemptToken } from '../work/completer.js';
-import type { AwaitedEvent } from '../work/completion.js';
+import type { Suspension } from '../work/completion.js';
 import { MAX_RESULT_BYTES } from '../work/attempt-steps.js';
 import { StepStore } from '../work/step-store.js';
 import { requireHeld } from './claim-heartbeats.js';
@@ -82,7 +82,7 @@ export class ClaimSteps {
   async take(
     task: AttemptToken,
     { step, event, timeoutMs }: ClaimWaitOptions,
-  ): Promise<{ readonly payload: unknown } | AwaitedEvent> {
+  ): Promise<{ readonly payload: unknown } | Suspension> {
     const { answer, detail } = await this.#store.wait(task, {
       number: BY_NAME,
       name: step,

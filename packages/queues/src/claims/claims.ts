@@ -16,7 +16,7 @@ import { encodeTaskId } from '../task/task-id.js';
 import type { TaskMap } from '../task/task.js';
 import type { AttemptToken } from '../work/completer.js';
 import type { Completion } from '../work/completion.js';
-import { awaiting, died, GIVEN_BACK, retried, SUCCEEDED } from '../work/completion.js';
+import { died, GIVEN_BACK, retried, SUCCEEDED, suspended } from '../work/completion.js';
 import type { Report } from '../work/leases.js';
 import { linesOf, progressJson } from '../work/progress.js';
 import { retryDelayMs } from '../work/retry-delay.js';
@@ -206,7 +206,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     const { claims, task } = await this.#findForSteps(id, lease);
     const taken = await claims.steps.take(task, wait);
     if ('payload' in taken) return taken;
-    await claims.complete(task, awaiting(taken));
+    await claims.complete(task, suspended(taken));
     return null;
   }
 

@@ -18,7 +18,7 @@ import { EventTimeoutError, RetryLater, StepError } from '../worker-errors.js';
 import { MAX_DELAY_MS, MAX_EVENT_NAME_BYTES } from '../limits.js';
 import { jsonText } from '../task/json-text.js';
 import { TIMED_OUT } from '../task/task-step.js';
-import type { AwaitedEvent } from './completion.js';
+import type { Suspension } from './completion.js';
 import type { NewStep, NewWait, StoredSteps, WaitAnswer } from './step-store.js';
 
 export interface WaitForOptions {
@@ -58,9 +58,7 @@ export class AttemptSteps {
   /** The wait before the next one, of whatever event. */
   #wait: Promise<unknown> = Promise.resolve();
   /** Set by `sleep` and `waitFor`: the attempt ends so, even if the handler catches the error. */
-  suspension: RetryLater | undefined;
-  /** Set by `waitFor` with the suspension. */
-  awaited: AwaitedEvent | undefined;
+  suspension: Suspension | undefined;
   #cursor: string | undefined;
 
   constructor(owner: StepOwner, codecs: Codecs | undefined) {
@@ -88,16 +86,14 @@ export class AttemptSteps {
   /** Returns when the time is over, in some later attempt; in this one it rejects. */
   async sleep(ms: number): Promise<void> {
     requireDuration('ms', ms, { min: 0, max: MAX_DELAY_MS });
-    if (this.suspension) throw this.suspension;
+    this.#requireRunning();
     this.#sleeps += 1;
     const { nowMs, askedAt } = await this.#read();
     // The time of the server: workers with other clocks go on with the task. It was asked a moment before it answered.
     const serverNow = (): number => nowMs + performance.now() - askedAt;
     const until = await this.step(`sleep ${this.#sleeps}`, () => Math.ceil(serverNow() + ms));
-    const delayMs = until - serverNow();
-    if (delayMs <= 0) return;
-    this.suspension = new RetryLater({ delayMs: Math.min(delayMs, MAX_DELAY_MS), reason: 'the task sleeps' });
-    throw this.suspension;
+    if (until <= serverNow()) return;
+    this.#suspend({ event: undefined, until });
   }
 
   /** Resolves to the payload, in this attempt or in a later one; in this one it may reject. */
@@ -123,7 +119,7 @@ export class AttemptSteps {
     requireText('event', event, { max: MAX_EVENT_NAME_BYTES });
     const given = requireOptions('waitFor', options, WAIT_OPTIONS);
     const timeoutMs = requireDuration('timeoutMs', given.timeoutMs, { min: 0, max: MAX_DELAY_MS });
-    if (this.suspension) throw this.suspension;
+    this.#requireRunning();
     const nth = (this.#waits.get(event) ?? 0) + 1;
     this.#waits.set(event, nth);
     const name = `wait ${nth} ${event}`;
@@ -141,9 +137,19 @@ export class AttemptSteps {
     if (answer === TAKEN) return detail;
     if (answer === TOO_LATE) return TIMED_OUT;
     this.#refuse(answer, wait.name);
-    this.awaited = { event: wait.event, until: Number(detail) };
-    this.suspension = new RetryLater({ delayMs: 0, reason: 'the task waits for an event' });
-    throw this.suspension;
+    return this.#suspend({ event: wait.event, until: Number(detail) });
+  }
+
+  #suspend(suspension: Suspension): never {
+    this.suspension = suspension;
+    return this.#requireRunning() as never;
+  }
+
+  /** Throws when the attempt is suspended. */
+  #requireRunning(): void {
+    if (!this.suspension) return;
+    const reason = this.suspension.event === undefined ? 'the task sleeps' : 'the task waits for an event';
+    throw new RetryLater({ delayMs: 0, reason });
   }
 
   #use(name: string): void {

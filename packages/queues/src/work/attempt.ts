@@ -9,7 +9,7 @@ import type { Heartbeater, Leased } from './heartbeater.js';
 import type { StepOwner, WaitForOptions } from './attempt-steps.js';
 import { AttemptSteps } from './attempt-steps.js';
 import type { Report } from './leases.js';
-import type { AwaitedEvent } from './completion.js';
+import type { Suspension } from './completion.js';
 import type { NewStep, NewWait, StoredSteps, WaitAnswer } from './step-store.js';
 import { linesOf, progressJson } from './progress.js';
 import type { Shard } from '../shard/shard.js';
@@ -176,13 +176,8 @@ export class Attempt implements TaskContext, Leased, StepOwner {
   }
 
   /** The end that `sleep` or `waitFor` has decided on. */
-  get suspension(): Error | undefined {
+  get suspension(): Suspension | undefined {
     return this.#steps?.suspension;
-  }
-
-  /** The event for which the suspended task waits; undefined for one that sleeps. */
-  get awaited(): AwaitedEvent | undefined {
-    return this.#steps?.awaited;
   }
 
   get cursor(): () => Promise<unknown> {

@@ -4,9 +4,9 @@ import { storeError } from '../task/stored-error.js';
 
 /** The end of an attempt. */
 export interface Completion {
-  /** Succeeded, retry, dead, back at once, later, when an event comes; B, L and E do not count as attempts. */
+  /** Succeeded, retry, dead, back at once, later, at an instant or when an event comes; B, L and E do not count as attempts. */
   readonly verdict: 'S' | 'R' | 'D' | 'B' | 'L' | 'E';
-  /** Of an E the instant at which it waits no longer, ms since the epoch, by the server's clock. */
+  /** Of an E the instant, ms since the epoch, by the server's clock. */
   readonly delayMs: number;
   /** The result as JSON, or the error as `storeError` returns it. */
   readonly data: string;
@@ -14,9 +14,11 @@ export interface Completion {
   readonly leavesTime?: boolean;
 }
 
-/** The event for which a task waits, and until when, ms since the epoch by the server's clock. */
-export interface AwaitedEvent {
-  readonly event: string;
+/** Why a task is suspended. */
+export interface Suspension {
+  /** The event for which it waits; undefined for a task that sleeps. */
+  readonly event: string | undefined;
+  /** The instant at which it goes on at the latest, ms since the epoch, by the server's clock. */
   readonly until: number;
 }
 
@@ -34,8 +36,8 @@ export function handedBack(since: number, delayMs: number, error: unknown): Comp
 }
 
 /** The task runs again when the event comes, and at this instant at the latest. */
-export function awaiting({ event, until }: AwaitedEvent): Completion {
-  return { verdict: 'E', delayMs: until, data: awaitData(event) };
+export function suspended({ event, until }: Suspension): Completion {
+  return { verdict: 'E', delayMs: until, data: event === undefined ? '' : awaitData(event) };
 }
 
 /** The task runs again after the delay. */

@@ -41,8 +41,8 @@
 --   count             number of acks, 500 at most
 --   acks              for each, no id twice: u16 length · id; u32 length · verdict, u32 token, u16 attempt, f64 delay in ms, result or
 --                     error; attempt 0: the caller does not know it
---                     verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay), E when
---                     an event comes, at the latest at the instant in place of the delay; B, L and E do not count as attempts
+--                     verdicts: S succeeded, R retry after the delay, D dead, B back at once, L later (after the delay), E at
+--                     the instant in place of the delay, or when the event of \3 and its name comes; B, L and E do not count as attempts
 -- RETURNS
 --   { answers, sleepUs, nowUs, maintenance, id, attempt, record, … }
 --   answers: one character an ack, 1 done, 0 lease lost, C cancelled
@@ -206,7 +206,7 @@ if #unsuccessful > 0 then
     else
       local at = verdict == 'B' and delay == 0 and backAt + i / 1000 or now + delay
       if verdict == 'E' then
-        -- The event may have come since the task has registered its wait.
+        -- The event may have come since the task has registered its wait. A sleep has none.
 -- include task.event.part.lua
         local untaken = optional and redis.call('HGET', steps, 'e' .. id) or ''
         at = findEvent(untaken, string.sub(reason, 2)) and now or math.max(now, delay)

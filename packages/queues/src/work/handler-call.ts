@@ -7,7 +7,7 @@ import type { Schemas } from '../task/schemas.js';
 import type { HANDLER_CALLS } from '../task/user-frames.js';
 import type { Attempt } from './attempt.js';
 import type { Completion } from './completion.js';
-import { awaiting, died, GIVEN_BACK, retried, SUCCEEDED } from './completion.js';
+import { died, GIVEN_BACK, retried, SUCCEEDED, suspended } from './completion.js';
 import type { EndListeners } from './end-listeners.js';
 import type { BatchTask, ResolvedHandler } from './handlers.js';
 import { retryDelayMs } from './retry-delay.js';
@@ -47,11 +47,10 @@ const CALLS = {
         ? call.run(() => handler.handle!(payload, attempt))
         : handler.handle!(payload, attempt));
       await attempt.reported;
-      if (attempt.suspension) throw attempt.suspension;
       return success(attempt, result, options);
     } catch (error) {
       await attempt.reported;
-      return failed(attempt, handler, attempt.suspension ?? error, options);
+      return failed(attempt, handler, error, options);
     }
   },
 
@@ -79,12 +78,12 @@ const CALLS = {
       return batch.map(({ ctx }, index) => {
         // An attempt that ended earlier already has its completion.
         if (ctx.isOver) return GIVEN_BACK;
-        const result: unknown = ctx.suspension ?? results?.[index];
+        const result: unknown = results?.[index];
         return isA(Error, result) ? failed(ctx, handler, result, options) : success(ctx, result, options);
       });
     } catch (error) {
       await reported();
-      return batch.map(({ ctx }) => failed(ctx, handler, ctx.suspension ?? error, options));
+      return batch.map(({ ctx }) => failed(ctx, handler, error, options));
     }
   },
 } satisfies Record<(typeof HANDLER_CALLS)[number], unknown>;
@@ -108,7 +107,8 @@ export function failed(
 ): Completion {
   if (attempt.isOver) return GIVEN_BACK;
   attempt.call?.failed(error);
-  if (attempt.awaited && error === attempt.suspension) return awaiting(attempt.awaited);
+  // A handler may have caught the error of the sleep, and thrown another one.
+  if (attempt.suspension) return suspended(attempt.suspension);
   if (isA(RetryLater, error)) return { verdict: 'L', delayMs: error.delayMs, data: '' };
   const isReported = isHopeless(error, attempt.id);
   if (isReported) reporter.report(error);
@@ -128,6 +128,7 @@ function success(
   result: unknown,
   { maxPayloadBytes: maxBytes, reporter, listeners, codecs }: CallOptions,
 ): Completion {
+  if (attempt.suspension) return attempt.isOver ? GIVEN_BACK : suspended(attempt.suspension);
   if (!attempt.isOver) listeners.succeeded(attempt, result);
   if (result === undefined) return SUCCEEDED;
   try {

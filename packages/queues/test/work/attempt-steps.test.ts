@@ -212,3 +212,20 @@ test('a task that sleeps is promoted too early, and sleeps on; cancelled, it nev
   expect(await bench.queue.cancel(id)).toBe(true);
   await bench.expectCounts({ cancelled: 1 });
 });
+
+test('a task wakes up once from its sleep, at its instant', async () => {
+  const bench = new Bench();
+  const runs = new Map<string, number>();
+  await bench.launch({
+    t: async (_, ctx) => {
+      runs.set(ctx.id, (runs.get(ctx.id) ?? 0) + 1);
+      await ctx.sleep(60);
+    },
+  });
+  const tasks = Array.from({ length: 30 }, (_, payload) => ({ name: 't', payload }) as const);
+  await bench.queue.enqueueMany(tasks);
+  await counted(bench.queue, { succeeded: 30 });
+  // On a busy machine a sleep may be over before its attempt ends.
+  expect(Math.max(...runs.values())).toBeLessThanOrEqual(2);
+  expect(runs.size).toBe(30);
+});

@@ -15,7 +15,10 @@ type Name = (typeof NAMES)[number];
 
 const action = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('deliver a', 'deliver b') },
-  { weight: 2, arbitrary: fc.constantFrom('promote', 'end the lease', 'restart a worker', 'let others go first') },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom('promote', 'end the lease', 'restart a worker', 'let others go first'),
+  },
 );
 
 class World {
