@@ -63,7 +63,7 @@ export class RequestReusedError extends CodedError {
 }
 
 /**
- * The cursor is none, is damaged, or belongs to another book, text or order. Nothing was sent.
+ * The text is no cursor, or is damaged, or belongs to another book, text or order. Nothing was sent.
  *
  * @remedy Begin without a cursor.
  */

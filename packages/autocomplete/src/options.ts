@@ -92,8 +92,8 @@ export interface CompleteBookOptions {
   /** Maximum of entries to return, 1 to 1,000. Default 10. */
   readonly limit?: number | undefined;
   /**
-   * `score`: highest first, equal ones in a stable order. `alphabetical`: by the bytes of the normalized names, each turned
-   * so that the word matching the first typed word comes first. Default `score`.
+   * `score`: the highest first, equal ones in a stable order. `alphabetical`: by the bytes of the normalized names, each
+   * read from the word that matches the first typed word. Default `score`.
    */
   readonly order?: 'score' | 'alphabetical' | undefined;
   /**

@@ -1,8 +1,8 @@
 import { CodedError } from '@mortise/redis';
 
 /**
- * The lock was not acquired within `waitMs`, or the permits of a semaphore. The caller leaves the queue. `cause` is
- * why Redis could not be asked, if that failed.
+ * The lock, or the permits of a semaphore, were not acquired within `waitMs`. The caller leaves the queue. `cause` is
+ * the error of the last call to Redis, if it failed.
  *
  * @remedy Try again later, or raise `waitMs`. Choose a shorter `leaseMs` if crashed holders block the lock.
  */

@@ -36,11 +36,11 @@ interface CommonOptions {
 /** The lease of a lock. */
 export interface LeaseOptions extends CommonOptions {
   /**
-   * Lease of a holder that no longer renews it, ms: a whole number from 10 to 86,400,000 (24 h). Default 10,000. All
-   * users of a lock should use the same value, which they rely on after a loss of its keys.
+   * How long the lock stays with a holder that no longer renews it, ms: a whole number from 10 to 86,400,000 (24 h). All
+   * users of a lock should use the same value: they rely on it after a loss of the keys. Default 10,000.
    */
   readonly leaseMs?: number | undefined;
-  /** Whether leases are renewed in the background, a third into each, until they are released. Default `true`. */
+  /** Whether each lease is renewed in the background after a third of its time, until it is released. Default `true`. */
   readonly renew?: boolean | undefined;
   /**
    * Maximum time for which background renewals keep a lease, ms from its acquisition: from `leaseMs` to 31 days. It limits

@@ -10,11 +10,14 @@ export interface MailboxesOptions {
   /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
   readonly maxPayloadBytes?: number | undefined;
   /**
-   * Retention of a message, ms, from 100 ms to 3,650 days, and up to 1/64 longer. Then the next `send` drops it; without
-   * one the mailbox is emptied. Default 30 days.
+   * How long a message is kept, ms: 100 ms to 3,650 days, and up to 1/64 longer. After that the next `send` drops it. A
+   * mailbox without a `send` is emptied. Default 30 days.
    */
   readonly keepMs?: number | undefined;
-  /** How long a sender's id is remembered at least, ms, for the last 9,000 of a mailbox: from 100 ms to 3,650 days. Default 10 minutes. */
+  /**
+   * The least time for which the id of a sender is remembered, ms: 100 ms to 3,650 days. It holds for the last 9,000 ids
+   * of a mailbox. Default 10 minutes.
+   */
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
@@ -58,7 +61,7 @@ export interface MailboxPosition {
 
 /** Options of one `follow` of a mailbox. */
 export interface FollowMailboxOptions {
-  /** Begins with what has arrived after it. Default: now. */
+  /** An event of `follow`, or an answer of `status`: begins with the arrivals after it. Default: now. */
   readonly after?: MailboxPosition | undefined;
   /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal | undefined;
@@ -71,9 +74,8 @@ export interface ReceiveOptions extends DeviceOptions {
   /** The end to read from: the oldest first, or the latest first. Default `oldest`. */
   readonly order?: 'oldest' | 'latest' | undefined;
   /**
-   * How long to wait while the mailbox is empty, ms; `Infinity`: until `signal`. Default 0. An outage does not count as an
-   * empty mailbox: ERR_READ_TIMEOUT if Redis has not answered a second after the end. With 0, the options of the client
-   * limit the read.
+   * How long to wait while the mailbox is empty, ms; `Infinity`: until `signal`. If Redis has not answered a second after
+   * the end, the call rejects with ERR_READ_TIMEOUT. With 0, the options of the client limit the read. Default 0.
    */
   readonly waitMs?: number | undefined;
   /** Ends the call at once, even if Redis cannot be reached: `receive` rejects with the signal's reason. */
@@ -89,8 +91,8 @@ export interface ChatsOptions {
   /** Maximum size of a body as JSON in UTF-8, bytes, up to 8 MiB and not above `maxBytes`. Default 64 KiB. */
   readonly maxPayloadBytes?: number | undefined;
   /**
-   * Retention of a message, ms, from 100 ms to 3,650 days, and up to 1/64 longer. Then the next `post` drops it; without
-   * one the chat is emptied. Default 90 days.
+   * How long a message is kept, ms: 100 ms to 3,650 days, and up to 1/64 longer. After that the next `post` drops it. A
+   * chat without a `post` is emptied. Default 90 days.
    */
   readonly keepMs?: number | undefined;
   /** Number of newest messages kept for `history` after all members have acked them, up to `maxMessages`. Default 0. */
@@ -99,7 +101,10 @@ export interface ChatsOptions {
   readonly maxMembers?: number | undefined;
   /** Maximum of chats of a member, 1 to 100,000. Default 1,000. */
   readonly maxChats?: number | undefined;
-  /** How long a sender's id is remembered at least, ms, for the last 9,000 of a chat: from 100 ms to 3,650 days. Default 10 minutes. */
+  /**
+   * The least time for which the id of a sender is remembered, ms: 100 ms to 3,650 days. It holds for the last 9,000 ids
+   * of a chat. Default 10 minutes.
+   */
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
@@ -173,9 +178,8 @@ export interface PullOptions extends UnreadableOptions {
    */
   readonly maxReplyBytes?: number | undefined;
   /**
-   * How long to wait while there is nothing new, ms; `Infinity`: until `signal`. Default 0. An outage does not count as
-   * "nothing new": ERR_READ_TIMEOUT if Redis has not answered a second after the end. With 0, the options of the client
-   * limit the read.
+   * How long to wait while there is nothing new, ms; `Infinity`: until `signal`. If Redis has not answered a second after
+   * the end, the call rejects with ERR_READ_TIMEOUT. With 0, the options of the client limit the read. Default 0.
    */
   readonly waitMs?: number | undefined;
   /**
@@ -205,9 +209,9 @@ export interface ChatsOfOptions extends UnreadableOptions {
 
 /** Options of one `history`. */
 export interface HistoryOptions {
-  /** Only messages with lower ids, the last ones of them. */
+  /** Only messages with lower ids, and of these the newest. */
   readonly before?: number | undefined;
-  /** Only messages with higher ids, the first ones of them. */
+  /** Only messages with higher ids, and of these the oldest. */
   readonly after?: number | undefined;
   /** Maximum of messages, 1 to 1,000. Default 100. */
   readonly limit?: number | undefined;
@@ -228,8 +232,8 @@ export interface FollowOptions extends UnreadableOptions {
   /** Also chats that the member has muted. Default false. */
   readonly includeMuted?: boolean | undefined;
   /**
-   * Messages, edits, deletions and gaps have the number of the member's `unread` messages in their chat. One read more for
-   * each of these events, shared by the followers of a chat and tick. Default false.
+   * Adds `unread` to messages, edits, deletions and gaps: the number of unread messages of the member in that chat. Costs
+   * one more read for each of these events. The followers of a chat share it within a tick. Default false.
    */
   readonly includeUnread?: boolean | undefined;
 }

@@ -303,7 +303,7 @@ export class TaskDeadError extends CodedError {
 }
 
 /**
- * The task had not ended within `waitMs`. `cause` is the failure of the last look at Redis, if that failed.
+ * The task had not ended within `waitMs`. `cause` is the error of the last recheck, if it failed.
  *
  * @remedy Call `result` again: the task still runs or waits.
  */
@@ -322,7 +322,7 @@ export class ResultTimeoutError extends CodedError {
 }
 
 /**
- * `idle`: the queue still had tasks to run after `waitMs`. `cause` tells the task that it waited for.
+ * `idle`: the queue still had tasks to run after `waitMs`. `cause` names the task that it waited for.
  *
  * @remedy Look at the task that `cause` names, or raise `waitMs`.
  */

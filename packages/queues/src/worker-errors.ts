@@ -64,7 +64,8 @@ export class StepError extends CodedError {
 }
 
 /**
- * `ctx.waitFor` rejects with it, in each later attempt too. If the handler doesn't catch it, the task is dead.
+ * No event came within `timeoutMs`. `ctx.waitFor` rejects with it, in each later attempt too. If the handler doesn't
+ * catch it, the task is dead.
  *
  * @remedy Catch it, and go another way; or raise `timeoutMs`.
  */

@@ -14,6 +14,7 @@ export interface CoalescerOptions<Request> {
   readonly maxBatch: number;
   /** The most bytes in one call, by `bytesOf`; a larger request travels alone. Default: no limit. */
   readonly maxBytes?: number | undefined;
+  /** The bytes of a request, for `maxBytes`. Default: not counted. */
   readonly bytesOf?: ((request: Request) => number) | undefined;
 }
 

@@ -12,8 +12,8 @@ export interface RedisUnreachableOptions extends ErrorOptions {
 }
 
 /**
- * The client has no connection. A call rejects with it after 10 s without one, or earlier if ioredis gives up. Such a
- * call may have been executed, or may yet be. Also the `cause` of a wait that ended. Background work reports it 5 s
+ * The client has no connection. A call rejects with it after 10 s without one, or earlier if ioredis gives up. Redis may
+ * have executed the call, or may execute it later. Also the `cause` of a wait that ended. Background work reports it 5 s
  * after its start, and goes on later.
  *
  * @remedy Check the address and the server. Repeat the call with its id.

@@ -15,8 +15,9 @@ interface AutocompleteProviderOptions {
   readonly prefix?: string | undefined;
   /** For the recent contacts and the books. Default: none. */
   readonly telemetry?: Telemetry | undefined;
+  /** Options of the recent contacts. */
   readonly recent?: Omit<RecentContactsOptions, 'prefix'> | undefined;
-  /** For all books. */
+  /** Options of all books. */
   readonly books?: Omit<AddressBookOptions, 'prefix'> | undefined;
 }
 
@@ -30,6 +31,7 @@ export interface AutocompleteOptionsFactory {
 
 /** Books by name; their options override those of the module. */
 export interface AutocompleteFeature {
+  /** The options of each book, by its name. */
   readonly books?: Readonly<Record<string, Omit<AddressBookOptions, 'prefix'>>> | undefined;
 }
 

@@ -8,12 +8,15 @@ import { getCacheToken } from './tokens.js';
 export interface CachedOptions<Args extends unknown[]> extends Pick<EntryOptions, 'ttlMs' | 'staleMs'> {
   /** The key, or a function of the arguments. It must contain everything the result depends on, such as the user. */
   readonly key: string | ((...args: Args) => string);
+  /** The tags of the result, or a function of the arguments that returns them. Default: none. */
   readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
 }
 
 /** The entries to remove after the method has succeeded. */
 export interface EvictsOptions<Args extends unknown[]> {
+  /** The keys of the entries, or a function of the arguments that returns them. Default: none. */
   readonly keys?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
+  /** The tags whose entries are removed, or a function of the arguments that returns them. Default: none. */
   readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;
 }
 

@@ -29,12 +29,15 @@ export interface CachesOptionsFactory {
 
 /** A refresher of row caches of the same module. */
 export interface RefresherFeature extends RefresherOptions {
+  /** The names of its row caches. */
   readonly tables: readonly string[];
 }
 
 /** A change feed of a row cache of the same module. */
 export interface ChangeFeedFeature extends ChangeFeedOptions {
+  /** The source whose outbox it reads. */
   readonly source: ChangeSource;
+  /** The name of the row cache that it refreshes. */
   readonly table: string;
 }
 
@@ -42,10 +45,14 @@ type Named<Options> = Readonly<Record<string, Options>>;
 
 /** Caches, row caches, refreshers and change feeds by name. */
 export interface CachesFeature {
+  /** The options of each `Cache`, by its name. */
   readonly caches?: Named<CacheOptions> | undefined;
+  /** The options of each `RowCache`, by its name. */
   // oxlint-disable-next-line typescript/no-explicit-any -- each table has its own row type
   readonly rows?: Named<RowCacheOptions<any>> | undefined;
+  /** Refreshers, by any name. */
   readonly refreshers?: Named<RefresherFeature> | undefined;
+  /** Change feeds, by any name. */
   readonly feeds?: Named<ChangeFeedFeature> | undefined;
 }
 

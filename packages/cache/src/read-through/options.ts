@@ -66,11 +66,14 @@ export interface CacheOptions<Value = unknown> {
   /** How long it is served stale after that while one process refreshes it, in ms, up to 365 days. Default 0. */
   readonly staleMs?: number | undefined;
   /**
-   * How long the load of a stale value may take until its readers get the stale value, in ms, up to 10 minutes; the load
-   * continues. 0: they get it at once. Default 0.
+   * How long readers of a stale value wait for its load before they get the stale value, in ms, up to 10 minutes. The
+   * load continues. 0: they get the stale value at once. Default 0.
    */
   readonly softTimeoutMs?: number | undefined;
-  /** How long a known absence is cached, in ms, up to 365 days; 0: not at all. Default 10 s, at most `ttlMs`. */
+  /**
+   * How long the cache remembers that a value doesn't exist, in ms, up to 365 days. 0: not at all. Default 10 s, at most
+   * `ttlMs`.
+   */
   readonly negativeTtlMs?: number | undefined;
   /** The random part by which `ttlMs` is shortened, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
   readonly jitter?: number | undefined;
@@ -93,11 +96,11 @@ export interface CacheOptions<Value = unknown> {
   readonly fallbackTtlMs?: number | undefined;
   /** Maximum bytes of one value, encoded, up to 64 MiB. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
-  /** Default: JSON. */
+  /** Converts values to bytes and back. Default: JSON. */
   readonly codec?: Codec<Value> | undefined;
   /** Values of this size or more are compressed. Default: none. */
   readonly compressFromBytes?: number | undefined;
-  /** The version of the values' shape, 0 to 65,535: values of another version read as absent. Default 0. */
+  /** The version of the values' shape, 0 to 65,535. A value of another version counts as missing. Default 0. */
   readonly version?: number | undefined;
   /** The tier inside the process. Default: none. */
   readonly near?: NearOptions | undefined;
@@ -108,8 +111,8 @@ export interface CacheOptions<Value = unknown> {
   /** Receives counters and durations, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
   /**
-   * Receives failures that no caller awaits, the same one once a minute: of the refreshes with the same cause the first, with its
-   * key. Default: one line on stderr.
+   * Receives failures that no caller awaits, the same failure once a minute. Of several refreshes that fail for the same
+   * cause, it gets the first one, with its key. Default: one line on stderr.
    */
   readonly onError?: OnError | undefined;
 }

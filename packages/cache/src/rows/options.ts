@@ -44,7 +44,10 @@ export interface RowCacheOptions<Row> {
   readonly tombstoneMs?: number | undefined;
   /** Converts rows to bytes. Default: JSON. */
   readonly codec?: Codec<Row> | undefined;
-  /** The version of the rows' shape, 0 to 65,535: rows of another version read as absent until they are loaded again. Default 0. */
+  /**
+   * The version of the rows' shape, 0 to 65,535. A row of another version counts as missing until it is loaded again.
+   * Default 0.
+   */
   readonly version?: number | undefined;
   /**
    * Slots over which the rows spread, 1 to 64. All users of a table must agree, for as long as it exists. Default 16 on
@@ -80,7 +83,10 @@ export interface RefresherOptions {
   readonly concurrency?: number | undefined;
   /** Rows in one batch, 1 to 500. Default 250. */
   readonly batch?: number | undefined;
-  /** The rows of a batch are leased anew after this time, in ms, from 100 ms to 1 hour; its loader has 90 % of it. Default 30,000. */
+  /**
+   * The lease of the rows of a batch, in ms, from 100 ms to 1 hour. After it, another refresher may load them. A loader
+   * has 90 % of it. Default 30,000.
+   */
   readonly leaseMs?: number | undefined;
   /**
    * The pause of a failed row, and of a source that is down. Default `{ type: 'exponential', delayMs: 500, maxDelayMs:
@@ -90,8 +96,8 @@ export interface RefresherOptions {
   /** Receives counters and durations, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
   /**
-   * Receives failures of the background work, the same one once a minute: of the loads of one table with the same cause the first,
-   * with its ids. Default: one line on stderr.
+   * Receives failures of the background work, the same failure once a minute. Of several loads of a table that fail for
+   * the same cause, it gets the first one, with its ids. Default: one line on stderr.
    */
   readonly onError?: OnError | undefined;
 }

@@ -33,11 +33,13 @@ export interface LocksOptionsFactory {
 
 /** The locks that a MultiLock takes together, and its options. */
 export interface NamedMultiLockOptions extends MultiLockOptions {
+  /** The names of the locks. */
   readonly names: readonly string[];
 }
 
 /** The clients of a QuorumMutex, and its options. */
 export interface NamedQuorumMutexOptions extends QuorumMutexOptions {
+  /** A client for each independent server, 3 to 15. */
   readonly clients: readonly RedisClient[];
 }
 
@@ -45,12 +47,19 @@ type Named<Options> = Readonly<Record<string, Options>>;
 
 /** Locks of fixed names, with options of their own over those of the module. */
 export interface LocksFeature {
+  /** Mutexes, by name. */
   readonly mutexes?: Named<MutexOptions> | undefined;
+  /** Multi-locks, by name. */
   readonly multiLocks?: Named<NamedMultiLockOptions> | undefined;
+  /** Read-write locks, by name. */
   readonly readWriteLocks?: Named<ReadWriteLockOptions> | undefined;
+  /** Semaphores, by name. */
   readonly semaphores?: Named<SemaphoreOptions> | undefined;
+  /** Rate limiters, by name. */
   readonly rateLimiters?: Named<RateLimiterOptions> | undefined;
+  /** Latches, by name. */
   readonly countDownLatches?: Named<CountDownLatchOptions> | undefined;
+  /** Quorum mutexes, by name. */
   readonly quorumMutexes?: Named<NamedQuorumMutexOptions> | undefined;
 }
 

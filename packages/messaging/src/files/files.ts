@@ -13,7 +13,7 @@ import {
 import { FileReceiver } from './receive/file-receiver.js';
 import { FileSender } from './send/file-sender.js';
 
-/** The default options of all channels of an application. */
+/** Options for all channels of an application: those of a sender except `receivers`, and `holder` of a channel. */
 export type FilesModuleOptions = Omit<FileSenderOptions, 'receivers' | 'prefix'> &
   Pick<FileChannelOptions, 'holder'>;
 

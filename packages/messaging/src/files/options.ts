@@ -44,11 +44,15 @@ export interface FileSenderOptions extends SharedOptions {
   /** Maximum lifetime of a chunk, and of a channel after its last use, ms: from 1 second to 365 days. Default 24 hours. */
   readonly keepMs?: number | undefined;
   /**
-   * When a file needs room and a receiver has no lease, because it never came or its process died. `wait` waits for it.
-   * `drop` removes it from the listed files, so that the others go on. `fail` ends the `send`. Default `wait`.
+   * The effect when a file needs room and a receiver has no lease, because it never came or its process died. `wait`: the
+   * sender waits for it. `drop`: it leaves the listed files, so that the others go on. `fail`: the `send` ends. Default
+   * `wait`.
    */
   readonly deadReceivers?: 'wait' | 'drop' | 'fail' | undefined;
-  /** For `drop` and `fail`: how long a receiver may be away, ms, counted from when its absence is noticed: up to 1 day. Default 30,000. */
+  /**
+   * For `drop` and `fail`: how long a receiver may be away, ms, from when the sender notices it: up to 1 day. Default
+   * 30,000.
+   */
   readonly graceMs?: number | undefined;
 }
 

@@ -11,10 +11,14 @@ import type { RangeTable } from './range-table.js';
 import { ReceivedFile } from './received-file.js';
 
 export interface LogCollectorOptions extends Omit<LogAggregatorOptions, 'concurrency'> {
-  /** Each receiver of a channel gets every file. Of several receivers that share the work, each counts the files of its share. Default: all files. */
+  /**
+   * Divides the files between several receivers, each of which gets every file. Receiver `index` (from 0) of `of` counts
+   * its part. Default: all files.
+   */
   readonly share?: { readonly index: number; readonly of: number } | undefined;
   /** Another process may be the receiver when this one was silent for this time, ms: from 100 to 600,000. Default 10 s. */
   readonly leaseMs?: number | undefined;
+  /** Gets the report of each file when it is counted. Default: none. */
   readonly onReport?: ((report: FileReport) => void) | undefined;
 }
 

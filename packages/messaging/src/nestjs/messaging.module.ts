@@ -19,10 +19,13 @@ import * as tokens from './tokens.js';
 interface MessagingProviderOptions {
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Of mailboxes, chats and files, unless their options have another one. Default: none. */
+  /** For mailboxes, chats and files, unless their own options have one. Default: none. */
   readonly telemetry?: Telemetry | undefined;
+  /** Options of all mailboxes. */
   readonly mailboxes?: Omit<MailboxesOptions, 'prefix'> | undefined;
+  /** Options of all chats. */
   readonly chats?: Omit<ChatsOptions, 'prefix'> | undefined;
+  /** Options of the files of all channels. */
   readonly files?: FilesModuleOptions | undefined;
 }
 
@@ -36,6 +39,7 @@ export interface MessagingOptionsFactory {
 
 /** The name of a receiver, and its options. */
 export interface NamedReceiverOptions extends Omit<FileReceiverOptions, 'prefix'> {
+  /** The name of the receiver. */
   readonly receiver: string;
 }
 
@@ -43,8 +47,11 @@ type Named<Options> = Readonly<Record<string, Options>>;
 
 /** Senders, receivers and channels of files by the name of the channel, with options over those of the module. */
 export interface MessagingFeature {
+  /** Senders, by the name of the channel. */
   readonly senders?: Named<Omit<FileSenderOptions, 'prefix'>> | undefined;
+  /** Receivers, by the name of the channel. */
   readonly receivers?: Named<NamedReceiverOptions> | undefined;
+  /** Channels for services that hand files on, by name. */
   readonly channels?: Named<Omit<FileChannelOptions, 'prefix'>> | undefined;
 }
 

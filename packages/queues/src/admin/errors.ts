@@ -1,7 +1,7 @@
 import { CodedError } from '@mortise/redis';
 
 /**
- * As many bulk operations of this object run as may run. Nothing was started.
+ * This object already runs `maxRunning` bulk operations. Nothing was started.
  *
  * @remedy Start it when one of them has ended, or raise `maxRunning`.
  */

@@ -73,9 +73,9 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * BullMQ has the option or the call, and the layer hasn't. Nothing was done.
+ * The layer lacks this option or call of BullMQ. Nothing was done.
  *
- * @remedy See docs/coming-from/bullmq.md for the way of Mortise.
+ * @remedy docs/coming-from/bullmq.md names the counterpart in Mortise.
  */
 export class BullmqUnsupportedError extends CodedError {
   static override readonly className: string = 'BullmqUnsupportedError';

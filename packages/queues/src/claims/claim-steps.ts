@@ -28,6 +28,7 @@ export interface ClaimedSteps {
 export interface ClaimWaitOptions {
   /** The name of the step that remembers the event. */
   readonly step: string;
+  /** The name of the event. */
   readonly event: string;
   /** From the first call with this step. 0 to 10 years; 0 takes an event that is there. */
   readonly timeoutMs: number;

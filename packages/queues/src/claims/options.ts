@@ -11,7 +11,7 @@ import type { WorkerOptions } from '../options.js';
 import { MAX_DELAY_MS } from '../limits.js';
 import { DEFAULTS, resolveEndOptions } from '../options.js';
 
-/** Options of `Worker` that have a meaning without handlers. */
+/** The options of `Worker` that apply without handlers. */
 export type ClaimsOptions = Pick<
   WorkerOptions,
   | 'prefix'
@@ -30,11 +30,12 @@ export interface ClaimOptions {
   readonly limit?: number | undefined;
   /** How long to wait for the first task, ms. 0 to 30,000. Default 0. */
   readonly waitMs?: number | undefined;
-  /** The lease of the tasks, ms; `heartbeat` prolongs it. 1,000 to an hour. Default 10,000. */
+  /** The lease of the tasks, ms; `heartbeat` renews it. 1,000 to an hour. Default 10,000. */
   readonly leaseMs?: number | undefined;
   /**
-   * The names of the tasks to claim, 1 to 100. Tasks of other names go back, uncounted, for about a tenth of their age: 0.1 to 15 s.
-   * So `names` is for queues whose tasks mostly have them. Without a wait, the next `limit` tasks are looked at. Default: all names.
+   * The names of the tasks to claim, 1 to 100. Tasks of other names go back, and the attempt doesn't count. They are due
+   * again after about a tenth of their age: 0.1 to 15 s. So use `names` where most tasks of the queue have one of them.
+   * Without a wait, the claim examines the next `limit` tasks. Default: all names.
    */
   readonly names?: readonly string[] | undefined;
   /** Ends the wait: the claim rejects with the signal's reason, and tasks that still arrive are given back. */

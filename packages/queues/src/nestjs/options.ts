@@ -5,7 +5,7 @@ import type { QueueOptions, WorkerOptions } from '../options.js';
 
 /** The options of one worker, and its queues. */
 export interface QueuesWorkerOptions extends Omit<WorkerOptions, 'prefix' | 'schemas' | 'telemetry'> {
-  /** Most urgent first. Default: all queues of `forFeature`, sorted by name. */
+  /** The names of its queues, the most urgent first. Default: all queues of `forFeature` and `feature`, sorted by name. */
   readonly queues?: readonly string[] | undefined;
 }
 
@@ -39,6 +39,8 @@ export interface QueueFeatureOptions extends Omit<QueueOptions, 'prefix' | 'tele
 
 /** Queues, and claims of queues, by name. */
 export interface QueuesFeature {
+  /** The options of each queue, by its name. */
   readonly queues?: Readonly<Record<string, QueueFeatureOptions>> | undefined;
+  /** The options of the claims of each queue, by the name of the queue. */
   readonly claims?: Readonly<Record<string, Omit<ClaimsOptions, 'prefix' | 'telemetry'>>> | undefined;
 }

@@ -13,6 +13,7 @@ export interface TaskHandlerOptions extends HandlerOptions {
 
 /** Options of a method that runs many tasks in one call. */
 export interface BatchTaskHandlerOptions extends TaskHandlerOptions {
+  /** The size of a batch, and how long the first task waits for others. */
   readonly batch: Pick<BatchHandler<unknown>, 'maxSize' | 'waitMs'>;
 }
 

@@ -18,7 +18,7 @@ import { requireTaskName } from '../options.js';
 import type { Operator } from './operator.js';
 
 export interface RetryAllOptions {
-  /** Default `dead`. */
+  /** The state of the tasks: `dead` or `cancelled`. Default `dead`. */
   readonly state?: 'dead' | 'cancelled' | undefined;
   /** Only tasks with this name. */
   readonly name?: string | undefined;

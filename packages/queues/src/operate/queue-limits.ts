@@ -20,28 +20,34 @@ export interface RateLimitOptions {
   readonly burst?: number | undefined;
 }
 
-/** Limits for all workers of a queue together. Undefined leaves a limit unchanged, null removes it. */
+/** Limits for all workers of a queue together. A limit that is undefined stays as it is; null removes a limit. */
 export interface QueueLimits {
   /** Tasks that run at the same time. 1 to 1,000,000. */
   readonly concurrency?: number | null | undefined;
+  /** Starts in a period. */
   readonly rate?: RateLimitOptions | null | undefined;
   /** Limits of each group. */
   readonly groups?:
     | {
+        /** Tasks of a group that run at the same time. 1 to 1,000,000. */
         readonly concurrency?: number | null | undefined;
+        /** Starts of a group in a period. */
         readonly rate?: RateLimitOptions | null | undefined;
-        /** The next task of a group starts after the final end of the one before it. */
+        /** Runs one task of a group at a time: the next one starts after the last retry of the one before it. */
         readonly ordered?: boolean | undefined;
       }
     | undefined;
-  /** Tasks in the queue, retained ones included; more are refused with ERR_QUEUE_FULL. 1 to 1,000,000,000. Default 10,000,000. */
+  /**
+   * Maximum of tasks in the queue, retained ones included. Then `enqueue` fails with ERR_QUEUE_FULL. 1 to 1,000,000,000.
+   * Default 10,000,000.
+   */
   readonly maxTasks?: number | null | undefined;
-  /** Events stored for `events()`; 0 writes none. 0 to 10,000,000. */
+  /** Events that Redis keeps for `events()`. 0 writes none. 0 to 10,000,000. */
   readonly keepEvents?: number | undefined;
 }
 
 export interface ConfigureOptions {
-  /** Gets the stored settings before the change; throws to prevent it. */
+  /** Gets the stored settings before the change. If it throws, nothing changes. */
   readonly check?: ((settings: SettingsValues) => void) | undefined;
 }
 

@@ -55,6 +55,7 @@ type Results<Result> = readonly (Result | Error)[] | (undefined extends Result ?
  * array of another length, fails the attempts of all tasks in the batch.
  */
 export interface BatchHandler<Payload, Result = unknown> extends HandlerOptions {
+  /** Runs the tasks of a batch. */
   handleMany(tasks: readonly BatchTask<Payload>[]): Results<Result> | Promise<Results<Result>>;
   /** The most tasks in one call. Each takes a slot of the worker. 1 to the concurrency of the worker. */
   readonly maxSize: number;

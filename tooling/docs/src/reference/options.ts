@@ -7,6 +7,8 @@ import { commentOf } from './comment.js';
 import { escaped, sentences, wrapped } from './text.js';
 
 const isModule = (file: string): boolean => file.startsWith('nestjs/');
+/** The names, options and errors of another library: its own documentation describes them. */
+const isCompatible = (file: string): boolean => file.startsWith('bullmq/');
 
 interface Option {
   /** Such as `near.bytes` for an option inside another. */
@@ -28,13 +30,18 @@ interface OptionGroup {
 
 const GROUP = /(?:Options|Limits|Rule|Feature)$|^(?:Backoff|BatchHandler)$/;
 
+/** The classes that most readers use come first, and the NestJS modules last. */
+function rankOf(file: string): number {
+  if (isModule(file)) return 2;
+  return /^(?:[\w-]*options|read-through\/options)\.ts$/.test(file) ? 0 : 1;
+}
+
 function optionGroups(folder: string): OptionGroup[] {
   const sources = join(root, 'packages', folder, 'src');
-  const files = readdirSync(sources, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    file.endsWith('.ts'),
+  const files = readdirSync(sources, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !isCompatible(file),
   );
-  // Those of the NestJS modules last.
-  const order = files.toSorted((a, b) => Number(isModule(a)) - Number(isModule(b)) || (a < b ? -1 : 1));
+  const order = files.toSorted((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
   const texts = new Map(order.map((file) => [file, readFileSync(join(sources, file), 'utf8')]));
   const doors = [...texts].filter(([file]) => /(?:^|\/)index\.ts$/.test(file)).map(([, text]) => text);
   const isPublic = (name: string): boolean => doors.some((text) => new RegExp(`\\b${name}\\b`).test(text));

@@ -5,6 +5,7 @@ import type { OutboxSql } from '../../outbox.js';
 export interface PostgresOutboxOptions {
   /** The schema of the table and of its outbox. Default `public`. */
   readonly schema?: string | undefined;
+  /** The name of the table. */
   readonly table: string;
   /** The unique column whose text is the row id. Default `id`. */
   readonly id?: string | undefined;

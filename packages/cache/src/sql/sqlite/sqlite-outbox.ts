@@ -12,10 +12,11 @@ import type { Change, Outbox, OutboxReader, OutboxSql } from '../../outbox.js';
 import type { SqliteConnection, SqliteQueries } from './sqlite-connection.js';
 
 export interface SqliteOutboxOptions {
+  /** The name of the table. */
   readonly table: string;
   /** The unique column whose text is the row id. Default `id`. */
   readonly id?: string | undefined;
-  /** Default: the table name followed by `_mortise_outbox`. */
+  /** The name of the outbox. Default: the table name followed by `_mortise_outbox`. */
   readonly outbox?: string | undefined;
 }
 
