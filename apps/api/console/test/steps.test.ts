@@ -16,7 +16,7 @@ const queue = new Queue<Tasks>(redis, 'orders', { prefix });
 const handlers: Handlers<Tasks> = {
   order: async ({ items }, ctx) => {
     await ctx.step('charge the card', () => 'receipt 7');
-    await ctx.sleep(50);
+    await ctx.sleep(1_000);
     const { by } = await ctx.waitFor<{ by: string }>('approved', { timeoutMs: 86_400_000 });
     return ctx.step('pack', () => `${items} items, approved by ${by}`);
   },

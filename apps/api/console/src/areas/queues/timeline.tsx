@@ -49,18 +49,12 @@ export function Timeline({ task, events }: Props): JSX.Element {
 }
 
 function pointsOf(task: TaskView, events: readonly TaskEvent[]): Point[] {
-  const { enqueuedAt, finishedAt, runAt, state, error, waitsFor, logs = [], steps = [] } = task;
-  const points: Point[] = logs.map(({ at, text }) => ({ at, title: 'Log', text, tone: 'quiet' }));
-  for (const { name, at } of steps) points.push({ at, title: `Step ${name}`, tone: 'busy' });
+  const { enqueuedAt, finishedAt, runAt, state, error, waitsFor } = task;
+  const shown = events.filter(({ type }) => type !== 'progress');
   const seen = new Set(events.map(({ type }) => type));
-  let startedAt: number | undefined;
-  for (const event of events) {
-    if (event.type === 'progress') continue;
-    if (event.type === 'started') startedAt = event.at;
-    points.push(pointOf(event, ENDS.has(event.type) ? startedAt : undefined));
-  }
+  const points = inOrder(task, shown);
   // Events are kept for a while, and from the first look at them on.
-  if (!seen.has('enqueued')) points.push({ at: enqueuedAt, title: 'Enqueued', tone: 'quiet' });
+  if (!seen.has('enqueued')) points.unshift({ at: enqueuedAt, title: 'Enqueued', tone: 'quiet' });
   if (finishedAt !== undefined && ENDED.has(state) && !seen.has(state)) {
     const text = error && `${error.name}: ${error.message}`;
     points.push({ at: finishedAt, title: capital(state), text, tone: toneOf(state) });
@@ -69,7 +63,29 @@ function pointsOf(task: TaskView, events: readonly TaskEvent[]): Point[] {
     const next = waitsFor === undefined ? 'Next attempt' : `Waits for ${waitsFor} until then`;
     points.push({ at: runAt, title: state === 'retrying' ? next : 'Due', tone: 'wait' });
   }
-  return points.toSorted((a, b) => a.at - b.at);
+  return points;
+}
+
+/** Log lines and steps among the events. Of one ms they come after the start of their attempt and before its end. */
+function inOrder({ logs = [], steps = [] }: TaskView, events: readonly TaskEvent[]): Point[] {
+  const done: Point[] = [
+    ...logs.map(({ at, text }): Point => ({ at, title: 'Log', text, tone: 'quiet' })),
+    ...steps.map(({ at, name }): Point => ({ at, title: `Step ${name}`, tone: 'busy' })),
+  ].toSorted((a, b) => a.at - b.at);
+  const points: Point[] = [];
+  let next = 0;
+  let startedAt: number | undefined;
+  for (const event of events) {
+    const isEnd = ENDS.has(event.type);
+    const upTo = isEnd ? event.at : event.at - 1;
+    while (next < done.length && done[next]!.at <= upTo) {
+      points.push(done[next]!);
+      next += 1;
+    }
+    if (event.type === 'started') startedAt = event.at;
+    points.push(pointOf(event, isEnd ? startedAt : undefined));
+  }
+  return [...points, ...done.slice(next)];
 }
 
 function pointOf(event: TaskEvent, startedAt: number | undefined): Point {
