@@ -1,12 +1,13 @@
 import { crewWork } from '../../crew.js';
 import { comparison } from '../../run.js';
-import type { Competitor, Scenario } from '../../scenario.js';
+import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import { FLOOR, MINE, MINE_WITHOUT_TOKEN, PEERS } from './mutexes.js';
 import type { MutexKind } from './mutexes.js';
 import type { UncontendedReport, UncontendedSettings } from './uncontended.process.js';
 
-const SECONDS = 1;
-const WARM_UP_SECONDS = 0.3;
+const SECONDS = 2;
+/** Until the code of each is compiled. */
+const WARM_UP_SECONDS = 1.5;
 const BASELINE = { competitor: FLOOR.name, figure: 'Redis CPU µs' };
 
 function competitor({ name, version }: MutexKind, keys: number): Competitor {
@@ -27,6 +28,14 @@ function competitor({ name, version }: MutexKind, keys: number): Competitor {
   };
 }
 
+const RATE = 'operations/s';
+const PEER = 'redis-semaphore';
+/** redis-semaphore has no token. */
+const RATES: readonly Bar[] = [
+  { competitor: MINE.name, figure: RATE, atLeast: 0.9, times: PEER },
+  { competitor: MINE_WITHOUT_TOKEN.name, figure: RATE, atLeast: 1, times: PEER },
+];
+
 function scenario(keys: number, rest: Pick<Scenario, 'name' | 'title' | 'isCluster' | 'bars'>): Scenario {
   return {
     ...rest,
@@ -38,7 +47,7 @@ function scenario(keys: number, rest: Pick<Scenario, 'name' | 'title' | 'isClust
     competitors: [MINE, MINE_WITHOUT_TOKEN, ...PEERS, FLOOR].map((kind) => competitor(kind, keys)),
     baseline: BASELINE,
     columns: [
-      'operations/s',
+      RATE,
       'p50 ms',
       'p99 ms',
       'commands sent',
@@ -60,11 +69,13 @@ export const uncontended: readonly Scenario[] = [
     bars: [
       { competitor: MINE.name, figure: BASELINE.figure, atMost: 11 },
       { competitor: MINE_WITHOUT_TOKEN.name, figure: BASELINE.figure, atMost: 9.4 },
+      ...RATES,
     ],
   }),
   scenario(50, {
     name: 'locks.uncontended-50-slots',
     title: 'Locks: uncontended, 50 keys at once in as many slots',
     isCluster: true,
+    bars: RATES,
   }),
 ];

@@ -103,7 +103,10 @@ export const post: readonly Scenario[] = [
   scenario(
     { senders: 50, chats: 50 },
     { name: 'messaging.post-50-chats', title: 'Messaging: post, 50 senders, a chat each' },
-    [],
+    [
+      { competitor: MORTISE.name, figure: CPU, atMost: 2, times: STREAMS.name },
+      { competitor: MORTISE.name, figure: 'operations/s', atLeast: 0.7, times: STREAMS.name },
+    ],
   ),
   scenario(
     { senders: 50, chats: 1 },

@@ -104,5 +104,9 @@ function cpu(figure: string, atMost: number, onReference: number): Bar[] {
 export const pull: readonly Scenario[] = [
   scenario({ chats: 1, members: 200 }, []),
   scenario({ chats: 10, members: 60 }, []),
-  scenario({ chats: 100, members: 16 }, [...cpu(CPU, 1, 0.62), ...cpu(IDLE_CPU, 0.1, 0.14)]),
+  scenario({ chats: 100, members: 16 }, [
+    ...cpu(CPU, 1, 0.62),
+    ...cpu(IDLE_CPU, 0.1, 0.14),
+    { competitor: MORTISE.name, figure: IDLE_CPU, atMost: 1, times: BOOK.name },
+  ]),
 ];

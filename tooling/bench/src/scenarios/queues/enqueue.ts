@@ -51,6 +51,10 @@ function rate(atLeast: number, than: QueueKind): Bar {
   return { competitor: MORTISE.name, figure: 'operations/s', atLeast, times: than.name };
 }
 
+function nodeCpu(atMost: number): Bar {
+  return { competitor: MORTISE.name, figure: 'Node CPU µs', atMost };
+}
+
 export const enqueue: readonly Scenario[] = [
   scenario(
     { callers: 1, batch: 1 },
@@ -66,7 +70,7 @@ export const enqueue: readonly Scenario[] = [
       name: 'queues.enqueue-100',
       title: 'Queues: enqueue, 100 concurrent callers',
       method: 'One process; each caller waits for one call before the next.',
-      bars: [rate(4, BULLMQ), rate(1, BEE_QUEUE), rate(1, BEE_QUEUE_LEAN)],
+      bars: [rate(4, BULLMQ), rate(1, BEE_QUEUE), rate(1.2, BEE_QUEUE_LEAN), nodeCpu(10)],
     },
   ),
   scenario(
@@ -75,7 +79,7 @@ export const enqueue: readonly Scenario[] = [
       name: 'queues.bulk',
       title: 'Queues: enqueue, 1,000 tasks a call',
       method: 'One process, one call after the other.',
-      bars: [rate(7, BULLMQ)],
+      bars: [rate(7, BULLMQ), rate(2, BEE_QUEUE), rate(2, BEE_QUEUE_LEAN), nodeCpu(6)],
     },
   ),
 ];
