@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { defineConfig, type DefaultTheme } from 'vitepress';
 import { linkOf, slugOf } from '../src/links.js';
 import { writeMarkdown } from '../src/llms.js';
-import { searchedIn } from '../src/reference/error-pages.js';
+import { errorPages, searchedIn } from '../src/reference/error-pages.js';
 import { readPages, root, sectionsOf, type Page } from '../src/pages.js';
 
 const sections = sectionsOf(readPages());
@@ -40,6 +40,22 @@ const vueOfThisPackage = {
     options.ssr && /^vue(\/server-renderer)?$/.test(id) ? { id, external: true } : undefined,
 };
 
+interface Renderer {
+  readonly options: { highlight?: unknown };
+  render(text: string, env: object): string;
+}
+
+/** The index of the search keeps words alone: to color its code would take a quarter of the build. */
+function withoutColors(text: string, env: object, markdown: Renderer): string {
+  const { highlight } = markdown.options;
+  markdown.options.highlight = null;
+  try {
+    return markdown.render(text, env);
+  } finally {
+    markdown.options.highlight = highlight;
+  }
+}
+
 export default defineConfig({
   title: 'Mortise',
   description: 'Locks, queues, messaging, autocomplete and caches on Redis, for Node',
@@ -72,11 +88,14 @@ export default defineConfig({
     outline: [2, 3],
     search: {
       provider: 'local',
-      options: { miniSearch: { _splitIntoSections: (file) => searchedIn(file) as never } },
+      options: {
+        _render: withoutColors,
+        miniSearch: { _splitIntoSections: (file) => searchedIn(file) as never },
+      },
     },
     socialLinks: [{ icon: 'github', link: 'https://github.com/mortise-js/mortise' }],
   },
   buildEnd({ outDir, site }) {
-    writeMarkdown(sections, site.base, outDir);
+    writeMarkdown(sections, errorPages(), site.base, outDir);
   },
 });

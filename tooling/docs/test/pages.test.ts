@@ -52,9 +52,10 @@ test('sections follow the folders, with references apart and the pages for contr
 
 test('llms.txt lists each page with its description, under the base of the site', () => {
   const page = pageOf('start/node.md', '---\ntitle: Node\ndescription: A queue in plain Node.\n---\n');
-  expect(llmsOf(sectionsOf([page]), '/mortise/')).toContain(
-    '## Get started\n\n- [Node](/mortise/start/node.md): A queue in plain Node.\n',
-  );
+  const errors = new Map([['ERR_LEASE_LOST', { when: 'The lease is over.', text: '# ERR_LEASE_LOST\n' }]]);
+  const llms = llmsOf(sectionsOf([page]), errors, '/mortise/');
+  expect(llms).toContain('## Get started\n\n- [Node](/mortise/start/node.md): A queue in plain Node.\n');
+  expect(llms).toContain('- [ERR_LEASE_LOST](/mortise/errors/ERR_LEASE_LOST.md): The lease is over.\n');
 });
 
 test('a link to a file outside docs becomes an address, and an address of a page becomes a link', () => {

@@ -1,39 +1,7 @@
-/** A default in a README or a guide is that of the source. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { wrongStatements } from '../src/stated/compare.js';
 import { statementsIn } from '../src/stated/documents.js';
-import { FOREIGN, KEPT } from '../src/stated/elsewhere.js';
-import { knownDefaults, type Known } from '../src/stated/known.js';
-import { documents } from '../src/documents.js';
-import { root } from '../src/pages.js';
-
-const known = knownDefaults();
-// The references of options and of HTTP are made from the source.
-const statements = documents()
-  .filter(({ file }) => !/\/reference\/(?:options\.md|http\/)/.test(file))
-  .flatMap(statementsIn);
-const others = wrongStatements(statements, known);
-const isSame = (
-  statement: { place: string; text: string },
-  { file, text }: { file: string; text: string },
-): boolean => statement.place.startsWith(`${file}:`) && statement.text === text;
-
-test('each default in a document is that of an option or a setting', () => {
-  expect(statements.length).toBeGreaterThan(200);
-  const listed = [...KEPT, ...FOREIGN];
-  expect(others.filter((statement) => !listed.some((each) => isSame(statement, each)))).toEqual([]);
-  expect(listed.filter((each) => !others.some((statement) => isSame(statement, each)))).toEqual([]);
-});
-
-test.each(KEPT)('$text in $file is in $source', ({ source, code }) => {
-  expect(readFileSync(join(root, source), 'utf8')).toContain(code);
-});
-
-test('few defaults are those of other programs', () => {
-  expect(FOREIGN.map(({ reason }) => reason)).toHaveLength(3);
-});
+import type { Known } from '../src/stated/known.js';
 
 describe('statements', () => {
   const option = (name: string, text: string, group = 'MutexOptions'): Known => ({

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
+import { parsed } from './parsed.js';
 import { escaped, tableOf } from './text.js';
 
 export function cliCommands(): string {
@@ -36,7 +37,7 @@ interface Member {
 
 function membersOf(table: string): Member[] {
   const text = readFileSync(join(root, 'packages/queues/src/cli/usage.ts'), 'utf8');
-  const source = ts.createSourceFile('usage.ts', text, ts.ScriptTarget.Latest, true);
+  const source = parsed(text);
   const declarations = source.statements
     .filter(ts.isVariableStatement)
     .flatMap(({ declarationList }) => [...declarationList.declarations]);

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
+import { parsed } from './parsed.js';
 import { commentOf } from './comment.js';
 import { constantsIn, evaluated, type Constants, type Value } from './evaluate.js';
 
@@ -37,15 +38,15 @@ const UNITS: Readonly<Record<string, number>> = {
 export function defaults(): Default[] {
   return readdirSync(join(root, 'packages')).flatMap((folder) => {
     const sources = sourcesOf(folder);
-    const patterns = sources.flatMap(({ file, text }) => patternDefaults(file, text));
+    const patterns = sources.flatMap(({ text }) => patternDefaults(text));
     return sources.flatMap(({ file, text }) => defaultsOf(join(folder, 'src', file), text, patterns));
   });
 }
 
 /** The members of all constants `…DEFAULTS` of a package. */
 export function constantDefaults(folder: string): ConstantDefault[] {
-  return sourcesOf(folder).flatMap(({ file, text }) => {
-    const constants = constantsIn(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true));
+  return sourcesOf(folder).flatMap(({ text }) => {
+    const constants = constantsIn(parsed(text));
     return Array.from(constants).flatMap(([group, expression]) =>
       membersOf(group, expression, constants).map(([name, value]) => ({ group, name, text: String(value) })),
     );
@@ -65,7 +66,7 @@ export function defaultsOf(
   text: string,
   patterns: readonly (readonly [string, Value])[] = [],
 ): Default[] {
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const source = parsed(text);
   const constants = constantsIn(source);
   const promises: [string, Value][] = [];
   const visit = (node: ts.Node): void => {
@@ -100,8 +101,8 @@ function promisedBy(comment: string): Value | undefined {
 }
 
 /** `({ limit = 100 })`: the names and plain values of the patterns in a file. */
-function patternDefaults(file: string, text: string): [string, Value][] {
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+function patternDefaults(text: string): [string, Value][] {
+  const source = parsed(text);
   const constants = constantsIn(source);
   const found: [string, Value][] = [];
   const visit = (node: ts.Node): void => {

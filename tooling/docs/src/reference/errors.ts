@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { SITE } from '../links.js';
 import { root } from '../pages.js';
+import { parsed } from './parsed.js';
 import { commentOf, tagsOf } from './comment.js';
 import { escaped, tableOf } from './text.js';
 
@@ -35,15 +36,10 @@ interface ErrorClass {
 export function errorClasses(folder: string): ErrorClass[] {
   const sources = join(root, 'packages', folder, 'src');
   return readdirSync(sources, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.gen.ts'))
     .toSorted()
     .flatMap((file) => {
-      const source = ts.createSourceFile(
-        file,
-        readFileSync(join(sources, file), 'utf8'),
-        ts.ScriptTarget.Latest,
-        true,
-      );
+      const source = parsed(readFileSync(join(sources, file), 'utf8'));
       return source.statements.flatMap((statement) => {
         if (!ts.isClassDeclaration(statement) || isAbstract(statement)) return [];
         const declared = codesOf(statement, source);

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
+import { parsed } from './parsed.js';
 import { commentOf } from './comment.js';
 import { escaped, tableOf } from './text.js';
 
@@ -18,7 +19,7 @@ function sourcesOf(folder: string): Source[] {
     .toSorted((a, b) => depthOf(a) - depthOf(b) || (a < b ? -1 : 1))
     .map((file) => {
       const text = readFileSync(join(path, file), 'utf8');
-      return { text, tree: ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true) };
+      return { text, tree: parsed(text) };
     });
 }
 

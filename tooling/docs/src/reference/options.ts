@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
+import { parsed } from './parsed.js';
 import { commentOf } from './comment.js';
 import { escaped, sentences, wrapped } from './text.js';
 
@@ -39,14 +40,14 @@ function rankOf(file: string): number {
 function optionGroups(folder: string): OptionGroup[] {
   const sources = join(root, 'packages', folder, 'src');
   const files = readdirSync(sources, { recursive: true, encoding: 'utf8' }).filter(
-    (file) => file.endsWith('.ts') && !isCompatible(file),
+    (file) => file.endsWith('.ts') && !file.endsWith('.gen.ts') && !isCompatible(file),
   );
   const order = files.toSorted((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
   const texts = new Map(order.map((file) => [file, readFileSync(join(sources, file), 'utf8')]));
   const doors = [...texts].filter(([file]) => /(?:^|\/)index\.ts$/.test(file)).map(([, text]) => text);
   const isPublic = (name: string): boolean => doors.some((text) => new RegExp(`\\b${name}\\b`).test(text));
   const groups = [...texts].flatMap(([file, text]) => {
-    const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+    const source = parsed(text);
     return source.statements.flatMap((statement) => {
       if (!GROUP.test(nameOf(statement))) return [];
       const group = groupOf(statement, file);

@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
+import { parsed } from './parsed.js';
 import { commentOf } from './comment.js';
 import { escaped, tableOf } from './text.js';
 
 export function problemsOf(folder: string): string {
   const path = join(root, 'packages', folder, 'src/http/problem.ts');
-  const source = ts.createSourceFile('problem.ts', readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
+  const source = parsed(readFileSync(path, 'utf8'));
   const rows: string[][] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isPropertyAssignment(node) && ts.isArrayLiteralExpression(node.initializer)) {

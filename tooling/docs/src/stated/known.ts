@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-5.9';
 import { root } from '../pages.js';
+import { parsed } from '../reference/parsed.js';
 import { optionDefaults } from '../reference/options.js';
 import { constantDefaults } from '../reference/defaults.js';
 import { constantsIn, evaluated } from '../reference/evaluate.js';
@@ -40,7 +41,7 @@ export function knownDefaults(): Known[] {
 /** `PORT: port().default(3_000)`: a member in capitals, and the argument of its last `default`. */
 function settingsIn(file: string): { name: string; text: string }[] {
   const [prefixes, source] = ['packages/redis/src/key-space.ts', file].map((path) =>
-    ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true),
+    parsed(readFileSync(join(root, path), 'utf8')),
   ) as [ts.SourceFile, ts.SourceFile];
   const constants = new Map([...constantsIn(prefixes), ...constantsIn(source)]);
   const found: { name: string; text: string }[] = [];
