@@ -243,6 +243,55 @@ test('a tag is invalidated, a mail is sent, a limit changed, a key made and revo
   await until('revoked', async () => (await service.call('GET', 'admin/keys/robot')).status === 404);
 }, 60_000);
 
+test('a tenant is added with a key of its own, which is rotated and revoked, and removed', async () => {
+  await visit(page, service, 'access/tenants');
+  await button('Add a tenant').click();
+  await page.getByRole('textbox', { name: /^Id/ }).fill('acme');
+  await page.getByRole('textbox', { name: 'Name' }).fill('Acme Ltd.');
+  await page.getByLabel('Tasks at most').fill('500');
+  await submit('Add').click();
+  await page.getByText('500 tasks').waitFor();
+  expect(await service.done('GET', 'admin/tenants/acme')).toMatchObject({
+    name: 'Acme Ltd.',
+    quotas: { tasks: 500 },
+  });
+
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await button('Make a key').click();
+  await page.getByRole('textbox', { name: /^Id/ }).fill('acme-reader');
+  await page.getByRole('textbox', { name: /^Tenant/ }).fill('acme');
+  await submit('Make').click();
+  const secret = page.getByText('The key of acme-reader').locator('code');
+  const first = await secret.innerText();
+  const row = page.getByRole('row', { name: /acme-reader/ });
+  await row.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByLabel('Overlap').fill('0');
+  await submit('Rotate').click();
+  await until('another secret', async () => (await secret.innerText()) !== first);
+  const statusOf = async (key: string): Promise<number> =>
+    (await fetch(`${service.url}/v1/queues`, { headers: { authorization: `Bearer ${key}` } })).status;
+  await until('the first one is refused', async () => (await statusOf(first)) === 401);
+  expect(await statusOf(await secret.innerText())).toBe(200);
+
+  // What is there already is not changed by a second one of its id.
+  await button('Make a key').click();
+  await page.getByRole('textbox', { name: /^Id/ }).fill('acme-reader');
+  await page.getByRole('textbox', { name: /^Scopes/ }).fill('locks:admin');
+  await submit('Make').click();
+  await page.getByText('There is a key acme-reader already: nothing was changed.').waitFor();
+  await submit('Cancel').click();
+  expect((await service.done('GET', 'admin/keys/acme-reader')).scopes).toEqual(['queues:read']);
+
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await submit('Revoke').click();
+  await row.waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'Tenants' }).click();
+  await page.getByRole('row', { name: /acme/ }).getByRole('button', { name: 'Remove' }).click();
+  await submit('Remove').click();
+  await page.getByText('There is no tenant but the default one.').waitFor();
+  expect((await service.call('GET', 'admin/tenants/acme')).status).toBe(404);
+}, 60_000);
+
 test('a name is added and removed, an item bought, a file dropped, a schedule stored and deleted', async () => {
   await service.done('PUT', 'address-books/guild/names/ann?by=ann', {});
   await visit(page, service, 'books/guild?as=ann');
