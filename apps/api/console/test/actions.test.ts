@@ -1,6 +1,7 @@
 /** Actions of operators, done in a real browser and checked against the API. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
+import type { Locator } from 'playwright-core';
 
 import { visit } from './fixture/browser.js';
 import { openConsole } from './fixture/console.js';
@@ -209,6 +210,32 @@ test('a read-write lock is taken from its readers, and a rate limit is reset', a
   expect((await service.done('POST', 'rate-limiters/partner/take', limit)).isAllowed).toBe(true);
 }, 30_000);
 
+test('a member is added to a chat, moved on and removed; the chat ends with its last one', async () => {
+  await service.done('POST', 'chats', { sender: 'ann', members: ['bob'], chatId: 'crew', body: 'hello' });
+  await visit(page, service, 'chats/crew');
+  const row = (member: string): Locator => page.getByRole('row', { name: new RegExp(`^${member} `) });
+  const members = async (): Promise<string> => {
+    const { items } = await service.done('GET', 'chats/crew/members');
+    return items
+      .map(({ member, ackedId }: { member: string; ackedId: number }) => `${member} ${ackedId}`)
+      .join(', ');
+  };
+  await button('Add').click();
+  await page.getByLabel('Name').fill('cid');
+  await submit('Add').click();
+  await row('cid').waitFor();
+  expect(await members()).toBe('ann 1, bob 0, cid 1');
+  await row('bob').getByRole('button', { name: 'Advance' }).click();
+  await submit('Advance').click();
+  await until('bob is moved on', async () => (await members()) === 'ann 1, bob 1, cid 1');
+  for (const member of ['ann', 'bob', 'cid']) {
+    await row(member).getByRole('button', { name: 'Remove' }).click();
+    await submit('Remove').click();
+    await row(member).waitFor({ state: 'detached' });
+  }
+  await page.getByText('There is no such chat.').waitFor();
+}, 30_000);
+
 test('a tag is invalidated, a mail is sent, a limit changed, a key made and revoked', async () => {
   await service.done('PUT', 'caches/shop/entries/lamp', { value: 1, tags: ['lamps'] });
   await visit(page, service, 'caches/shop?key=lamp');
@@ -273,7 +300,7 @@ test('a tenant is added with a key of its own, which is rotated and revoked, and
   await until('the first one is refused', async () => (await statusOf(first)) === 401);
   expect(await statusOf(await secret.innerText())).toBe(200);
 
-  // What is there already is not changed by a second one of its id.
+  // A second key of its id changes nothing.
   await button('Make a key').click();
   await page.getByRole('textbox', { name: /^Id/ }).fill('acme-reader');
   await page.getByRole('textbox', { name: /^Scopes/ }).fill('locks:admin');

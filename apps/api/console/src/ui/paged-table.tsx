@@ -40,18 +40,20 @@ export function TableOf<Row>(props: TableOfProps<Row>): JSX.Element {
       {items === undefined && !error && <Skeleton />}
       {items?.length === 0 && !more && <Empty title={empty}>{hint}</Empty>}
       {items && items.length > 0 && <Table label={label} rows={items} idOf={idOf} columns={columns} />}
-      <div class="row">
-        {more && (
-          <button type="button" onClick={more}>
-            More
-          </button>
-        )}
-        {again && (
-          <button class="plain" type="button" onClick={again}>
-            Read again
-          </button>
-        )}
-      </div>
+      {(more ?? again) && (
+        <div class="row">
+          {more && (
+            <button type="button" onClick={more}>
+              More
+            </button>
+          )}
+          {again && (
+            <button class="plain" type="button" onClick={again}>
+              Read again
+            </button>
+          )}
+        </div>
+      )}
     </div>
   );
 }

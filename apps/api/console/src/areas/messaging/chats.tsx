@@ -6,7 +6,7 @@ import type { AreaProps } from '../../areas.ts';
 import { call, isNotFound, path, withQuery } from '../../http.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
-import { hrefOf, Link, usePlace } from '../../location.ts';
+import { usePlace } from '../../location.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
@@ -15,19 +15,14 @@ import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { QueryInput } from '../../ui/query-input.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
+import type { Member } from './chat-members.tsx';
+import { MembersCard } from './chat-members.tsx';
 import { NewChatButton } from './new-chat.tsx';
 import { newId } from '../../ui/new-id.ts';
 import { usePages } from '../../ui/pages.ts';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
-import { TableOf } from '../../ui/paged-table.tsx';
 import { countText, jsonText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
-
-interface Member {
-  readonly member: string;
-  readonly ackedId: number;
-  readonly role: string;
-}
 
 interface Message {
   readonly id: number;
@@ -88,6 +83,7 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
     ),
     reload,
   );
+  const mayWrite = mayChange(session, 'messaging:write');
   const lastId = messages.value?.items.at(-1)?.id ?? 0;
   const slowest = members.items?.reduce<Member | undefined>(
     (most, each) => (most === undefined || each.ackedId < most.ackedId ? each : most),
@@ -118,33 +114,18 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
       <div class="columns">
         <Card title="Messages">
           <Read of={messages}>{({ items }) => <Log items={items} />}</Read>
-          {mayChange(session, 'messaging:write') && <PostForm chatId={chatId} done={messages.reload} />}
+          {mayWrite && <PostForm chatId={chatId} done={messages.reload} />}
         </Card>
-        <Card title="Members">
-          <TableOf
-            pages={members}
-            label="Members"
-            idOf={({ member }) => member}
-            empty="The chat has no members."
-            columns={[
-              {
-                title: 'Member',
-                cell: ({ member }) => (
-                  <Link class="wide" href={hrefOf(['members', member])}>
-                    {member}
-                  </Link>
-                ),
-              },
-              { title: 'Role', kind: 'fit', cell: ({ role }) => role },
-              { title: 'Acked up to', kind: 'number', cell: ({ ackedId }) => countText(ackedId) },
-              {
-                title: 'Unread',
-                kind: 'number',
-                cell: ({ ackedId }) => countText(Math.max(0, lastId - ackedId)),
-              },
-            ]}
-          />
-        </Card>
+        <MembersCard
+          chatId={chatId}
+          members={members}
+          lastId={lastId}
+          mayWrite={mayWrite}
+          done={() => {
+            members.reload();
+            messages.reload();
+          }}
+        />
       </div>
     </>
   );

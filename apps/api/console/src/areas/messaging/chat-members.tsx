@@ -1,0 +1,155 @@
+/** The members of a chat with how far each has read. One that is far behind keeps messages of all: it can be moved on, or removed. */
+import type { JSX } from 'preact';
+
+import { call, path } from '../../http.ts';
+import { hrefOf, Link } from '../../location.ts';
+import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { Card, State } from '../../ui/elements.tsx';
+import type { Pages } from '../../ui/pages.ts';
+import { TableOf } from '../../ui/paged-table.tsx';
+import { countText } from '../../ui/text.ts';
+import { act } from '../../ui/toasts.tsx';
+
+export interface Member {
+  readonly member: string;
+  readonly ackedId: number;
+  readonly role: string;
+}
+
+const COMMON_ROLE = 'member';
+
+interface Props {
+  readonly chatId: string;
+  readonly members: Pages<Member>;
+  /** The id of the newest message. */
+  readonly lastId: number;
+  readonly mayWrite: boolean;
+  readonly done: () => void;
+}
+
+export function MembersCard({ chatId, members, lastId, mayWrite, done }: Props): JSX.Element {
+  return (
+    <Card title="Members" actions={mayWrite && <AddButton chatId={chatId} done={done} />}>
+      <TableOf
+        pages={members}
+        label="Members"
+        idOf={({ member }) => member}
+        empty="The chat has no members."
+        columns={[
+          {
+            title: 'Member',
+            cell: ({ member, role }) => (
+              <span class="row">
+                <Link class="wide" href={hrefOf(['members', member])}>
+                  {member}
+                </Link>
+                {role !== COMMON_ROLE && <State tone="quiet">{role}</State>}
+              </span>
+            ),
+          },
+          {
+            title: 'Acked',
+            kind: 'number',
+            cell: ({ ackedId }) => `${countText(ackedId)} of ${countText(lastId)}`,
+          },
+          {
+            title: <span class="hidden-text">Actions</span>,
+            kind: 'fit',
+            cell: ({ member, ackedId }) =>
+              mayWrite && (
+                <span class="row">
+                  {ackedId < lastId && <AdvanceButton {...{ chatId, member, lastId, done }} />}
+                  <RemoveButton {...{ chatId, member, done }} />
+                </span>
+              ),
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+interface ActionProps {
+  readonly chatId: string;
+  readonly done: () => void;
+}
+
+function AddButton({ chatId, done }: ActionProps): JSX.Element {
+  const add = async ({ member = '' }: Readonly<Record<string, string>>): Promise<boolean> => {
+    const isDone = await act(`${member} is in the chat.`, () =>
+      call('PUT', path`chats/${chatId}/members/${member}`, { body: {} }),
+    );
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Add">
+      {(close) => (
+        <Dialog title={`Add a member to ${chatId}`} submit="Add" close={close} onSubmit={add}>
+          <Field label="Name" hint="gets the messages from now on">
+            <input name="member" required autocomplete="off" />
+          </Field>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}
+
+interface MemberProps extends ActionProps {
+  readonly member: string;
+}
+
+function AdvanceButton({
+  chatId,
+  member,
+  lastId,
+  done,
+}: MemberProps & { readonly lastId: number }): JSX.Element {
+  const advance = async (): Promise<boolean> => {
+    const isDone = await act(`${member} has nothing unread.`, () =>
+      call('PUT', path`chats/${chatId}/members/${member}/cursor`, { body: { upToId: lastId } }),
+    );
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Advance" isDanger>
+      {(close) => (
+        <Dialog
+          title={`Ack all messages for ${member}`}
+          submit="Advance"
+          isDanger
+          close={close}
+          onSubmit={advance}
+        >
+          <p>{member} never gets these messages again. Messages that all members have acked are deleted.</p>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}
+
+function RemoveButton({ chatId, member, done }: MemberProps): JSX.Element {
+  const remove = async (): Promise<boolean> => {
+    const isDone = await act(`${member} is not in the chat any more.`, () =>
+      call('DELETE', path`chats/${chatId}/members/${member}`),
+    );
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Remove" isDanger>
+      {(close) => (
+        <Dialog
+          title={`Remove ${member} from ${chatId}`}
+          submit="Remove"
+          isDanger
+          close={close}
+          onSubmit={remove}
+        >
+          <p>{member} gets no more messages of it. A chat ends with its last member.</p>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}
