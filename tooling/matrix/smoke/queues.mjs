@@ -4,7 +4,7 @@ import * as admin from '@mortise/queues/admin';
 import { compression, encryption } from '@mortise/queues/codecs';
 import * as layer from '@mortise/queues/bullmq';
 import { sandbox } from '@mortise/queues/sandbox';
-import { TestQueues } from '@mortise/queues/testing';
+import { runTask, TestQueues } from '@mortise/queues/testing';
 import { Verbs } from './verbs.mjs';
 
 const { Claims, Discard, Overviews, Queue, RetryLater, Worker } = queues;
@@ -270,6 +270,12 @@ async function asBullmq(connection, prefix) {
   await queue.close();
 }
 
+/** A handler that fails once. */
+function welcome({ to }, { attempt }) {
+  if (attempt === 1) throw new Error('busy');
+  return to;
+}
+
 /** The entry for tests. */
 async function inMemory() {
   const own = new TestQueues();
@@ -278,4 +284,6 @@ async function inMemory() {
   const [attempt] = await own.drain('mail', { send: ({ to }) => to });
   assert.equal(attempt.result, 'a');
   await own.close();
+  const attempts = await runTask({ welcome }, 'welcome', { to: 'b' });
+  assert.deepEqual([attempts[0].error.message, attempts[1].result], ['busy', 'b']);
 }
