@@ -192,11 +192,23 @@ async function claimed(redis, prefix) {
   const [second] = await claims.claim({ waitMs: 20_000 });
   await claims.fail('a', second.lease, { error: 'no image', retry: true, delayMs: 0 });
   const [third] = await claims.claim({ waitMs: 20_000 });
+  await remembered(queue, claims, third.lease);
   await claims.complete('a', third.lease, { width: 128 });
   assert.deepEqual((await queue.get('a')).result, { width: 128 });
   await assert.rejects(claims.complete('a', first.lease), { code: 'ERR_LEASE_LOST' });
   await claims.stop();
   await claims[Symbol.asyncDispose]();
+}
+
+/** Steps of the claimed task `a`, and an event for it. */
+async function remembered(queue, claims, lease) {
+  assert.equal(await claims.storeStep('a', lease, 'crop', 64), 64);
+  await claims.setCursor('a', lease, 3);
+  assert.equal(await queue.deliver('a', 'approved', 'ann'), true);
+  const wait = { step: 'approval', event: 'approved', timeoutMs: 60_000 };
+  assert.deepEqual(await claims.waitFor('a', lease, wait), { payload: 'ann' });
+  const { steps, cursor } = await claims.steps('a', lease);
+  assert.deepEqual([steps.length, cursor], [2, 3]);
 }
 
 async function shown(redis, prefix, until) {
