@@ -60,34 +60,6 @@ describe('each place', () => {
   );
 });
 
-describe.each(['light', 'dark'] as const)('each dialog can be read in the %s scheme', (colorScheme) => {
-  let opened: Opened;
-  beforeAll(async () => {
-    opened = await open(browser, { colorScheme });
-    await signIn(opened.page, service);
-  }, 30_000);
-  afterAll(() => opened.close());
-
-  test.each([
-    ['chats', 'New chat'],
-    ['overview', 'Enqueue a task'],
-    ['queues/reports', 'Reschedule'],
-    ['queues/reports/settings', 'Remove the queue'],
-    ['locks/item-42', 'Force release'],
-    ['mailboxes/frank', 'Send a message'],
-    ['access', 'Make a key'],
-    ['market', 'Buy'],
-    ['overview', /^Go to/],
-  ])('%s: %s', async (place, name) => {
-    const { page, troubles } = opened;
-    await visit(page, service, place);
-    await page.getByRole('button', { name }).first().click();
-    await page.getByRole('dialog').waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    expect(troubles).toEqual([]);
-  });
-});
-
 test('a script in the page does not run, and is reported', async () => {
   const { page, troubles, close } = await open(browser);
   await signIn(page, service, 'overview');
