@@ -18,6 +18,8 @@ export interface LaunchOptions {
   hasBus?: boolean;
   /** Clients and replicas must log in with it. */
   password?: string | undefined;
+  /** How long it may take until it serves, ms. */
+  startMs?: number | undefined;
   /** Arguments of the program, after those that every server gets. */
   args: string[];
   /** Runs before each start, when port and directory are known: writes configuration files. Returns arguments to put first. */
@@ -201,6 +203,7 @@ export class RedisServer {
   }
 
   async #answers({ pid }: ServerProcess): Promise<void> {
+    const { startMs = START_DEADLINE_MS } = this.#options;
     const answers = async (): Promise<boolean> => {
       if (!this.isRunning)
         throw new StartFailedError(`the server ended before it answered:\n${this.logTail()}`);
@@ -210,6 +213,6 @@ export class RedisServer {
       return (await this.request(['PING'], { timeoutMs: 500 })) === 'PONG';
     };
     const what = `the server on port ${this.#port} to answer`;
-    await until(answers, { what, deadlineMs: START_DEADLINE_MS, everyMs: 5, details: () => this.logTail() });
+    await until(answers, { what, deadlineMs: startMs, everyMs: 5, details: () => this.logTail() });
   }
 }

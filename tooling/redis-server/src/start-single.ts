@@ -17,13 +17,24 @@ export interface SingleOptions {
   maxMemoryBytes?: number;
   /** Clients must log in with it. @defaultValue none */
   password?: string;
+  /** How long the server may take until it serves, ms: a large append-only file takes long. @defaultValue 30,000 */
+  startMs?: number;
   /** Further arguments of redis-server, such as `['--notify-keyspace-events', 'KEA']`. */
   args?: string[];
 }
 
 /** Starts one server and waits until it serves all commands: about 0.05 s. */
 export async function startSingle(options: SingleOptions = {}): Promise<RedisServer> {
-  const { isCluster = false, directory, port, appendFsync, maxMemoryBytes, password, args = [] } = options;
+  const {
+    isCluster = false,
+    directory,
+    port,
+    appendFsync,
+    maxMemoryBytes,
+    password,
+    startMs,
+    args = [],
+  } = options;
   const all = ['--save', '', '--enable-debug-command', 'local'];
   if (appendFsync !== undefined) all.push('--appendonly', 'yes', '--appendfsync', appendFsync);
   if (maxMemoryBytes !== undefined) all.push('--maxmemory', String(maxMemoryBytes));
@@ -34,6 +45,7 @@ export async function startSingle(options: SingleOptions = {}): Promise<RedisSer
     directory,
     port,
     password,
+    startMs,
     args: [...all, ...args],
     ...(isCluster && { hasBus: true, ...asWholeCluster(binary) }),
   });

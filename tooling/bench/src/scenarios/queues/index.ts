@@ -4,6 +4,15 @@ import { enqueue } from './enqueue.js';
 import { fleet } from './fleet.js';
 import { killed } from './killed.js';
 import { memory } from './memory.js';
+import { size } from './size.js';
 import { timing } from './timing.js';
 
-export const queues: readonly Scenario[] = [...enqueue, ...drain, ...timing, ...fleet, ...memory, ...killed];
+export const queues: readonly Scenario[] = [
+  ...enqueue,
+  ...drain,
+  ...timing,
+  ...fleet,
+  ...memory,
+  ...size,
+  ...killed,
+];

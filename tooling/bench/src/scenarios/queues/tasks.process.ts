@@ -76,6 +76,21 @@ async function drain({ url, kind, tasks, concurrency }: Draining): Promise<Drain
   return { seconds, repeated };
 }
 
+/** Runs so many of the tasks that wait. Some more may be under way at the end. */
+async function take({ url, kind, tasks, concurrency }: Draining): Promise<void> {
+  let left = tasks;
+  let finish: () => void;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const stop = await queueKind(kind).work({ url, concurrency }, () => {
+    left -= 1;
+    if (left === 0) finish();
+  });
+  await finished;
+  await stop();
+}
+
 /** Handlers have run; what is left is to tell Redis. */
 async function settled(kind: QueueKind, redis: Redis): Promise<void> {
   const deadline = performance.now() + DEADLINE_MS;
@@ -86,7 +101,7 @@ async function settled(kind: QueueKind, redis: Redis): Promise<void> {
   }
 }
 
-const actions = { fill, drain };
+const actions = { fill, drain, take };
 
 export type TaskActions = typeof actions;
 export default actions;
