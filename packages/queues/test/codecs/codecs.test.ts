@@ -41,6 +41,28 @@ describe('payloads and results with codecs', () => {
     expect(text).not.toContain('one of many');
   });
 
+  test('of steps, cursors and events are unreadable in Redis, too', async () => {
+    const { queue, work, prefix } = newQueue({ codecs });
+    const { id } = await queue.enqueue('pay', 1, { delayMs: 3_600_000 });
+    await queue.deliver(id, 'paid', secret);
+    await queue.deliver(id, 'sent', secret);
+    await work(
+      {
+        pay: async (_, ctx) => {
+          const event = await ctx.waitFor('paid', { timeoutMs: 60_000 });
+          await ctx.setCursor(secret);
+          const step = await ctx.step('charge', () => secret);
+          if (ctx.attempt === 1) throw new Error('again');
+          return [event, await ctx.cursor(), step];
+        },
+      },
+      { codecs, backoff: { delayMs: 1 } },
+    );
+    await queue.promote(id);
+    expect(await queue.result(id)).toEqual([secret, secret, secret]);
+    expect(await stored(prefix)).not.toContain(secret.card);
+  });
+
   test('of a repeated id are the same bytes, and others are a conflict', async () => {
     const { queue } = newQueue({ codecs });
     await queue.enqueue('pay', secret, { id: 'a' });
