@@ -20,8 +20,8 @@ const ALL: readonly JobType[] = [
 ];
 const DEFAULT_EVENTS = 10_000;
 export const LIBRARY = 'bullmq:mortise';
-/** See layer.place.part.lua. */
-const PRIORITY_STEP = 800_000;
+/** See task.rank.part.lua. */
+const PRIORITY_STEP = 1_000;
 
 export class QueueGetters extends QueueBase {
   protected async settings(): Promise<SettingsValues> {

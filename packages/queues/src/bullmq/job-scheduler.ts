@@ -86,16 +86,19 @@ export class JobScheduler {
     const before = seen === '' ? undefined : Number(seen);
     const stored = await this.#read(id);
     let next: number | undefined;
-    let offset = every ? (repeat.offset ?? 0) : undefined;
+    let offset: number | undefined;
     const begin = startDate ? +new Date(startDate) : undefined;
     const isSameInterval = stored?.every === every;
     const wasRemoved = before !== undefined && (await this.#removeWaiting(`repeat:${id}:${before}`));
     if (every) {
-      const slot = nextOfEvery(isSameInterval ? before : undefined, every, now, offset!, begin);
+      const slot = nextOfEvery(isSameInterval ? before : undefined, every, now, repeat.offset ?? 0, begin);
       ({ next } = slot);
       if (wasRemoved && isSameInterval) next = before;
       offset = wasRemoved ? (repeat.offset ?? stored?.offset) : slot.offset;
-    } else next = await this.#nextOfPattern(now, repeat, name);
+    } else {
+      next = await this.#nextOfPattern(now, repeat, name);
+      offset = wasRemoved ? stored?.offset : 0;
+    }
     if (next === undefined) return undefined;
     if (every) next = await this.#freeSlot(id, next, every);
     else if (!wasRemoved && (await this.#store.get(`repeat:${id}:${next}`))) {

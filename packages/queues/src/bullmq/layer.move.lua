@@ -43,7 +43,6 @@ if not record then
 end
 record, last = expandRecord(record, redis.call('HGET', attempts, id))
 local state = string.sub(last or '', 1, 1)
-local due = time[1] * 1000 + time[2] / 1000
 local delayedKey, delayedAt
 if from == 'R' then
   if state ~= '' and state ~= 'R' then
@@ -86,7 +85,7 @@ redis.call(
 )
 local at
 local stays = string.sub(where, 1, 1) == '='
-if stays and delayedAt and delayedAt > due then
+if stays and delayedAt and delayedAt > RANKS_END then
   redis.call('ZADD', priorityKeys[3 * level + (delayedKey - 1) % 3 + 1], string.format('%.3f', delayedAt), id)
 else
   at = place(id, stays and string.sub(where, 2) or where)

@@ -26,33 +26,15 @@ local priorityKeys = { unpack(KEYS, 8) }
 -- include shard.settings.part.lua
 -- include task.rank.part.lua
 local isCount = first == '-'
-local due = string.format('%.3f', time[1] * 1000 + time[2] / 1000)
-
--- The ids of sorted sets whose scores are in a range, merged by score.
-local function merged(keys, from, to)
-  local found = {}
-  for _, key in ipairs(keys) do
-    local range = redis.call('ZRANGE', key, from, to, 'BYSCORE', 'WITHSCORES')
-    for i = 1, #range, 2 do
-      found[#found + 1] = { range[i], tonumber(range[i + 1]), #found }
-    end
-  end
-  table.sort(found, function(a, b)
-    if a[2] == b[2] then
-      return a[3] < b[3]
-    end
-    return a[2] < b[2]
-  end)
-  for i, one in ipairs(found) do
-    found[i] = one[1]
-  end
-  return found
-end
+local afterRanks = string.format('(%.0f', RANKS_END)
 
 -- A ready list without its tombstones.
 local function listed(key, priority)
-  local ids, kept = redis.call('LRANGE', key, 0, -1), {}
   local char = string.char(48 + priority)
+  if isCount then
+    return redis.call('LLEN', key) - (redis.call('HGET', tombstones, char) or 0)
+  end
+  local ids, kept = redis.call('LRANGE', key, 0, -1), {}
   local hasTombstones = redis.call('EXISTS', tombstones) == 1
   local left = {}
   for _, id in ipairs(ids) do
@@ -72,56 +54,71 @@ local function listed(key, priority)
   return kept
 end
 
-local ids
-if state == 'waiting' or state == 'prioritized' then
-  local at = state == 'waiting' and 1 or 4
-  -- In the order of their fetch: those of lost leases, the others, and those that are due since the last fetch.
-  local parts = {
-    merged({ priorityKeys[at + 2] }, '-inf', due),
-    merged({ priorityKeys[at + 1] }, '-inf', RANKS_END),
-    listed(priorityKeys[at], state == 'waiting' and 0 or 1),
-    merged({ priorityKeys[at + 1] }, '(' .. RANKS_END, due),
-  }
-  ids = {}
-  for _, part in ipairs(parts) do
-    for _, id in ipairs(part) do
-      ids[#ids + 1] = id
+-- Of sorted sets, by score.
+local function scored(keys, least, most)
+  if isCount then
+    local count = 0
+    for _, key in ipairs(keys) do
+      count = count + redis.call('ZCOUNT', key, least, most)
+    end
+    return count
+  end
+  local found = {}
+  for _, key in ipairs(keys) do
+    local range = redis.call('ZRANGE', key, least, most, 'BYSCORE', 'WITHSCORES')
+    for i = 1, #range, 2 do
+      found[#found + 1] = { range[i], tonumber(range[i + 1]), #found }
     end
   end
+  table.sort(found, function(a, b)
+    if a[2] == b[2] then
+      return a[3] < b[3]
+    end
+    return a[2] < b[2]
+  end)
+  for i, one in ipairs(found) do
+    found[i] = one[1]
+  end
+  return found
+end
+
+local parts
+if state == 'waiting' then
+  -- Those of lost leases are fetched before others.
+  parts = { scored({ priorityKeys[3] }, '-inf', '+inf'), listed(priorityKeys[1], 0) }
+elseif state == 'prioritized' then
+  parts = { scored({ priorityKeys[6] }, '-inf', '+inf'), scored({ priorityKeys[5] }, '-inf', RANKS_END), listed(priorityKeys[4], 1) }
 elseif state == 'delayed' then
-  ids = merged({ priorityKeys[2], priorityKeys[3], priorityKeys[5], priorityKeys[6] }, '(' .. due, '+inf')
-elseif state == 'active' then
-  if isCount then
-    return redis.call('ZCARD', active)
-  end
-  ids = redis.call('ZRANGE', active, 0, -1)
-  for i, member in ipairs(ids) do
-    ids[i] = string.sub(member, 5)
-  end
+  -- Also due ones, until a fetch places them.
+  parts = { scored({ priorityKeys[2], priorityKeys[5] }, afterRanks, '+inf') }
 elseif state == 'completed' then
-  if isCount then
-    return redis.call('LLEN', succeeded)
-  end
-  ids = redis.call('LRANGE', succeeded, 0, -1)
+  parts = { isCount and redis.call('LLEN', succeeded) or redis.call('LRANGE', succeeded, 0, -1) }
 else
-  local key = state == 'failed' and dead or layerWaiting
-  if isCount then
-    return redis.call('ZCARD', key)
-  end
-  ids = redis.call('ZRANGE', key, 0, -1)
+  local key = state == 'active' and active or state == 'failed' and dead or layerWaiting
+  parts = { scored({ key }, '-inf', '+inf') }
 end
 if isCount then
-  return #ids
+  local count = 0
+  for _, part in ipairs(parts) do
+    count = count + part
+  end
+  return count
 end
-local from, size = tonumber(first), #ids
-if from < 0 then
-  from = math.max(0, size + from)
+local ids = {}
+for _, part in ipairs(parts) do
+  for _, id in ipairs(part) do
+    ids[#ids + 1] = state == 'active' and string.sub(id, 5) or id
+  end
+end
+local begin, size = tonumber(first), #ids
+if begin < 0 then
+  begin = math.max(0, size + begin)
 end
 if last < 0 then
   last = size + last
 end
 local page = {}
-for i = from, math.min(last, size - 1) do
+for i = begin, math.min(last, size - 1) do
   page[#page + 1] = ids[isAscending and i + 1 or size - i]
 end
 return page

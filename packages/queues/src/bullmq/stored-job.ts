@@ -13,6 +13,8 @@ export const LEVELS = ['wait', 'prioritized'] as const;
 const ATTEMPTS = 65_535;
 const HEAD_BYTES = 11;
 const WHEN_AT = 3;
+/** Instants after the ranks of task.rank.part.lua are delays: a job is delayed until a worker places it. */
+const RANKS_END = 2_097_152_000;
 
 /** The fields of a job beside its data. */
 export interface JobDetails {
@@ -105,7 +107,7 @@ export type StoredReply = readonly [
   progress: Buffer,
 ];
 
-export function readStored(id: string, [bytes, state, , last, progress]: StoredReply): StoredJob {
+export function readStored(id: string, [bytes, state, instant, last, progress]: StoredReply): StoredJob {
   const record = decodeRecord(bytes);
   const details = decodeDetails(record.extras.headers);
   const kind = last.length > 0 ? String.fromCharCode(last[0]!) : '';
@@ -118,7 +120,10 @@ export function readStored(id: string, [bytes, state, , last, progress]: StoredR
     details,
     enqueuedAt: record.enqueuedAt,
     level: record.priorityIndex,
-    state: stateOf(state.toString(), record.priorityIndex),
+    state:
+      Number(instant) > RANKS_END && state.toString() === 'ready'
+        ? 'delayed'
+        : stateOf(state.toString(), record.priorityIndex),
     attempt,
     extras: encodeDetails(details),
     ...(isEnded && { finishedOn: last.readDoubleBE(1) }),

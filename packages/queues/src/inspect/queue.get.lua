@@ -15,7 +15,7 @@
 --   id                as stored
 -- RETURNS
 --   nil: unknown; or { record, state, instant, last attempt, progress, logs, steps }, "" for absent values; the instant is the end of the
---   lease of an active task or the due time of a scheduled or retrying one, ms; for each step f64 instant, u16 length · name
+--   lease of an active task, the due time of a scheduled or retrying one, or that of a due one that was scheduled, ms; for each step f64 instant, u16 length · name
 --   error SETTINGS <stored>: other settings are stored
 local settings, tasks, attempts, active = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local progress, logs, steps = KEYS[5], KEYS[6], KEYS[7]
@@ -64,4 +64,4 @@ local runAt = redis.call('ZSCORE', scheduled, id)
 if runAt and tonumber(runAt) > now then
   return { record, 'scheduled', runAt, last or '', lastProgress, lines, done }
 end
-return { record, 'ready', '', last or '', lastProgress, lines, done }
+return { record, 'ready', runAt or '', last or '', lastProgress, lines, done }
