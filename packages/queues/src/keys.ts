@@ -54,7 +54,9 @@
  * | `layer:dedup`          | HASH   | deduplication id -> until when, id of the job | its adds             | with the queue, or by id       |
  * | `layer:schedulers`     | HASH   | id of a job scheduler -> definition, JSON     | upsertJobScheduler   | removeJobScheduler             |
  * | `layer:due`            | ZSET   | id of a job scheduler -> its next instant     | upsertJobScheduler   | removeJobScheduler             |
- * | `layer:meta`           | HASH   | limits; a counter                             | setGlobal…           | with the queue                 |
+ * | `layer:meta`           | HASH   | the last number                               | setGlobal…           | with the queue                 |
+ * | `layer:present`        | ZSET   | worker or reader of events -> until when it   | workers, readers     | 45 s after the last of them    |
+ * |                        |        | is listed                                     |                      |                                |
  * | `children:<id>`        | HASH   | key of a child -> its end; `#` -> how many    | its adds, workers    | with the job, or 7 days after  |
  * |                        |        | have not ended                                |                      | its end                        |
  *
@@ -111,7 +113,7 @@ const CORE = [
 ] as const;
 
 /** Of the BullMQ layer alone; see src/bullmq. */
-const LAYER = ['waiting', 'logs', 'dedup', 'schedulers', 'due', 'meta'] as const;
+const LAYER = ['waiting', 'logs', 'dedup', 'schedulers', 'due', 'meta', 'present'] as const;
 
 type LayerKeys = Readonly<Record<`layer${Capitalize<(typeof LAYER)[number]>}`, string>>;
 

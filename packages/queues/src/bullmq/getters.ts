@@ -1,11 +1,12 @@
 /** The getters of BullMQ's `Queue`. */
 import type { SettingsValues } from '../shard/settings-text.js';
 import { QueueBase } from './base.js';
-import { BullmqUnsupportedError } from './errors.js';
 import { Job } from './job.js';
 import { manualLimitOf } from './manual-limit.js';
 import * as moves from './moves.js';
 import { decodeJobKey } from './job-keys.js';
+import type { Present } from './presence.js';
+import { presentOnes } from './presence.js';
 import { prometheusText } from './prometheus.js';
 import type { JobState, JobType } from './types.js';
 
@@ -204,14 +205,13 @@ export class QueueGetters extends QueueBase {
     };
   }
 
-  getWorkers(): Promise<never> {
-    return Promise.reject(
-      new BullmqUnsupportedError('getWorkers', 'workers of the engine have no connection of their own'),
-    );
+  /** Those that are open. One that died is listed for 45 s. */
+  getWorkers(): Promise<Present[]> {
+    return presentOnes(this.store, 'w');
   }
 
-  getWorkersCount(): Promise<never> {
-    return this.getWorkers();
+  async getWorkersCount(): Promise<number> {
+    return (await this.getWorkers()).length;
   }
 
   /** Zeros: a worker refuses the option `metrics`. */
@@ -227,10 +227,9 @@ export class QueueGetters extends QueueBase {
     return prometheusText(this, labels);
   }
 
-  getQueueEvents(): Promise<never> {
-    return Promise.reject(
-      new BullmqUnsupportedError('getQueueEvents', 'readers of events have no connection of their own'),
-    );
+  /** As `getWorkers`. */
+  getQueueEvents(): Promise<Present[]> {
+    return presentOnes(this.store, 'qe');
   }
 }
 

@@ -1,4 +1,6 @@
 /** `rateLimit(ms)` of workers and queues: the workers of this process fetch nothing for that time. */
+import type { Store } from './store.js';
+
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 class ManualLimit {
@@ -36,4 +38,13 @@ export function manualLimitOf(qualifiedName: string): ManualLimit {
   let limit = limits.get(qualifiedName);
   if (!limit) limits.set(qualifiedName, (limit = new ManualLimit()));
   return limit;
+}
+
+/** The rate of the whole queue: `limiter` of a worker. */
+export async function limitRate(
+  { shards }: Store,
+  { max, duration }: { max: number; duration: number },
+): Promise<void> {
+  const rate = { limit: max, periodMs: duration, burst: max };
+  await shards.first.configure((values) => ({ ...values, rate }));
 }

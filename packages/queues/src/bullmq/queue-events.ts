@@ -1,8 +1,10 @@
 /* oxlint-disable typescript/no-explicit-any -- the signature of EventEmitter */
 /** The events of a queue with the names and fields of BullMQ 6, from the engine's stream of events. */
+import { randomUUID } from 'node:crypto';
 import type { QueueEvent } from '../events/event.js';
 import { newestCursor, readEvents } from '../events/events.js';
 import { QueueBase } from './base.js';
+import { Presence } from './presence.js';
 import type { QueueBaseOptions } from './types.js';
 
 export interface QueueEventsOptions extends QueueBaseOptions {
@@ -22,6 +24,7 @@ const OLDEST = /^0(-0)?$/;
 
 export class QueueEvents extends QueueBase {
   declare opts: QueueEventsOptions;
+  readonly #presence: Presence;
   readonly #stop = new AbortController();
   /** The place of a job whose event `enqueued` comes next. */
   #placed: LayerEvent | undefined;
@@ -31,6 +34,7 @@ export class QueueEvents extends QueueBase {
 
   constructor(name: string, { autorun = true, ...opts }: QueueEventsOptions = {}) {
     super(name, opts);
+    this.#presence = new Presence(this.store, 'qe', randomUUID(), '');
     if (autorun) this.run().catch((error: unknown) => this.report(error as Error));
   }
 
@@ -45,6 +49,7 @@ export class QueueEvents extends QueueBase {
   override async waitUntilReady(): Promise<void> {
     await super.waitUntilReady();
     await this.#begin();
+    await this.#presence.begin();
   }
 
   #begin(): Promise<string> {
@@ -59,6 +64,7 @@ export class QueueEvents extends QueueBase {
 
   async #read(): Promise<void> {
     const after = await this.#begin();
+    void this.#presence.begin();
     const { signal } = this.#stop;
     for await (const event of readEvents(this.store.shards, { after, signal })) await this.#handle(event);
   }
@@ -127,6 +133,7 @@ export class QueueEvents extends QueueBase {
   override async close(): Promise<void> {
     this.#stop.abort();
     await this.#reading?.catch(() => undefined);
+    await this.#presence.end();
     await super.close();
   }
 }

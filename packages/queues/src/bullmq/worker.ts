@@ -29,7 +29,8 @@ import { fetchedJob, scheduleNext } from './fetched-job.js';
 import type { Job } from './job.js';
 import { JobScheduler } from './job-scheduler.js';
 import { dropLock, lockKey, setLock } from './locks.js';
-import { manualLimitOf } from './manual-limit.js';
+import { limitRate, manualLimitOf } from './manual-limit.js';
+import { Presence } from './presence.js';
 import type { Processor } from './processor.js';
 import type { Run, Tracked } from './run.js';
 import { RUN } from './run.js';
@@ -42,7 +43,6 @@ import { WorkerExecutor } from './worker-executor.js';
 
 const MAX_CONCURRENCY = 10_000;
 const LAST_ACKS_MS = 2_000;
-
 /** Parameters of a processor with a signal. */
 const MAY_BE_CANCELLED = 3;
 export class Worker<Data = any, Result = any, Name extends string = string> extends QueueBase {
@@ -61,6 +61,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
   #ended: (() => void) | undefined;
   readonly #inFlight = new InFlight();
   #scheduler: JobScheduler | undefined;
+  readonly #presence: Presence;
   #unlisten = (): void => undefined;
 
   static RateLimitError(): Error {
@@ -79,21 +80,24 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
       throw new BullmqUnsupportedError('a processor in a file', 'use sandbox() of @mortise/queues/sandbox');
     }
     this.#processor = typeof processor === 'function' ? processor : undefined;
-    const { concurrency } = this.opts;
     this.#resolved = engineOptions(this.opts, this.store.prefix, (error) => this.#onError(error));
-    this.concurrency = concurrency!;
+    this.concurrency = this.opts.concurrency!;
     this.#unlisten = manualLimitOf(this.qualifiedName).listen(() => this.#adapt());
     if (this.#processor && this.opts.autorun) {
       this.run().catch((error: unknown) => this.emit('error', error));
     }
-    void this.#reportReady();
+    this.#presence = new Presence(this.store, 'w', this.id, this.opts.name ?? '');
+    void this.#reportReady().catch(() => undefined);
+  }
+
+  override async waitUntilReady(): Promise<void> {
+    await super.waitUntilReady();
+    await this.#presence.begin();
   }
 
   async #reportReady(): Promise<void> {
-    await this.store.ready().then(
-      () => setTimeout(() => this.emit('ready'), 0),
-      () => undefined,
-    );
+    await this.waitUntilReady();
+    setTimeout(() => this.emit('ready'), 0);
   }
 
   get concurrency(): number {
@@ -128,15 +132,10 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     });
     await this.store.ready();
     const { limiter } = this.opts;
-    if (limiter) await this.#limit(limiter);
+    if (limiter) await limitRate(this.store, limiter);
     if (this.#executor) this.#adapt();
     else if (!this.closing) this.#start();
     await ended;
-  }
-
-  async #limit({ max, duration }: { max: number; duration: number }): Promise<void> {
-    const rate = { limit: max, periodMs: duration, burst: max };
-    await this.store.shards.first.configure((values) => ({ ...values, rate }));
   }
 
   #start(): void {
@@ -232,6 +231,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     await this.#executor?.stop(force ? 0 : Infinity);
     await this.#shards?.stop(LAST_ACKS_MS);
     await this.#inFlight.settled();
+    await this.#presence.end();
     this.#isRunning = false;
     this.#ended?.();
     await this.end();

@@ -102,12 +102,14 @@ if string.find(expectedSettings, ';ranked=1', 1, true) then
 -- include task.rank.part.lua
 -- include task.record.part.lua
   local MOST_PLACED = 500
+  -- To the ms, like BullMQ's.
+  local placedUpTo = string.format('%.3f', now + 0.999)
   scheduledUpTo = RANKS_END
 
   -- Due tasks take their places among the waiting ones; the rest of very many is placed by the next calls.
   placeDue = function(ready, scheduled)
     local from = string.format('(%.0f', RANKS_END)
-    local ids = redis.call('ZRANGE', scheduled, from, dueUpTo, 'BYSCORE', 'LIMIT', 0, MOST_PLACED)
+    local ids = redis.call('ZRANGE', scheduled, from, placedUpTo, 'BYSCORE', 'LIMIT', 0, MOST_PLACED)
     if #ids == 0 then
       return
     end
@@ -198,7 +200,7 @@ local function fetchGrouped(priority, most)
 end
 
 for priority = 0, priorityCount - 1 do
-  if placeDue and hasDelayed then
+  if placeDue and hasDelayed and wanted > 0 then
     placeDue(priorityKeys[3 * priority + 1], priorityKeys[3 * priority + 2])
   end
   if fetched < want and bytes < MOST_BYTES and hasDelayed then

@@ -236,10 +236,65 @@ test('the engine shows and runs the jobs of the layer', async () => {
   expect(await engine.get(id!)).toMatchObject({ name: 'plain', payload: { given: 1 }, state: 'ready' });
 });
 
+test('open workers and readers of events are listed', async () => {
+  const { queue, work, events } = newQueue();
+  const named = work(() => Promise.resolve(), { name: 'of mine', autorun: false });
+  const nameless = work(() => Promise.resolve());
+  await Promise.all([named.waitUntilReady(), nameless.waitUntilReady()]);
+  await events();
+  const base = `${queue.opts.prefix}:${Buffer.from(queue.name).toString('base64')}`;
+  const workers = await queue.getWorkers();
+  expect(workers.map(({ id, rawname }) => [id, rawname])).toEqual(
+    expect.arrayContaining([
+      [named.id, `${base}:w:of mine`],
+      [nameless.id, base],
+    ]),
+  );
+  expect((await queue.getQueueEvents()).map(({ rawname }) => rawname)).toEqual([`${base}:qe`]);
+  await named.close();
+  expect(await queue.getWorkersCount()).toBe(1);
+});
+
+test('a due job is delayed until a worker places it, and readers of events learn it', async () => {
+  const { queue, work, events } = newQueue();
+  const reader = await events();
+  const job = await queue.add('due', {}, { delay: 1 });
+  await until('its instant', () => Date.now() > job.timestamp + 1);
+  expect([await job.getState(), await queue.getDelayedCount()]).toEqual(['delayed', 1]);
+  const waiting = once(reader, 'waiting');
+  const ends = ended(
+    work(() => Promise.resolve()),
+    1,
+  );
+  expect((await waiting)[0]).toEqual({ jobId: job.id, prev: 'delayed' });
+  expect(await ends).toEqual(['due']);
+});
+
+test('stalls are counted over the attempts of a job', async () => {
+  const { queue, work } = newQueue();
+  const { active } = queue.store.shards.first.keys.of;
+  await queue.add('stalls', {}, { attempts: 5 });
+  let starts = 0;
+  const worker = work(
+    async () => {
+      starts += 1;
+      const start = starts;
+      if (start === 2) throw new Error('an attempt');
+      const [member] = await connection.zrangeBuffer(active, 0, '0');
+      await connection.zadd(active, 'XX', '1', member!);
+      await until('another start, or the end', () => starts > start || reason !== '');
+    },
+    { concurrency: 2 },
+  );
+  let reason = '';
+  worker.on('failed', (job: Job) => (reason = job.finishedOn ? job.failedReason : ''));
+  await until('the end', () => reason !== '');
+  expect([starts, reason]).toEqual([3, 'job stalled more than allowable limit']);
+});
+
 test('a missing feature is refused by its name', async () => {
   const { prefix, queue } = newQueue();
   await expect(queue.add('a', {}, { repeat: { every: 1 } })).rejects.toThrow(BullmqUnsupportedError);
-  await expect(queue.getWorkers()).rejects.toMatchObject({ code: 'ERR_BULLMQ_UNSUPPORTED' });
   expect(() => new Worker(queue.name, '/processor.js', { connection, prefix })).toThrow(
     'a processor in a file',
   );
