@@ -22,7 +22,7 @@
 --   value             result or error
 --   reason            why the parent is to fail, or ''
 --   goesOn            1: the parent does not wait for other children; 0
---   event             of the parent, JSON
+--   event             of the parent, JSON; that of a delay is made here
 -- RETURNS
 --   1 changed; 2 changed, and the parent is ready; 0 no such child, or its end was reported; -1 unknown parent
 --   error SETTINGS <stored>: other settings are stored; nothing is written
@@ -81,7 +81,7 @@ if reason ~= '' and string.sub(where, 1, 1) == 'D' then
   where = priority and 'P' .. priority or 'L'
 end
 local at = place(id, where)
-recordEvent('B', id, event)
+recordEvent('B', id, at and string.format('{"event":"delayed","delay":%.0f}', at) or event)
 publishEvents()
 if at and at > now then
   callAt(at)
