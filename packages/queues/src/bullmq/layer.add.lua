@@ -54,6 +54,7 @@ local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 
 -- include task.record.part.lua
 -- include task.events.part.lua
 -- include task.compact.part.lua
+-- include task.rank.part.lua
 -- include layer.place.part.lua
 
 if scheduler ~= '' and (redis.call('ZSCORE', layerDue, scheduler) or '') ~= seen then

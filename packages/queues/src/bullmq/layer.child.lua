@@ -37,6 +37,7 @@ local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 
 -- include shard.time.part.lua
 -- include task.record.part.lua
 -- include task.events.part.lua
+-- include task.rank.part.lua
 -- include layer.place.part.lua
 
 if redis.call('HEXISTS', tasks, id) == 0 then

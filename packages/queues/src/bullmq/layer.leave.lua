@@ -34,6 +34,7 @@ local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 
 -- include shard.time.part.lua
 -- include task.record.part.lua
 -- include task.events.part.lua
+-- include task.due.part.lua
 -- include layer.place.part.lua
 
 local record, last = redis.call('HGET', tasks, id), redis.call('HGET', attempts, id)
@@ -66,6 +67,9 @@ if isWaiting then
   redis.call('HSET', children, '@', string.sub(where, 2))
 else
   redis.call('HSET', attempts, id, 'R' .. struct.pack('>dH', now, 0))
+  -- They were due before.
+  placeDue(priorityKeys[1], priorityKeys[2])
+  placeDue(priorityKeys[4], priorityKeys[5])
   at = place(id, where)
 end
 recordEvent('B', id, event)

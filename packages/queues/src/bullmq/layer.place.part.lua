@@ -1,7 +1,6 @@
--- Puts a job of the BullMQ layer where workers find it. Expects: priorityKeys, time.
+-- Puts a job of the BullMQ layer where workers find it. Expects: priorityKeys, time, and task.rank.part.lua.
 --
 -- A job without a priority waits in the first ready list. One with a priority has it as its rank among the tasks of the second priority.
--- include task.rank.part.lua
 
 -- A place: F at the end, L at the front, P<priority> by priority, P<priority>L before others of it, D<ms> after a delay; D<ms>,<priority>.
 -- Returns the instant of a delay, else nil.

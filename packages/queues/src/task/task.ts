@@ -152,9 +152,10 @@ export function readTask<Tasks>(
     ...(timeoutMs !== undefined && { timeoutMs }),
     enqueuedAt,
     ...(expiresInMs !== undefined && { expiresAt: enqueuedAt + expiresInMs }),
-    ...(instant.length > 0 && {
-      [state === 'active' ? 'leaseUntil' : 'runAt']: Math.ceil(Number(instant.toString())),
-    }),
+    ...(instant.length > 0 &&
+      state !== 'ready' && {
+        [state === 'active' ? 'leaseUntil' : 'runAt']: Math.ceil(Number(instant.toString())),
+      }),
     ...readLastAttempt(last, codecs, state === 'retrying'),
     ...(progress.length > 0 && { progress: JSON.parse(progress.toString()) as unknown }),
     ...(parent && { parent }),

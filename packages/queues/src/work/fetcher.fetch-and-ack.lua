@@ -226,6 +226,8 @@ if hasWork == nil then
   hasWork = usesOptional or redis.call('EXISTS', unpack(priorityKeys, 1, 3 * priorityCount)) > 0
 end
 local hasDelayed = false
+-- In a ranked queue: the end of the ranks, see task.rank.part.lua.
+local afterRanks = nil
 if hasWork then
   local delayed = {}
   for i = 2, 3 * priorityCount, 3 do

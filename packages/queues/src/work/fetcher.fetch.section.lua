@@ -97,44 +97,15 @@ end
 
 -- To the µs, like the ends of delays.
 local dueUpTo = string.format('%.3f', nowUs / 1000)
-local scheduledUpTo, placeDue = dueUpTo, nil
-if string.find(expectedSettings, ';ranked=1', 1, true) then
--- include task.rank.part.lua
+local scheduledUpTo = dueUpTo
+if hasDelayed and string.find(expectedSettings, ';ranked=1', 1, true) then
+  local recordEvent = usesOptional and optional.recordEvent or function() end
 -- include task.record.part.lua
-  local MOST_PLACED = 500
-  -- To the ms, like BullMQ's.
-  local placedUpTo = string.format('%.3f', now + 0.999)
-  scheduledUpTo = RANKS_END
-
-  -- Due tasks take their places among the waiting ones; the rest of very many is placed by the next calls.
-  placeDue = function(ready, scheduled)
-    local from = string.format('(%.0f', RANKS_END)
-    local ids = redis.call('ZRANGE', scheduled, from, placedUpTo, 'BYSCORE', 'LIMIT', 0, MOST_PLACED)
-    if #ids == 0 then
-      return
-    end
-    redis.call('ZREM', scheduled, unpack(ids))
-    local unranked = {}
-    for i, record in ipairs(redis.call('HMGET', tasks, unpack(ids))) do
-      local id = ids[i]
-      if record then
-        local _, payloadAt, extrasAt = nameOf(record)
-        local rank = string.match(string.sub(record, extrasAt, payloadAt - 1), '^{"rank":(%d+)')
-        if rank then
-          placeByRank(scheduled, id, tonumber(rank), false)
-        else
-          unranked[#unranked + 1] = id
-        end
-        if usesOptional then
-          optional.recordEvent('Y', id, '')
-        end
-      else
-        redis.call('HDEL', attempts, id)
-      end
-    end
-    if #unranked > 0 then
-      redis.call('RPUSH', ready, unpack(unranked))
-    end
+-- include task.due.part.lua
+  scheduledUpTo, afterRanks = RANKS_END, AFTER_RANKS
+  -- A worker that stops wants nothing.
+  for at = 1, wanted > 0 and 3 * priorityCount or 0, 3 do
+    placeDue(priorityKeys[at], priorityKeys[at + 1])
   end
 end
 
@@ -146,7 +117,7 @@ local function fetchDue(scheduled, retrying)
   local b = redis.call('ZRANGE', retrying, '-inf', dueUpTo, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
   local i, j, ids, isScheduled, dueAt = 1, 1, {}, {}, {}
   while #ids < most and (a[i] or b[j]) do
-    local isNext = a[i] and (not b[j] or not placeDue and tonumber(a[i + 1]) <= tonumber(b[j + 1]))
+    local isNext = a[i] and (not b[j] or not afterRanks and tonumber(a[i + 1]) <= tonumber(b[j + 1]))
     local at = #ids + 1
     isScheduled[at] = isNext
     if isNext then
@@ -200,9 +171,6 @@ local function fetchGrouped(priority, most)
 end
 
 for priority = 0, priorityCount - 1 do
-  if placeDue and hasDelayed and wanted > 0 then
-    placeDue(priorityKeys[3 * priority + 1], priorityKeys[3 * priority + 2])
-  end
   if fetched < want and bytes < MOST_BYTES and hasDelayed then
     fetchDue(priorityKeys[3 * priority + 2], priorityKeys[3 * priority + 3])
   end

@@ -25,16 +25,24 @@ local function nextInstant()
       earliest = math.min(earliest, tonumber(fires))
     end
     earliest = math.min(earliest, rateFreeAt)
-    if isBlocked then
+    if isBlocked and not afterRanks then
       -- Due tasks wait for the end of a running one, which is a call of another worker.
       return earliest
+    elseif not isBlocked then
+      look(limitedGroups)
     end
-    look(limitedGroups)
   end
   if hasDelayed then
     for priority = 0, priorityCount - 1 do
-      look(priorityKeys[3 * priority + 2])
-      look(priorityKeys[3 * priority + 3])
+      if isBlocked then
+        -- Due tasks are placed, although nobody may fetch them.
+        local key = priorityKeys[3 * priority + 2]
+        local at = redis.call('ZRANGE', key, afterRanks, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+        earliest = math.min(earliest, tonumber(at) or math.huge)
+      else
+        look(priorityKeys[3 * priority + 2])
+        look(priorityKeys[3 * priority + 3])
+      end
     end
   end
   return earliest
