@@ -1,11 +1,12 @@
 /**
  * Builds the published files of the package in the current directory from what the compiler wrote into dist/tsc: one ES
- * module and one CommonJS module for each entry, with declarations beside each. docs/decisions/0018-two-module-forms.md says why.
+ * module and one CommonJS module for each entry, with declarations beside each, and a file for what the main entry shares with one that has
+ * nearly all of its parts. docs/decisions/0018-two-module-forms.md says why.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build as bundle } from 'esbuild';
+import { build as bundle, transform } from 'esbuild';
 import { classNames } from './class-names.mjs';
 import { copyDeclarations } from './declarations.mjs';
 import { entriesOf, programsOf, threadsOf } from './entries.mjs';
@@ -15,6 +16,10 @@ const COMPILED = join(process.cwd(), 'dist/tsc');
 const [ESM, CJS] = [join(process.cwd(), 'dist/esm'), join(process.cwd(), 'dist/cjs')];
 /** These entries use the classes of other entries. */
 const USERS = new Set(['./nestjs', './log-aggregation', './keyv', './react', './testing']);
+
+/** Entries that have nearly all parts of the main one. */
+const SHARERS = new Set(['./bullmq']);
+const SHARED_FILE = 'engine';
 
 /** Gives a CommonJS module its `import.meta.url`. */
 const OWN_URL = fileURLToPath(new URL('import-meta-url.mjs', import.meta.url));
@@ -61,8 +66,12 @@ mkdirSync(CJS);
 // Node reads the form of a .js file from the package.json above it.
 writeFileSync(join(CJS, 'package.json'), '{ "type": "commonjs" }\n');
 copyDeclarations(COMPILED, [...entries.values()], [ESM, CJS]);
+const sharing = [...entries].filter(([name]) => SHARERS.has(name)).map(([, module]) => module);
+if (sharing.length > 0) sharing.push(/** @type {string} */ (entries.get('.')));
 await Promise.all([
+  ...(sharing.length > 0 ? [withSharedFile(sharing)] : []),
   ...[...entries].flatMap(([name, module]) => {
+    if (sharing.includes(module)) return [];
     const usesOthers = USERS.has(name);
     return [esModule(module, { usesOthers }), commonJs(module, { usesOthers })];
   }),
@@ -106,6 +115,39 @@ async function commonJs(module, { usesOthers = false, isThread = false } = {}) {
   // Most modules don't ask where they are.
   if (readFileSync(outfile, 'utf8').includes('importMetaUrl'))
     await bundle({ ...options, inject: [OWN_URL] });
+}
+
+/**
+ * Bundles entries together, with what they share in a file of its own. esbuild splits ES modules alone, so each file of the CommonJS form
+ * is translated from one.
+ *
+ * @param {readonly string[]} modules
+ */
+async function withSharedFile(modules) {
+  await bundle({
+    ...COMMON,
+    entryPoints: modules.map((module) => ({ in: join(COMPILED, `${module}.js`), out: module })),
+    format: 'esm',
+    splitting: true,
+    chunkNames: SHARED_FILE,
+    outdir: ESM,
+    plugins: [withoutDocumentation, classNames],
+  });
+  await Promise.all(
+    [...modules, SHARED_FILE].map(async (module) => {
+      const code = readFileSync(join(ESM, `${module}.js`), 'utf8');
+      if (code.includes('import.meta')) throw new Error(`${module}.js asks where it is`);
+      const translated = await transform(code, {
+        format: 'cjs',
+        platform: 'node',
+        target: 'node20.19',
+        supported: { 'dynamic-import': false },
+        banner: '"use strict";',
+      });
+      mkdirSync(dirname(join(CJS, module)), { recursive: true });
+      writeFileSync(join(CJS, `${module}.js`), translated.code);
+    }),
+  );
 }
 
 /**

@@ -20,9 +20,12 @@ function withClassNames(code) {
 export const classNames = {
   name: 'class names',
   setup(build) {
-    const { outfile = '' } = build.initialOptions;
-    build.onEnd(({ errors }) => {
-      if (errors.length === 0) writeFileSync(outfile, withClassNames(readFileSync(outfile, 'utf8')));
+    build.initialOptions.metafile = true;
+    build.onEnd(({ errors, metafile }) => {
+      if (errors.length > 0) return;
+      for (const file of Object.keys(metafile?.outputs ?? {})) {
+        writeFileSync(file, withClassNames(readFileSync(file, 'utf8')));
+      }
     });
   },
 };
