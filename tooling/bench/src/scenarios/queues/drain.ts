@@ -2,13 +2,15 @@ import { startRemote } from '../../remote.js';
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import { serverCounters } from '../../server-counters.js';
 import type { QueueKind } from './kind.js';
-import { ALL, BULLMQ, MORTISE } from './kinds/index.js';
+import { ALL, BULLMQ, LAYER, MORTISE } from './kinds/index.js';
 import type { TaskActions } from './tasks.process.js';
 
 const MODULE = new URL('tasks.process.js', import.meta.url);
 const CALLERS = 100;
 const WARM_UP_SHARE = 0.25;
 const BOTH = 'Redis CPU µs, enqueue + drain';
+/** At most a quarter more time. */
+const LEAST_OF_LAYER = 0.8;
 const REPEATED = 'run again';
 
 /** One process stores the tasks and ends; then another one, which was there before, runs them. */
@@ -74,6 +76,20 @@ function scenario(concurrency: number, tasks: number, bars: readonly Bar[]): Sce
   };
 }
 
+/** The classes of BullMQ on our engine, beside the engine itself and BullMQ. */
+function ofLayer(concurrency: number, tasks: number): Scenario {
+  const { name, title, ...others } = scenario(concurrency, tasks, [
+    { competitor: LAYER.name, figure: 'operations/s', atLeast: LEAST_OF_LAYER, times: MORTISE.name },
+    { competitor: LAYER.name, figure: 'operations/s', atLeast: 1, times: BULLMQ.name },
+  ]);
+  return {
+    ...others,
+    name: name.replace('drain', 'layer'),
+    title: title.replace('drain', "drain with BullMQ's classes"),
+    competitors: [LAYER, MORTISE, BULLMQ].map((kind) => competitor(kind, concurrency, tasks)),
+  };
+}
+
 function rate(atLeast: number): Bar {
   return { competitor: MORTISE.name, figure: 'operations/s', atLeast, times: BULLMQ.name };
 }
@@ -86,4 +102,6 @@ export const drain: readonly Scenario[] = [
     { competitor: MORTISE.name, figure: BOTH, atMost: 8 },
     { competitor: MORTISE.name, figure: 'Node CPU µs', atMost: 10 },
   ]),
+  ofLayer(10, 20_000),
+  ofLayer(100, 60_000),
 ];
