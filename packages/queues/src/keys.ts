@@ -54,7 +54,7 @@
  * | `layer:dedup`          | HASH   | deduplication id -> until when, id of the job | its adds             | with the queue, or by id       |
  * | `layer:schedulers`     | HASH   | id of a job scheduler -> definition, JSON     | upsertJobScheduler   | removeJobScheduler             |
  * | `layer:due`            | ZSET   | id of a job scheduler -> its next instant     | upsertJobScheduler   | removeJobScheduler             |
- * | `layer:meta`           | HASH   | the last number                               | setGlobal…           | with the queue                 |
+ * | `layer:meta`           | HASH   | ids -> the last number of an id               | its adds             | a day after the queue          |
  * | `layer:present`        | ZSET   | worker or reader of events -> until when it   | workers, readers     | 45 s after the last of them    |
  * |                        |        | is listed                                     |                      |                                |
  * | `children:<id>`        | HASH   | key of a child -> its end; `#` -> how many    | its adds, workers    | with the job, or 7 days after  |
