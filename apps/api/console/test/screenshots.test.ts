@@ -1,11 +1,14 @@
 /**
- * The pictures of the documents. `UPDATE_DOCS=1 npm test -- screenshots` makes them again, from example data; without it, this test looks
- * whether they are there and small.
+ * The pictures of the documents. `UPDATE_DOCS=1 npm test -- screenshots` makes them again, from example data, with a list of what
+ * each page shows and in which styles. A picture is old when its page has other words, elements or colors. After a change of the
+ * console this test opens the pages and compares them with the list; before, it knows that nothing can differ.
  */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 
 import { launch, open, signIn, visit } from './fixture/browser.js';
@@ -13,6 +16,7 @@ import { Service } from './fixture/service.js';
 
 const IMAGES = fileURLToPath(new URL('../../../../docs/images/console/', import.meta.url));
 const MOST_BYTES = 150_000;
+const LIST = `${IMAGES}pictures.json`;
 const isUpdating = process.env['UPDATE_DOCS'] === '1';
 
 interface Shot {
@@ -51,6 +55,20 @@ const SHOTS: readonly Shot[] = [
   },
   { name: 'lock', place: 'locks/item-42', scheme: 'dark', shows: 'Held' },
 ];
+
+interface List {
+  /** Of the files of the console. */
+  readonly sources: string;
+  readonly pictures: Readonly<Record<string, Taken>>;
+}
+
+/** A picture, and its page when it was made. */
+interface Taken {
+  /** Of the file: a picture that was made in another way is not that of the list. */
+  readonly sha256: string;
+  readonly shows: readonly string[];
+  readonly styles: readonly string[];
+}
 
 const service = new Service();
 let browser: Browser;
@@ -109,7 +127,78 @@ async function work(page: Page): Promise<void> {
   }
 }
 
-if (isUpdating) {
+/** Roles and names, each once: numbers, ids and times are those of the run. */
+async function shownBy(page: Page): Promise<string[]> {
+  const snapshot = await page.locator('body').ariaSnapshot();
+  const lines = snapshot.split('\n').map((line) =>
+    line
+      .replace(/^[\s-]+/, '')
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>')
+      .replaceAll(/(?<![\w-])[\w-]{16}\.\d+/g, '<holder>')
+      .replaceAll(/\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b/g, '<month>')
+      .replaceAll(/\d[\d.,:]*(?: ?(?:ms|s|min|h|d|kB|MB|%)\b)?/g, '<n>'),
+  );
+  return [...new Set(lines)].filter((line) => line !== '').toSorted((x, y) => (x < y ? -1 : 1));
+}
+
+/** Colors, sizes and corners of the elements, each once. */
+async function stylesOf(page: Page): Promise<string[]> {
+  const styles = await page.evaluate(() =>
+    Array.from(document.querySelectorAll('body *'), (element) => {
+      const { color, backgroundColor, fontSize, fontWeight, borderRadius } = getComputedStyle(element);
+      return [element.tagName.toLowerCase(), color, backgroundColor, fontSize, fontWeight, borderRadius].join(
+        ' ',
+      );
+    }),
+  );
+  return [...new Set(styles)].toSorted((x, y) => (x < y ? -1 : 1));
+}
+
+function sha256Of(...paths: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const path of paths) hash.update(readFileSync(path));
+  return hash.digest('hex');
+}
+
+/** The files that the page is built from. */
+function sourcesHash(): string {
+  const folder = fileURLToPath(new URL('..', import.meta.url));
+  const files = ['src', 'public'].flatMap((name) =>
+    readdirSync(join(folder, name), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name)),
+  );
+  return sha256Of(join(folder, 'index.html'), ...files.toSorted((x, y) => (x < y ? -1 : 1)));
+}
+
+const list = JSON.parse(readFileSync(LIST, 'utf8')) as List;
+const sources = sourcesHash();
+const taken: Record<string, Taken> = {};
+
+/** Takes a picture, or returns what its page is like now. */
+async function look({ name, prepare, scheme, place, shows }: Shot): Promise<Omit<Taken, 'sha256'>> {
+  const { page, close, troubles } = await open(browser, {
+    colorScheme: scheme,
+    viewport: { width: 1_200, height: 760 },
+  });
+  await signIn(page, service);
+  await visit(page, service, place);
+  if (place === 'overview') await work(page);
+  await page.getByText(shows).first().waitFor();
+  await prepare?.(page);
+  if (isUpdating) await page.screenshot({ path: pathOf(name) });
+  const now = { shows: await shownBy(page), styles: await stylesOf(page) };
+  expect(troubles).toEqual([]);
+  await close();
+  return now;
+}
+
+function pathOf(name: string): string {
+  return `${IMAGES}${name}.png`;
+}
+
+// A run that makes them, or the first one after a change of the console.
+if (isUpdating || sources !== list.sources) {
   beforeAll(async () => {
     [browser] = await Promise.all([launch(), service.start()]);
     mkdirSync(IMAGES, { recursive: true });
@@ -119,32 +208,23 @@ if (isUpdating) {
   afterAll(async () => {
     await browser?.close();
     await service.kill();
+    if (isUpdating) writeFileSync(LIST, `${JSON.stringify({ sources, pictures: taken }, undefined, 2)}\n`);
   });
 
   test.each(SHOTS)(
-    'makes $name',
-    async ({ name, place, scheme, shows, prepare }) => {
-      const { page, close, troubles } = await open(browser, {
-        colorScheme: scheme,
-        viewport: { width: 1_200, height: 760 },
-      });
-      await signIn(page, service);
-      await visit(page, service, place);
-      if (place === 'overview') await work(page);
-      await page.getByText(shows).first().waitFor();
-      await prepare?.(page);
-      await page.screenshot({ path: `${IMAGES}${name}.png` });
-      expect(troubles).toEqual([]);
-      await close();
+    '$name.png is of the page as it is (UPDATE_DOCS=1 npm test -- screenshots makes it again)',
+    async (shot) => {
+      const now = await look(shot);
+      if (isUpdating) taken[shot.name] = { sha256: sha256Of(pathOf(shot.name)), ...now };
+      const { sha256: _, ...then } = isUpdating ? taken[shot.name]! : list.pictures[shot.name]!;
+      expect(now).toEqual(then);
     },
     60_000,
   );
 }
 
-describe('the pictures', () => {
-  test.each(SHOTS)('$name is there, and has at most 150 kB', ({ name }) => {
-    const path = `${IMAGES}${name}.png`;
-    expect([path, existsSync(path)]).toEqual([path, true]);
-    expect(statSync(path).size).toBeLessThan(MOST_BYTES);
-  });
+test.each(SHOTS)('$name.png is the picture of the list, and has at most 150 kB', ({ name }) => {
+  const { sha256 } = (isUpdating ? taken : list.pictures)[name]!;
+  expect(sha256Of(pathOf(name))).toBe(sha256);
+  expect(statSync(pathOf(name)).size).toBeLessThan(MOST_BYTES);
 });
