@@ -16,6 +16,12 @@ export function isClosed(client: RedisConnection): boolean {
   return status === 'end' || (manuallyClosing === true && STATES_OF_A_CLOSED_CLIENT.has(status));
 }
 
+/** Whether the owner has begun to close the client. A command after QUIT meets a closed socket, and QUIT itself then fails. */
+export function isClosing(client: RedisConnection): boolean {
+  const { manuallyClosing } = client as RedisConnection & { readonly manuallyClosing?: boolean };
+  return manuallyClosing === true || isClosed(client);
+}
+
 /** Calls back each time the owner closes the client. */
 export function onClosed(client: RedisConnection, callback: () => void): void {
   let timer: NodeJS.Timeout | undefined;

@@ -5,6 +5,7 @@
  */
 import { callRedis } from './client-calls.js';
 import type { RedisClient, RedisConnection } from './client.js';
+import { isClosing } from './closure.js';
 import { ClientClosedError } from './coded-error.js';
 import { failureOf } from './failure-of.js';
 import { watchLiveness } from './liveness.js';
@@ -40,8 +41,8 @@ export class StandaloneSubscriber implements Subscriber {
     try {
       const connection = await this.#connect();
       if (connection !== this.#client) await this.#whenReady(connection);
-      // `close` was called during the wait.
-      if (!this.#channels.has(channel)) throw new ClientClosedError();
+      // `close`, or `quit` of the client, was called during the wait.
+      if (!this.#channels.has(channel) || isClosing(this.#client)) throw new ClientClosedError();
       await this.#send(connection, [channel]);
     } catch (error) {
       this.unsubscribe(channel);
@@ -53,7 +54,7 @@ export class StandaloneSubscriber implements Subscriber {
     if (!this.#channels.delete(channel)) return;
     if (this.#channels.size === 0 && this.#closeDuplicate) this.close();
     // When the command is lost, a subscription without listeners remains until the next reconnect. That is harmless.
-    else
+    else if (!isClosing(this.#client))
       this.#connection
         ?.then((connection) => connection.call('unsubscribe', [channel]))
         .catch(() => undefined);

@@ -155,6 +155,23 @@ describe('the connection of the caller, with RESP3', () => {
   });
 });
 
+test('a wait that begins as the client closes sends nothing after QUIT', async () => {
+  const client = connect('6', server.url);
+  await client.ping();
+  const sent: string[] = [];
+  const send = client.sendCommand.bind(client);
+  client.sendCommand = (command, ...more) => {
+    sent.push(command.name);
+    return send(command, ...more);
+  };
+  const waited = new TestChannel(client).waiter('w').catch((error: unknown) => error);
+  // The PING of the hub is on its way then.
+  await new Promise(setImmediate);
+  expect(await client.quit()).toBe('OK');
+  expect(await waited).toMatchObject({ code: 'ERR_CLIENT_CLOSED' });
+  expect(sent.slice(-2)).toEqual(['ping', 'quit']);
+});
+
 describe('a refused subscription', () => {
   test.each(MAJORS)('passes the refusal on and harms no later one, ioredis %s', async (major) => {
     const user = randomUUID();
