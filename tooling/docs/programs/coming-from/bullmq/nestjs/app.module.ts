@@ -1,0 +1,16 @@
+import { BullModule } from '@nestjs/bullmq';
+import { Module } from '@nestjs/common';
+import { AudioProcessor } from './audio.processor.js';
+import { AudioService } from './audio.service.js';
+
+const connection = { url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', maxRetriesPerRequest: null };
+
+@Module({
+  imports: [
+    BullModule.forRoot({ connection }),
+    BullModule.registerQueue({ name: 'audio' }),
+    BullModule.registerFlowProducer({ name: 'albums' }),
+  ],
+  providers: [AudioProcessor, AudioService],
+})
+export class AppModule {}

@@ -1,0 +1,156 @@
+/**
+ * Applications of BullMQ that move by following docs/coming-from/bullmq word for word: their own tests pass before and after, and few lines
+ * change.
+ */
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { startSingle, type RedisServer } from '@mortise/redis-server';
+import { transformSync } from '@swc/core';
+import { Redis } from 'ioredis';
+import { docs, root } from '../src/pages.js';
+
+const apps = join(root, 'tooling/docs/programs/coming-from/bullmq');
+/** Where the applications find the dependencies of this package. */
+const modules = join(root, 'tooling/docs/.cache/moved-apps');
+const run = promisify(execFile);
+const MOST_CHANGED = 30;
+
+type Files = ReadonlyMap<string, string>;
+
+const page = readFileSync(join(docs, 'coming-from/bullmq.md'), 'utf8');
+const only = <T>(found: readonly T[]): T => {
+  if (found.length !== 1) throw new Error(`the page has ${found.length} such blocks`);
+  return found[0]!;
+};
+
+/** The modules in the `diff` of the page: that which an application imports, and that which it is to import. */
+const [from, to] = (() => {
+  const block = only([...page.matchAll(/^```diff\n([\s\S]*?)^```$/gm)])[1]!;
+  return ['-', '+'].map(
+    (sign) => only([...block.matchAll(new RegExp(`^[${sign}].* from ('.*');$`, 'gm'))])[1]!,
+  );
+})() as [string, string];
+
+/** The lines that a NestJS application is to have before it registers queues. */
+const forNest = only(
+  [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].filter(([, block]) =>
+    block!.includes('BullModule.queueClass'),
+  ),
+)[1]!
+  .trimEnd()
+  .split('\n');
+
+function changeImports(text: string): string {
+  return text.replaceAll(`from ${from};`, `from ${to};`);
+}
+
+/** Adds imports that a file lacks to its imports, and the other lines after them. */
+function addLines(text: string, added: readonly string[]): string {
+  const lines = text.split('\n');
+  const isImport = (line: string): boolean => line.startsWith('import ');
+  const missing = added.filter((line) => isImport(line) && !lines.includes(line));
+  const end = lines.findLastIndex((line) => isImport(line)) + 1;
+  const others = added.filter((line) => !isImport(line));
+  return [...lines.slice(0, end), ...missing, ...others, ...lines.slice(end)].join('\n');
+}
+
+function filesOf(app: string): Files {
+  const names = readdirSync(join(apps, app)).filter((name) => name.endsWith('.ts'));
+  return new Map(names.map((name) => [name, readFileSync(join(apps, app, name), 'utf8')]));
+}
+
+/** Lines that came, and lines that went. */
+function changedLines(before: Files, after: Files): number {
+  const countIn = (text: string): Map<string, number> => {
+    const counts = new Map<string, number>();
+    for (const line of text.split('\n')) counts.set(line, (counts.get(line) ?? 0) + 1);
+    return counts;
+  };
+  let changed = 0;
+  for (const [name, text] of before) {
+    const [old, made] = [countIn(text), countIn(after.get(name)!)];
+    for (const line of new Set([...old.keys(), ...made.keys()])) {
+      changed += Math.abs((old.get(line) ?? 0) - (made.get(line) ?? 0));
+    }
+  }
+  return changed;
+}
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  rmSync(modules, { recursive: true, force: true });
+  server = await startSingle();
+  redis = new Redis(server.url);
+});
+beforeEach(async () => {
+  await redis.flushall();
+});
+afterAll(async () => {
+  await redis.quit();
+  await server.stop();
+  rmSync(modules, { recursive: true, force: true });
+});
+
+/** Runs the own tests of an application; resolves to the number of those that passed. */
+async function passed(name: string, files: Files): Promise<number> {
+  const folder = join(modules, name);
+  mkdirSync(folder, { recursive: true });
+  for (const [file, text] of files) {
+    const { code } = transformSync(text, {
+      module: { type: 'es6' },
+      jsc: {
+        target: 'es2023',
+        parser: { syntax: 'typescript', decorators: true },
+        transform: { legacyDecorator: true, decoratorMetadata: true },
+      },
+    });
+    writeFileSync(join(folder, file.replace(/ts$/, 'js')), code);
+  }
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, ...inherited } = process.env;
+  const { stdout } = await run(
+    process.execPath,
+    ['--test', '--test-reporter=tap', join(folder, 'app.test.js')],
+    {
+      env: { ...inherited, REDIS_URL: server.url },
+      timeout: 60_000,
+    },
+  );
+  expect(stdout).toMatch(/^# fail 0$/m);
+  return Number(/^# pass (\d+)$/m.exec(stdout)![1]);
+}
+
+/** The keys of one library are gone after a move. */
+async function hasKeysOf(library: 'bullmq' | 'mortise'): Promise<boolean> {
+  const isOurs = (key: string): boolean => key.includes(':queues:');
+  const keys = await redis.keys('*');
+  return keys.some((key) => isOurs(key) === (library === 'mortise'));
+}
+
+describe.each([
+  { app: 'quick-start', tests: 3, move: (_: string, text: string) => changeImports(text) },
+  {
+    app: 'nestjs',
+    tests: 2,
+    move: (name: string, text: string) =>
+      name === 'app.module.ts' ? addLines(text, forNest) : changeImports(text),
+  },
+])('$app', ({ app, tests, move }) => {
+  test('its tests pass with BullMQ, and with the layer after the change of the page', async () => {
+    const before = filesOf(app);
+    const after = new Map(Array.from(before, ([name, text]) => [name, move(name, text)]));
+    const count = changedLines(before, after);
+    expect(count).toBeGreaterThan(0);
+    expect(count).toBeLessThanOrEqual(MOST_CHANGED);
+    expect(await passed(`${app}-before`, before)).toBe(tests);
+    expect(await hasKeysOf('mortise')).toBe(false);
+    await redis.flushall();
+    expect(await passed(`${app}-after`, after)).toBe(tests);
+    expect(await hasKeysOf('bullmq')).toBe(false);
+    expect(await hasKeysOf('mortise')).toBe(true);
+  });
+});
