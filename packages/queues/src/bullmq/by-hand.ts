@@ -7,7 +7,7 @@ import { refusalOf } from './errors.js';
 import { JobScheduler } from './job-scheduler.js';
 import type { EndByHand, JobHost, JobLike } from './host.js';
 import { Job, NO_CHECK } from './job.js';
-import { lockKey, lockOf, dropLock, setLock } from './locks.js';
+import { lockOf, dropLock, setLock } from './locks.js';
 import { applyRetention, KEEP_ALL } from './retention.js';
 import type { Store } from './store.js';
 import { decodeDetails, encodeDetails } from './stored-job.js';
@@ -49,7 +49,7 @@ export async function claimNext(
   const job = jobOf(host, task);
   job.token = token;
   job.processedOn = Date.now();
-  setLock(lockKey(host.qualifiedName, task.id), token, readLease(task.lease).token);
+  setLock(host.qualifiedName, task.id, token, readLease(task.lease).token);
   if (job.repeatJobKey !== undefined) await new JobScheduler(host).next(job);
   host.emit('active', job, 'waiting');
   return job;
@@ -74,8 +74,8 @@ function jobOf(host: JobHost, task: ClaimedTask): Job {
 /** Resolves to the instant of the end. */
 export async function endByHand(job: JobLike, token: string, end: EndByHand): Promise<number> {
   const { store } = job.queue;
-  const key = lockKey(job.queueQualifiedName, job.id!);
-  const lock = lockOf(key);
+  const { queueQualifiedName: queue, id = '' } = job;
+  const lock = lockOf(queue, id);
   if (!lock || (lock.token !== token && token !== NO_CHECK)) {
     const stored = await store.get(job.id!);
     let code = lock ? -6 : -2;
@@ -91,7 +91,7 @@ export async function endByHand(job: JobLike, token: string, end: EndByHand): Pr
     if (error instanceof LeaseLostError) throw refusalOf(-2, job.id!, 'moveToFinished');
     throw error;
   }
-  dropLock(key, lock);
+  dropLock(queue, id, lock);
   await applyRetention(job, end.verdict === 'S' ? 'completed' : 'failed', job.queue.opts);
   return Date.now();
 }

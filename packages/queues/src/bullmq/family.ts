@@ -1,7 +1,7 @@
 /** Parents and children: a child tells its parent of its end before it ends, so a crash in between repeats the report. */
 import { refusalOf } from './errors.js';
 import type { JobLike } from './host.js';
-import { lockKey, lockOf } from './locks.js';
+import { lockOf } from './locks.js';
 import type { ChildReport } from './store.js';
 
 export function childKeyOf(job: JobLike): string {
@@ -29,7 +29,7 @@ export async function adopt(job: JobLike): Promise<void> {
   const store = job.queue.storeOfQueue(parent.queueKey);
   const answer = await store.report({ parentId: parent.id, child: childKeyOf(job), outcome: '+' });
   if (answer < 0) throw refusalOf(-5, job.parentKey!, 'addJob');
-  const lock = lockOf(lockKey(parent.queueKey, parent.id));
+  const lock = lockOf(parent.queueKey, parent.id);
   if (lock) lock.hasChildren = true;
 }
 

@@ -4,10 +4,11 @@ import { backoffDelay } from './backoffs.js';
 import { isUnrecoverable, messageOf, refusalOf } from './errors.js';
 import type { Dependencies, DependenciesOptions } from './dependencies.js';
 import { countDependencies, listDependencies, valuesOf } from './dependencies.js';
+import type { Lock } from './locks.js';
 import { childKeyOf, reportEnd, requireChildrenEnded } from './family.js';
 import type { JobHost } from './host.js';
 import { addJob } from './adding.js';
-import { dropLock, lockKey, lockOf } from './locks.js';
+import { dropLock, lockOf } from './locks.js';
 import { removeJob } from './removing.js';
 import { JobFields } from './job-fields.js';
 import type { StoredJob } from './stored-job.js';
@@ -152,7 +153,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
   }
 
   async extendLock(token: string, duration: number): Promise<number> {
-    const lock = lockOf(this.#lockKey);
+    const lock = this.#lock;
     if (!lock || (lock.token !== token && token !== NO_CHECK)) return 0;
     return (await moves.renew(this.queue.store, this.id!, lock.lease, duration)) ? 1 : 0;
   }
@@ -233,7 +234,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
     if (child) {
       const ends = await store.children(this.id!);
       if (ends[`${child.queue}:${child.id}`] !== 'p') {
-        if (!lockOf(this.#lockKey)) throw refusalOf(-3, this.id!, 'moveToWaitingChildren', 'active');
+        if (!this.#lock) throw refusalOf(-3, this.id!, 'moveToWaitingChildren', 'active');
         return false;
       }
     }
@@ -244,7 +245,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
 
   /** Moves it from active. Resolves to false when it has no child to wait for. */
   async leave(where: string, token: string | undefined, command: string, event: object): Promise<boolean> {
-    const lock = lockOf(this.#lockKey);
+    const lock = this.#lock;
     const isHeld = lock && (token === undefined || token === NO_CHECK || lock.token === token);
     const code = !isHeld
       ? await this.#withoutLock(lock !== undefined, token)
@@ -252,7 +253,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
     if (code < 0) throw refusalOf(code, this.id!, command, 'active');
     if (lock && code === 1) {
       lock.isMoved = true;
-      dropLock(this.#lockKey, lock);
+      dropLock(this.queueQualifiedName, this.id!, lock);
     }
     return code === 1;
   }
@@ -369,8 +370,8 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
     return (await this.getState()) === state;
   }
 
-  get #lockKey(): string {
-    return lockKey(this.queueQualifiedName, this.id!);
+  get #lock(): Lock | undefined {
+    return lockOf(this.queueQualifiedName, this.id!);
   }
 
   #place(): string {

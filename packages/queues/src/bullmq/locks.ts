@@ -9,21 +9,24 @@ export interface Lock {
   hasChildren?: boolean;
 }
 
-const locks = new Map<string, Lock>();
+/** By queue, then by id: a key of both would cost each job a new string and its hash. */
+const locks = new Map<string, Map<string, Lock>>();
 
-export const lockKey = (qualifiedName: string, id: string): string => `${qualifiedName}:${id}`;
-
-export function setLock(key: string, token: string, lease: number): Lock {
+/** `queue`: its qualified name. */
+export function setLock(queue: string, id: string, token: string, lease: number): Lock {
   const lock: Lock = { token, lease, isMoved: false };
-  locks.set(key, lock);
+  let ofQueue = locks.get(queue);
+  if (!ofQueue) locks.set(queue, (ofQueue = new Map()));
+  ofQueue.set(id, lock);
   return lock;
 }
 
-export function lockOf(key: string): Lock | undefined {
-  return locks.get(key);
+export function lockOf(queue: string, id: string): Lock | undefined {
+  return locks.get(queue)?.get(id);
 }
 
 /** Unless another attempt of the job has begun in this process. */
-export function dropLock(key: string, lock: Lock): void {
-  if (locks.get(key) === lock) locks.delete(key);
+export function dropLock(queue: string, id: string, lock: Lock): void {
+  const ofQueue = locks.get(queue);
+  if (ofQueue?.get(id) === lock) ofQueue.delete(id);
 }

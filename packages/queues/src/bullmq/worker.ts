@@ -28,7 +28,7 @@ import { requireChildrenEnded } from './family.js';
 import { fetchedJob, scheduleNext } from './fetched-job.js';
 import type { Job } from './job.js';
 import { JobScheduler } from './job-scheduler.js';
-import { dropLock, lockKey, setLock } from './locks.js';
+import { dropLock, setLock } from './locks.js';
 import { limitRate, manualLimitOf } from './manual-limit.js';
 import { Presence } from './presence.js';
 import type { Processor } from './processor.js';
@@ -284,8 +284,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     const job = fetchedJob<Data, Result, Name>(this, attempt, details, payload as Data);
     this.#tokens += 1;
     const token = `${this.id}:${this.#tokens}`;
-    const key = lockKey(this.qualifiedName, id);
-    const lock = setLock(key, token, fetched.token);
+    const lock = setLock(job.queueQualifiedName, id, token, fetched.token);
     const run: Run = { job, lock, end: undefined, value: undefined };
     (fetched as Tracked)[RUN] = run;
     job.token = token;
@@ -312,7 +311,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
       throw await this.#failure(error as Error, run);
     } finally {
       this.#cancels.delete(id);
-      dropLock(key, lock);
+      dropLock(job.queueQualifiedName, id, lock);
       this.#inFlight.ended();
       this.#reportDrained();
     }
