@@ -108,7 +108,8 @@ export class Project implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    rmSync(this.path, { recursive: true, force: true });
+    // The children of a program that was ended may still write a moment.
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 
   #directory(path: string): string {
