@@ -13,7 +13,8 @@ export class ApiProblem extends Error {
 
   constructor(status: number, document: Partial<ProblemDocument>) {
     const title = document.title ?? `The API answered ${status}`;
-    super(document.detail ? `${title}: ${document.detail}` : title);
+    const why = document.detail ?? document.errors?.map(whyOf).join('; ');
+    super(why ? `${title}: ${why}` : title);
     this.status = status;
     this.slug = document.type?.split('/').at(-1) ?? '';
     this.requestId = document.instance;
@@ -25,6 +26,18 @@ interface ProblemDocument {
   readonly title: string;
   readonly detail: string;
   readonly instance: string;
+  /** The wrong places of the body. */
+  readonly errors: readonly Mistake[];
+}
+
+interface Mistake {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+/** `priority: must be …` for the pointer `/priority`. */
+function whyOf({ pointer, message }: Mistake): string {
+  return pointer === '' ? message : `${pointer.slice(1)}: ${message}`;
 }
 
 /** Whether the API says that something is not there. */

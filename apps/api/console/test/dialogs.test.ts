@@ -41,3 +41,33 @@ describe.each(['light', 'dark'] as const)('in the %s scheme', (colorScheme) => {
     expect(troubles).toEqual([]);
   });
 });
+
+test('a dialog says why it failed, until the next try', async () => {
+  const { page, troubles, close } = await open(browser);
+  await signIn(page, service, 'queues/reports');
+  await page.getByRole('button', { name: 'Enqueue a task' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('a');
+  const send = dialog.getByRole('button', { name: 'Enqueue' });
+  for (const [payload, says] of [
+    ['{ no', 'The payload is not JSON.'],
+    ['{"n":9007199254740993}', 'would be rounded'],
+  ] as const) {
+    await dialog.getByRole('textbox', { name: 'Payload' }).fill(payload);
+    await send.click();
+    await dialog.getByRole('alert').getByText(says).waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+  }
+  expect(await page.locator('.toast').count()).toBe(0);
+  await dialog.getByRole('textbox', { name: 'Payload' }).fill('{}');
+  const priority = dialog.getByRole('textbox', { name: 'Priority' });
+  await priority.fill('nosuch');
+  await send.click();
+  await dialog.getByRole('alert').getByText('priority: must be one of high, medium, low').waitFor();
+  expect(await dialog.getByText('rounded').count()).toBe(0);
+  await priority.fill('');
+  await send.click();
+  await page.getByRole('heading', { name: /reports \/ a/ }).waitFor();
+  expect(troubles).toEqual([]);
+  await close();
+}, 30_000);

@@ -2,6 +2,8 @@
 import type { ComponentChildren, JSX, TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
+import { hear, tell } from './toasts.tsx';
+
 interface Props {
   readonly title: string;
   readonly submit: string;
@@ -25,20 +27,29 @@ export function Dialog({
 }: Props): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isBusy, setIsBusy] = useState(false);
+  const [trouble, setTrouble] = useState('');
   useEffect(() => dialog.current!.showModal(), []);
   const send = async (event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
     const fields = Object.fromEntries(new FormData(event.currentTarget).entries()) as Record<string, string>;
     setIsBusy(true);
-    const isDone = await onSubmit(fields).catch(() => false);
+    setTrouble('');
+    const heard = await hear(() => onSubmit(fields));
     setIsBusy(false);
-    if (isDone) close();
+    if (!heard.isDone) return setTrouble(heard.trouble);
+    if (heard.trouble !== '') tell(heard.trouble, 'bad');
+    close();
   };
   return (
     <dialog ref={dialog} aria-label={title} onClose={close}>
       <form onSubmit={(event) => void send(event)}>
         <h2>{title}</h2>
         {children}
+        {trouble !== '' && (
+          <p class="problem" role="alert">
+            {trouble}
+          </p>
+        )}
         <div class="actions">
           <button type="button" onClick={close}>
             Cancel

@@ -22,7 +22,11 @@ function dismiss(id: number): void {
   change(toasts.filter((each) => each.id !== id));
 }
 
+/** Gets what goes wrong instead of the corner. */
+let hearer: ((text: string) => void) | undefined;
+
 export function tell(text: string, tone: Toast['tone'] = 'good'): void {
+  if (hearer && tone === 'bad') return hearer(text);
   const id = (last += 1);
   change([...toasts, { id, tone, text }]);
   // What went wrong stays until it is read.
@@ -39,6 +43,15 @@ export async function act(done: string | undefined, action: () => Promise<unknow
     tell(error instanceof TypeError ? 'The API does not answer.' : (error as Error).message, 'bad');
     return false;
   }
+}
+
+/** What went wrong meanwhile, for a dialog: the corner is behind it, and can't be reached. Resolves to whether the action succeeded. */
+export async function hear(action: () => Promise<boolean>): Promise<{ isDone: boolean; trouble: string }> {
+  const heard: string[] = [];
+  hearer = (text) => void heard.push(text);
+  const isDone = await action().catch(() => false);
+  hearer = undefined;
+  return { isDone, trouble: heard.join(' ') };
 }
 
 export function Toasts(): JSX.Element {
