@@ -97,3 +97,23 @@ test.each([
   },
   30_000,
 );
+
+test('long names break, in a chat and in a dialog about them', async () => {
+  const name = 'x'.repeat(100);
+  await service.done('POST', 'chats', { sender: name, members: ['bill'], chatId: name, body: name });
+  const { page, close } = await open(browser, { viewport: SIZE });
+  await signIn(page, service, `chats/${name}`);
+  await page.locator('.timeline').getByText(name).first().waitFor();
+  const surplus = (): Promise<number> =>
+    page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+  expect(await surplus()).toBe(0);
+  await page.getByRole('button', { name: 'Remove' }).last().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.waitFor();
+  expect(
+    await dialog.evaluate(
+      (element: { scrollWidth: number; clientWidth: number }) => element.scrollWidth - element.clientWidth,
+    ),
+  ).toBe(0);
+  await close();
+}, 30_000);
