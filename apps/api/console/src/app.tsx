@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
 import { findSession, signOut, useSession } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { Surplus } from './surplus.tsx';
-import { Empty, Skeleton, Trouble } from './ui/elements.tsx';
+import { Empty, Head, Skeleton, Trouble } from './ui/elements.tsx';
 import { Toasts } from './ui/toasts.tsx';
 
 const HTTP_PORT = '80';
@@ -130,7 +130,7 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
           {area ? (
             <Content key={area.id} area={area} parts={below} session={session} />
           ) : (
-            <Empty title={noPageText(id)} />
+            <NoPage id={id} session={session} />
           )}
         </main>
       </div>
@@ -139,9 +139,26 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
   );
 }
 
+interface NoPageProps {
+  readonly id: string | undefined;
+  readonly session: Session;
+}
+
+function NoPage({ id, session }: NoPageProps): JSX.Element {
+  return (
+    <>
+      <Head title="Nothing to show" />
+      <Empty title={noPageText(id, session)}>
+        <span>Choose an area of the menu, or press Ctrl K and type a name.</span>
+      </Empty>
+    </>
+  );
+}
+
 /** Why an address shows nothing. */
-function noPageText(id: string | undefined): string {
+function noPageText(id: string | undefined, { scopes }: Session): string {
   const hidden = AREAS.find((each) => each.id === id);
+  if (hidden && scopes.includes(hidden.scope)) return `${hidden.title}: shown to the tenant "default" alone.`;
   if (hidden) return `Your key needs the scope ${hidden.scope} for ${hidden.title}.`;
   return id === undefined ? 'Your key has no scope that this page shows.' : 'There is no such page.';
 }

@@ -24,6 +24,8 @@ test.each([
   ['mailboxes/nobody', 'Everything is read.'],
   ['market', 'Nothing is for sale.'],
   ['caches/products?key=lamp', 'It is not cached.'],
+  ['books/contacts/nobody', 'nobody has no recent contact.'],
+  ['nosuch', 'There is no such page.'],
 ])('%s', async (place, says) => {
   await visit(page, service, place);
   const empty = page.locator('.empty', { hasText: says });

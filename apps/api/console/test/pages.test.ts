@@ -192,6 +192,17 @@ test('an area without its scope says which scope it needs', async () => {
   await close();
 }, 30_000);
 
+test('an area of the deployment says so to another tenant that has its scope', async () => {
+  await service.done('PUT', 'admin/tenants/other', { name: 'Other' });
+  const key = { tenant: 'other', scopes: ['queues:read', 'ops:read'] };
+  const { json } = await service.call('PUT', 'admin/keys/of-other', key);
+  const { page, close } = await open(browser);
+  await page.goto(`${service.url}/console/redis#key=${json.key}`);
+  await page.getByText('Redis: shown to the tenant "default" alone.').waitFor();
+  expect(await page.getByText('needs the scope').count()).toBe(0);
+  await close();
+}, 30_000);
+
 describe('over plain HTTP, on another address than localhost', () => {
   const HOSTS = `127.0.0.1,${OTHER_HOST}`;
   const addressOf = ({ url }: Service): string => url.replace('127.0.0.1', OTHER_HOST);

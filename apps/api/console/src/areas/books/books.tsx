@@ -272,8 +272,8 @@ function Contacts({ user }: { readonly user: string }): JSX.Element {
         <PrefixField prefix={typed.prefix} />
         {typed.error && <Trouble error={typed.error} />}
         {typed.items?.length === 0 && (
-          <Empty title="No contact begins so.">
-            <span>Type fewer letters.</span>
+          <Empty title={typed.prefix === '' ? `${user} has no recent contact.` : 'No contact begins so.'}>
+            <span>{typed.prefix === '' ? 'The first one makes the list.' : 'Type fewer letters.'}</span>
           </Empty>
         )}
         {typed.items && typed.items.length > 0 && (

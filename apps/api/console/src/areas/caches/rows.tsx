@@ -135,6 +135,7 @@ function OneTable({ table, session }: OneProps): JSX.Element {
         <label class="field">
           <span>Id</span>
           <QueryInput member="row" isFilter value={id} />
+          <small>shows what is cached of one row, and offers to refresh it</small>
         </label>
         {id !== '' && <Read of={row}>{(value) => <Json value={value} />}</Read>}
         {id !== '' && mayWrite && <RowActions table={table} id={id} reload={reload} />}
