@@ -104,3 +104,12 @@ test('the lines of access logs are a chart over two weeks, beside the places of 
   await page.getByRole('region', { name: 'Places' }).getByText('DE').waitFor();
   expect(opened.troubles).toEqual([]);
 }, 30_000);
+
+test('an overview of some of the queues says so, beside its figures', async () => {
+  const names = Array.from({ length: 101 }, (_, number) => `many-${number}`);
+  for (const name of names) await service.enqueue(name, 'a', 1);
+  const { total } = await service.done('GET', 'overview');
+  await visit(page, service, 'overview');
+  await page.getByText(`those of the first 100 of ${total} queues.`).waitFor();
+  expect(opened.troubles).toEqual([]);
+}, 30_000);

@@ -131,6 +131,11 @@ function Shown({ snapshot, sums, nodes }: ShownProps): JSX.Element {
           />
         )}
       </div>
+      {queues.length < total && (
+        <p class="notice">
+          The figures are those of the first {countText(queues.length)} of {countText(total)} queues.
+        </p>
+      )}
       {evicting?.policy && (
         <p class="problem" role="alert">
           Redis may evict keys (<code>{evicting.policy}</code>): tasks and locks can vanish. Set{' '}
