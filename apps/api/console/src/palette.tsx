@@ -41,6 +41,9 @@ export function Palette({ areas, session }: Props): JSX.Element {
         if (filter) event.preventDefault();
         filter?.focus();
       }
+      // Within a table its rows do this.
+      if (event.key === 'j' && event.target === document.body)
+        document.querySelector<HTMLElement>('main tbody tr a')?.focus();
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);

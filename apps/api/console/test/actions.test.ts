@@ -48,7 +48,8 @@ describe('tasks', () => {
     const ids: string[] = [];
     for (let n = 0; n < 4; n += 1) ids.push(await service.enqueue('keys', 'a', n));
     await visit(page, service, 'queues/keys');
-    await page.getByRole('link', { name: ids[0]! }).focus();
+    await page.getByRole('link', { name: ids[0]! }).waitFor();
+    await page.keyboard.press('j');
     await page.keyboard.press('x');
     await page.keyboard.press('j');
     await page.keyboard.press('x');
@@ -372,4 +373,14 @@ test('a name is added and removed, an item bought, a file dropped, a schedule st
   await button('Delete').click();
   await submit('Delete').click();
   await page.getByText('There is no schedule.').waitFor();
+  await button('Add a schedule').click();
+  await page.getByRole('textbox', { name: /^Key/ }).fill('often');
+  await page.getByRole('textbox', { name: 'Name of the task' }).fill('report');
+  await submit('Store').click();
+  await page.getByRole('alert').getByText('cron: needs to be there, or else everyMs').waitFor();
+  await page.getByRole('spinbutton', { name: /^Every/ }).fill('90');
+  await submit('Store').click();
+  await page.getByRole('cell', { name: 'often' }).waitFor();
+  const [often] = (await service.done('GET', 'queues/planned/schedules')).items;
+  expect(often).toMatchObject({ key: 'often', everyMs: 90_000 });
 }, 60_000);

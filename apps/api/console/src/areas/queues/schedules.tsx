@@ -104,12 +104,20 @@ function whenText({ cron, timezone = 'UTC', everyMs, problem }: Schedule): JSX.E
   );
 }
 
+const SECOND_MS = 1_000;
+
 function PutButton({ queue, done }: { readonly queue: string; readonly done: () => void }): JSX.Element {
   const put = async (fields: Readonly<Record<string, string>>): Promise<boolean> => {
-    const { key = '', cron = '', timezone = '', name, payload = 'null' } = fields;
+    const { key = '', cron = '', timezone = '', every = '', name, payload = 'null' } = fields;
     const written = payloadOf(payload);
     if (!written) return false;
-    const body = { cron, ...(timezone !== '' && { timezone }), name, payload: written.value };
+    const body = {
+      ...(cron !== '' && { cron }),
+      ...(timezone !== '' && { timezone }),
+      ...(every !== '' && { everyMs: Math.round(Number(every) * SECOND_MS) }),
+      name,
+      payload: written.value,
+    };
     const isDone = await act(`The schedule ${key} is stored.`, () =>
       call('PUT', path`queues/${queue}/schedules/${key}`, { body }),
     );
@@ -125,15 +133,20 @@ function PutButton({ queue, done }: { readonly queue: string; readonly done: () 
           </Field>
           <div class="fields">
             <Field label="Cron" hint="five fields, or six with seconds first">
-              <input name="cron" class="mono" required placeholder="0 9 * * 1-5" />
+              <input name="cron" class="mono" placeholder="0 9 * * 1-5" />
             </Field>
             <Field label="Time zone" hint="empty: UTC">
               <input name="timezone" placeholder="Europe/Berlin" />
             </Field>
           </div>
-          <Field label="Name of the task">
-            <input name="name" required />
-          </Field>
+          <div class="fields">
+            <Field label="Every" hint="seconds, instead of cron">
+              <input name="every" type="number" min="1" step="any" />
+            </Field>
+            <Field label="Name of the task">
+              <input name="name" required />
+            </Field>
+          </div>
           <Field label="Payload" hint="JSON">
             <textarea name="payload" spellcheck={false} defaultValue={jsonText({})} />
           </Field>
