@@ -136,6 +136,7 @@ async function shownBy(page: Page): Promise<string[]> {
       .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>')
       .replaceAll(/(?<![\w-])[\w-]{16}\.\d+/g, '<holder>')
       .replaceAll(/\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b/g, '<month>')
+      .replaceAll(/\b1 client\b/g, '1 clients')
       .replaceAll(/\d[\d.,:]*(?: ?(?:ms|s|min|h|d|kB|MB|%)\b)?/g, '<n>'),
   );
   return [...new Set(lines)].filter((line) => line !== '').toSorted((x, y) => (x < y ? -1 : 1));
@@ -186,6 +187,7 @@ async function look({ name, prepare, scheme, place, shows }: Shot): Promise<Omit
   if (place === 'overview') await work(page);
   await page.getByText(shows).first().waitFor();
   await prepare?.(page);
+  await page.getByText('Live', { exact: true }).waitFor();
   if (isUpdating) await page.screenshot({ path: pathOf(name) });
   const now = { shows: await shownBy(page), styles: await stylesOf(page) };
   expect(troubles).toEqual([]);
