@@ -129,8 +129,17 @@ test('a page of more topics than a stream has follows ten, and says so', async (
   await many.close();
 }, 30_000);
 
-test('a page of a queue that is not there does not say that the API is away', async () => {
+test('a page of a queue that is not there says only that, and follows nothing', async () => {
+  const streams: string[] = [];
+  const note = (request: { url: () => string }): void => {
+    if (request.url().includes('/v1/events')) streams.push(request.url());
+  };
+  page.on('request', note);
   await visit(page, service, 'queues/nothing-here');
-  await page.getByText('Not live', { exact: true }).waitFor();
+  await page.getByText('There is no queue nothing-here.').waitFor();
+  await page.waitForLoadState('networkidle');
+  page.off('request', note);
+  expect(streams).toEqual([]);
+  expect(await page.locator('.live').innerText()).toBe('');
   expect(await page.getByText('The page may be old').count()).toBe(0);
 }, 30_000);

@@ -35,7 +35,8 @@ export function OneQueue({ queue, tab, session }: Props): JSX.Element {
   const reload = useThrottled(view.reload, 500);
   const reloadTimes = useThrottled(times.reload, TIMES_RELOAD_MS);
   useTopic(
-    `queue:${encodeURIComponent(queue)}`,
+    // The API refuses the topic of a queue that is not there, and then the page would say that it is not live.
+    view.value && `queue:${encodeURIComponent(queue)}`,
     useCallback(() => {
       reload();
       reloadTimes();
