@@ -110,14 +110,16 @@ export class RowCache<Row = unknown> {
   }
 
   /**
-   * Returns the row with its age, its etag and its next refresh; null for a row that is neither scheduled nor cached. One round
-   * trip, read-only. O(log n).
+   * Returns the row with its age, its etag and its next refresh; null for a row that is neither scheduled nor cached. The
+   * counters have it as a read. One round trip, read-only. O(log n).
    */
   async inspect(id: string): Promise<RowState<Row> | null> {
     const shard = this.#keys.of(requireName('id', id));
     const keys = { ...shard, value: shard.row(id) };
     const reply = await rowCacheInspect.runBuffer(this.#redis, keys, { id: encodeName(id) });
-    return toRowState(reply as (Buffer | null)[], this.#codec);
+    const state = toRowState<Row>(reply as (Buffer | null)[], this.#codec);
+    this.#reads.count((state?.row ?? null) !== null);
+    return state;
   }
 
   /** Counters of the schedule and of the reads of this object. One round trip for each shard, read-only. O(log n). */

@@ -36,9 +36,13 @@ export class RowReads<Row> {
   async get(id: string): Promise<Row | null> {
     requireName('id', id);
     const row = this.#codec.decode(await this.#reads.submit(this.#keys.of(id), id));
-    this.counts[row === null ? 'misses' : 'hits'] += 1;
-    this.#telemetry?.read(row === null ? 'miss' : 'hit');
+    this.count(row !== null);
     return row;
+  }
+
+  count(isFound: boolean): void {
+    this.counts[isFound ? 'hits' : 'misses'] += 1;
+    this.#telemetry?.read(isFound ? 'hit' : 'miss');
   }
 
   async getMany(ids: readonly string[]): Promise<Map<string, Row>> {

@@ -152,8 +152,10 @@ describe('get and getMany', () => {
     const before = await rows.stats();
     await rows.getMany(['1', '2', '3']);
     await rows.get('1');
+    await rows.inspect('1');
+    await rows.inspect('2');
     const { hits, misses } = await rows.stats();
-    expect([hits - before.hits, misses - before.misses]).toEqual([2, 2]);
+    expect([hits - before.hits, misses - before.misses]).toEqual([3, 3]);
   });
 
   test('take a value of another version for absent', async () => {
