@@ -65,3 +65,13 @@ test.each([
   expect(guide!.startsWith(REPOSITORY)).toBe(true);
   expect([guide, existsSync(ROOT + guide!.slice(REPOSITORY.length))]).toEqual([guide, true]);
 });
+
+test('the overview of queues in which nothing happens has a flat line, and its figures as a table', async () => {
+  await service.done('PUT', 'queues/idle', {});
+  await visit(page, service, 'overview');
+  await page.getByRole('img', { name: 'Tasks by state' }).waitFor();
+  await page.getByText('Tasks by state as a table').click();
+  const cells = page.getByRole('region', { name: 'Tasks by state' }).locator('tbody td.number');
+  expect((await cells.allInnerTexts()).slice(0, 6)).toEqual(Array.from({ length: 6 }, () => '0'));
+  expect(await violationsOf(page)).toEqual([]);
+}, 30_000);

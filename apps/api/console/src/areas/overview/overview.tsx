@@ -7,8 +7,7 @@ import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
 import { hrefOf, Link } from '../../location.ts';
 import { useResource } from '../../resource.ts';
-import { LazyChart } from '../../ui/lazy-chart.tsx';
-import { Card, Figure, Head, Read } from '../../ui/elements.tsx';
+import { Figure, Head, Read } from '../../ui/elements.tsx';
 import { bytesText, countText, durationText, plural } from '../../ui/text.ts';
 import { mayChange } from '../../session.ts';
 import { EnqueueButton } from '../queues/enqueue.tsx';
@@ -16,6 +15,8 @@ import type { TaskState } from '../queues/states.ts';
 import type { NodeFigures } from '../redis/redis.tsx';
 import { QueueLink, QueueTable } from './queue-table.tsx';
 import type { QueueOverview } from './queue-table.tsx';
+import { TasksChart } from './tasks-chart.tsx';
+import type { Sums } from './tasks-chart.tsx';
 
 interface Snapshot {
   readonly at: number;
@@ -23,13 +24,6 @@ interface Snapshot {
   readonly total: number;
   /** The first of them. */
   readonly queues: readonly QueueOverview[];
-}
-
-interface Sums {
-  readonly at: number;
-  readonly ready: number;
-  readonly active: number;
-  readonly dead: number;
 }
 
 /** Ten minutes of a snapshot every two seconds. */
@@ -142,20 +136,7 @@ function Shown({ snapshot, sums, nodes }: ShownProps): JSX.Element {
           <code>maxmemory-policy noeviction</code>. <Link href={hrefOf(['redis'])}>What else to change</Link>
         </p>
       )}
-      {sums.length > 1 && (
-        <Card title="Tasks since this page was opened">
-          <LazyChart
-            label="Tasks by state"
-            times={sums.map(({ at }) => at)}
-            textOf={countText}
-            series={[
-              { label: 'ready', color: '--busy', values: sums.map((each) => each.ready) },
-              { label: 'active', color: '--good', values: sums.map((each) => each.active) },
-              { label: 'dead', color: '--bad', values: sums.map((each) => each.dead) },
-            ]}
-          />
-        </Card>
-      )}
+      <TasksChart sums={sums} />
       <QueueTable queues={queues} total={total} />
     </>
   );
