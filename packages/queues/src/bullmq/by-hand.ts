@@ -49,7 +49,8 @@ export async function claimNext(
   const job = jobOf(host, task);
   job.token = token;
   job.processedOn = Date.now();
-  setLock(host.qualifiedName, task.id, token, readLease(task.lease).token);
+  const { token: lease } = readLease(task.lease);
+  setLock(host.qualifiedName, task.id, { token, lease, isMoved: false, hasChildren: false });
   if (job.repeatJobKey !== undefined) await new JobScheduler(host).next(job);
   host.emit('active', job, 'waiting');
   return job;

@@ -6,19 +6,17 @@ export interface Lock {
   /** The processor has moved its job, so its outcome no longer counts. */
   isMoved: boolean;
   /** A child was added while it ran. */
-  hasChildren?: boolean;
+  hasChildren: boolean;
 }
 
 /** By queue, then by id: a key of both would cost each job a new string and its hash. */
 const locks = new Map<string, Map<string, Lock>>();
 
 /** `queue`: its qualified name. */
-export function setLock(queue: string, id: string, token: string, lease: number): Lock {
-  const lock: Lock = { token, lease, isMoved: false };
+export function setLock(queue: string, id: string, lock: Lock): void {
   let ofQueue = locks.get(queue);
   if (!ofQueue) locks.set(queue, (ofQueue = new Map()));
   ofQueue.set(id, lock);
-  return lock;
 }
 
 export function lockOf(queue: string, id: string): Lock | undefined {

@@ -18,8 +18,9 @@ export function keepOf(
   state: FinishedStatus,
   opts: QueueBaseOptions,
 ): boolean | number | KeepJobs | undefined {
-  const option = state === 'completed' ? 'removeOnComplete' : 'removeOnFail';
-  return job.opts[option] ?? (opts[option] as KeepJobs | undefined);
+  return state === 'completed'
+    ? (job.opts.removeOnComplete ?? (opts['removeOnComplete'] as KeepJobs | undefined))
+    : (job.opts.removeOnFail ?? (opts['removeOnFail'] as KeepJobs | undefined));
 }
 
 export async function applyRetention(

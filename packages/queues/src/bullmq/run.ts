@@ -1,14 +1,9 @@
-import type { FetchedTask } from '../work/fetch-and-ack.js';
 import type { Job } from './job.js';
 import type { Lock } from './locks.js';
 
-/** The run of a fetched task: a field costs less than a map. */
-export const RUN: unique symbol = Symbol('run');
-export type Tracked = FetchedTask & { [RUN]?: Run };
-
-export interface Run {
+/** The run of a fetched task, which keeps it as its context. It is the lock of its job, so most jobs need no other object. */
+export interface Run extends Lock {
   readonly job: Job;
-  readonly lock: Lock;
   end: 'completed' | 'failed' | undefined;
   value: unknown;
 }

@@ -1,5 +1,5 @@
 /** The engine's executor for one processor: the worker learns of each reply, and of each ack that Redis has answered. */
-import type { Attempt, Source } from '../work/attempt.js';
+import type { Source } from '../work/attempt.js';
 import type { Completer } from '../work/completer.js';
 import type { Completion } from '../work/completion.js';
 import type { ExecutorOptions, SlotRoom } from '../work/executor.js';
@@ -12,7 +12,7 @@ export interface WorkerHooks {
   readonly onFetched: (count: number, hasMore: boolean) => void;
   readonly onAdded: () => void;
   /** `answer`: 1 done, 0 the lease was lost. */
-  readonly onAnswer: (task: FetchedTask, answer: string) => void;
+  readonly onAnswer: (answer: string, context: unknown) => void;
 }
 
 /** A handler for every name. */
@@ -34,12 +34,12 @@ export class WorkerExecutor extends Executor {
 
   constructor(
     options: Omit<ExecutorOptions, 'handlers'>,
-    handle: (payload: unknown, attempt: Attempt) => Promise<unknown>,
+    handle: ResolvedHandler['handle'],
     hooks: WorkerHooks,
   ) {
     const handler: ResolvedHandler = {
       name: '*',
-      handle: (payload, context) => handle(payload, context as Attempt),
+      handle,
       handleMany: undefined,
       timeoutMs: undefined,
       backoff: undefined,
@@ -58,9 +58,7 @@ export class WorkerExecutor extends Executor {
     const hooked = {
       add(task: FetchedTask, completion: Completion) {
         hooks.onAdded();
-        completer.add(task, completion, {
-          onAnswer: (answer) => hooks.onAnswer(task, answer),
-        });
+        completer.add(task, completion, hooks);
       },
     } as unknown as Completer;
     super.add(fetcher, { shard, heartbeater, names, completer: hooked });

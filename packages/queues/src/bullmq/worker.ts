@@ -10,7 +10,6 @@ import { ErrorReporter, LeaseLostError } from '@mortise/redis';
 import { randomUUID } from 'node:crypto';
 import { RetryLater } from '../errors.js';
 import type { Attempt } from '../work/attempt.js';
-import type { FetchedTask } from '../work/fetch-and-ack.js';
 import { ServedShards } from '../work/served-shards.js';
 import { QueueBase } from './base.js';
 import { claimNext, stopClaims } from './by-hand.js';
@@ -32,8 +31,7 @@ import { dropLock, setLock } from './locks.js';
 import { limitRate, manualLimitOf } from './manual-limit.js';
 import { Presence } from './presence.js';
 import type { Processor } from './processor.js';
-import type { Run, Tracked } from './run.js';
-import { RUN } from './run.js';
+import type { Run } from './run.js';
 import { applyRetention, keepOf } from './retention.js';
 import { decodeDetails, PLAIN } from './stored-job.js';
 import type { WorkerOptions } from './types.js';
@@ -149,11 +147,11 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
         telemetry: undefined,
         reporter,
       },
-      (payload, attempt) => this.#handle(payload, attempt),
+      (payload, attempt) => this.#handle(payload, attempt as Attempt),
       {
         onFetched: (count, hasMore) => this.#onFetched(count, hasMore),
         onAdded: () => this.#inFlight.acked(),
-        onAnswer: (task, answer) => this.#onAnswer(task, answer),
+        onAnswer: (answer, run) => this.#onAnswer(answer, run as Run | undefined),
       },
     );
     this.#executor = executor;
@@ -284,9 +282,17 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     const job = fetchedJob<Data, Result, Name>(this, attempt, details, payload as Data);
     this.#tokens += 1;
     const token = `${this.id}:${this.#tokens}`;
-    const lock = setLock(job.queueQualifiedName, id, token, fetched.token);
-    const run: Run = { job, lock, end: undefined, value: undefined };
-    (fetched as Tracked)[RUN] = run;
+    const run: Run = {
+      token,
+      lease: fetched.token,
+      isMoved: false,
+      hasChildren: false,
+      job,
+      end: undefined,
+      value: undefined,
+    };
+    setLock(job.queueQualifiedName, id, run);
+    fetched.context = run;
     job.token = token;
     job.processedOn = Date.now();
     job.delay = 0;
@@ -297,10 +303,10 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
       const result = await (isDirect
         ? this.#processor!(job, token)
         : this.#call(job, attempt, token, isPlain));
-      if (lock.isMoved) throw new RetryLater({ delayMs: 0 });
+      if (run.isMoved) throw new RetryLater({ delayMs: 0 });
       // A value that isn't JSON fails the job.
       const json = result === undefined ? 'null' : JSON.stringify(result);
-      if (lock.hasChildren) job.setHasChildren();
+      if (run.hasChildren) job.setHasChildren();
       if (job.isParent) await requireChildrenEnded(job);
       job.returnvalue = (result || undefined) as Result;
       if (job.parent) await job.reportToParent({ outcome: 's', value: json ?? 'null' });
@@ -310,8 +316,8 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     } catch (error) {
       throw await this.#failure(error as Error, run);
     } finally {
-      this.#cancels.delete(id);
-      dropLock(job.queueQualifiedName, id, lock);
+      if (this.#cancels.size > 0) this.#cancels.delete(id);
+      dropLock(job.queueQualifiedName, id, run);
       this.#inFlight.ended();
       this.#reportDrained();
     }
@@ -351,10 +357,10 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
 
   /** The error that the engine gets for a failed attempt. */
   async #failure(error: Error, run: Run): Promise<Error> {
-    const { job, lock } = run;
+    const { job } = run;
     const gone = new RetryLater({ delayMs: 0 });
     if (error instanceof RetryLater) return error;
-    if (lock.isMoved || isMoved(error)) return gone;
+    if (run.isMoved || isMoved(error)) return gone;
     try {
       if (isRateLimit(error)) {
         await job.moveToWait(job.token);
@@ -372,9 +378,8 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     return gone;
   }
 
-  #onAnswer(task: FetchedTask, answer: string): void {
+  #onAnswer(answer: string, run: Run | undefined): void {
     this.#inFlight.answered();
-    const run = (task as Tracked)[RUN];
     if (!run?.end) return;
     this.#hasEnded = true;
     if (answer !== '1') return void this.emit('error', refusalOf(-2, run.job.id!, 'moveToFinished'));

@@ -23,8 +23,10 @@ export interface PendingAck {
   readonly encoded: Buffer;
   /** See `Completion`. */
   readonly leavesTime: boolean;
+  /** See `FetchedTask`. */
+  readonly context: unknown;
   /** Called with the answer of the script: 1, 0 or C. */
-  readonly onAnswer?: ((answer: string) => void) | undefined;
+  readonly onAnswer?: ((answer: string, context: unknown) => void) | undefined;
   /** Called when the call has failed; without it, the ack is sent again. */
   readonly onFailure?: ((error: unknown) => void) | undefined;
   /** Whether a refusal reports a lost lease: this is the first try, and the lease was not known to be lost. */
@@ -32,7 +34,7 @@ export interface PendingAck {
 }
 
 /** The lease of an attempt. The number of the attempt makes its ack cheaper. */
-export type AttemptToken = Pick<FetchedTask, 'storedId' | 'token'> & Partial<Pick<FetchedTask, 'attempt'>>;
+export type AttemptToken = Pick<FetchedTask, 'storedId' | 'token'> & Partial<Pick<FetchedTask, 'attempt' | 'context'>>;
 
 export class Completer {
   readonly #onAdded: () => void;
@@ -58,14 +60,16 @@ export class Completer {
   add(
     task: AttemptToken,
     completion: Completion,
-    callbacks: Pick<PendingAck, 'onAnswer' | 'onFailure'> = {},
+    { onAnswer, onFailure }: Pick<PendingAck, 'onAnswer' | 'onFailure'> = NO_CALLBACKS,
   ): void {
     const encoded = encodeAck(task, completion);
     this.#waiting.push({
       storedId: task.storedId,
       encoded,
       leavesTime: completion.leavesTime ?? false,
-      ...callbacks,
+      context: task.context,
+      onAnswer,
+      onFailure,
       reportsLoss: completion.verdict !== 'B',
     });
     this.#onAdded();
@@ -92,9 +96,9 @@ export class Completer {
 
   /** `answers` has one character for each ack. */
   answered(acks: readonly PendingAck[], answers: Buffer): void {
-    for (const [index, { storedId, onAnswer, reportsLoss }] of acks.entries()) {
+    for (const [index, { storedId, context, onAnswer, reportsLoss }] of acks.entries()) {
       const answer = answers[index] === ACCEPTED ? '1' : String.fromCharCode(answers[index]!);
-      onAnswer?.(answer);
+      onAnswer?.(answer, context);
       if (answer === '0' && reportsLoss && !onAnswer) this.#onRefused(storedId);
     }
   }
@@ -125,4 +129,5 @@ export class Completer {
   }
 }
 
+const NO_CALLBACKS = {};
 const ACCEPTED = '1'.charCodeAt(0);

@@ -12,6 +12,8 @@ export interface FetchedTask {
   readonly record: Buffer;
   /** Since when workers without a handler hand it back, ms before the fetch. Default 0: this is the first one. */
   readonly unknownMs?: number;
+  /** What an extension of the executor keeps with the task until its ack is answered. A field costs less than a map. */
+  context?: unknown;
 }
 
 type Acks = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
@@ -114,6 +116,7 @@ export async function fetchAndAck(
       token,
       attempt: attempt % ATTEMPTS,
       record: fields[index + 2] as Buffer,
+      context: undefined,
       ...(attempt > ATTEMPTS && { unknownMs: Math.floor(attempt / ATTEMPTS) }),
     });
   }

@@ -19,6 +19,7 @@ export function decodeHandOff(body: Buffer): HandOff {
     token: nowUs % 2 ** 32,
     attempt: 1,
     record: body.subarray(recordAt),
+    context: undefined,
   };
   return { task, nowMs: Math.floor(nowUs / 1_000), nowUs };
 }
