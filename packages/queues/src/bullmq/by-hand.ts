@@ -7,7 +7,7 @@ import { refusalOf } from './errors.js';
 import { JobScheduler } from './job-scheduler.js';
 import type { EndByHand, JobHost, JobLike } from './host.js';
 import { Job, NO_CHECK } from './job.js';
-import { lockOf, dropLock, setLock } from './locks.js';
+import { dropLock, lockOf, newLock, setLock } from './locks.js';
 import { applyRetention, KEEP_ALL } from './retention.js';
 import type { Store } from './store.js';
 import { decodeDetails, encodeDetails } from './stored-job.js';
@@ -50,7 +50,10 @@ export async function claimNext(
   job.token = token;
   job.processedOn = Date.now();
   const { token: lease } = readLease(task.lease);
-  setLock(host.qualifiedName, task.id, { token, lease, isMoved: false, hasChildren: false });
+  // Of an earlier claim that nobody has ended.
+  const before = lockOf(host.qualifiedName, task.id);
+  if (before) dropLock(host.qualifiedName, before);
+  setLock(host.qualifiedName, newLock(task.id, token, lease));
   if (job.repeatJobKey !== undefined) await new JobScheduler(host).next(job);
   host.emit('active', job, 'waiting');
   return job;
@@ -92,7 +95,7 @@ export async function endByHand(job: JobLike, token: string, end: EndByHand): Pr
     if (error instanceof LeaseLostError) throw refusalOf(-2, job.id!, 'moveToFinished');
     throw error;
   }
-  dropLock(queue, id, lock);
+  dropLock(queue, lock);
   await applyRetention(job, end.verdict === 'S' ? 'completed' : 'failed', job.queue.opts);
   return Date.now();
 }

@@ -10,9 +10,9 @@ export function fetchedJob<Data, Result, Name extends string>(
   host: JobHost,
   { id, record, attempt }: Attempt,
   details: JobDetails,
-  data: Data,
 ): Job<Data, Result, Name> {
   const { name, enqueuedAt, priorityIndex: level } = record;
+  const data = JSON.parse(record.payload) as Data;
   if (details === PLAIN) {
     // Most jobs: without options.
     const job = new Job<Data, Result, Name>(host, name as Name, data, undefined, id, enqueuedAt);

@@ -253,7 +253,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
     if (code < 0) throw refusalOf(code, this.id!, command, 'active');
     if (lock && code === 1) {
       lock.isMoved = true;
-      dropLock(this.queueQualifiedName, this.id!, lock);
+      dropLock(this.queueQualifiedName, lock);
     }
     return code === 1;
   }

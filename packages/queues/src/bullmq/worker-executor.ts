@@ -1,5 +1,5 @@
 /** The engine's executor for one processor: the worker learns of each reply, and of each ack that Redis has answered. */
-import type { Source } from '../work/attempt.js';
+import type { Attempt, Source } from '../work/attempt.js';
 import type { Completer } from '../work/completer.js';
 import type { Completion } from '../work/completion.js';
 import type { ExecutorOptions, SlotRoom } from '../work/executor.js';
@@ -9,46 +9,40 @@ import type { FetchedBatch, Fetcher } from '../work/fetcher.js';
 import type { ResolvedHandler } from '../work/handlers.js';
 
 export interface WorkerHooks {
+  /** Never rejects. */
+  readonly run: (attempt: Attempt) => Promise<Completion>;
   readonly onFetched: (count: number, hasMore: boolean) => void;
   readonly onAdded: () => void;
   /** `answer`: 1 done, 0 the lease was lost. */
   readonly onAnswer: (answer: string, context: unknown) => void;
 }
 
-/** A handler for every name. */
+const HANDLER: ResolvedHandler = {
+  name: '*',
+  handle: undefined,
+  handleMany: undefined,
+  timeoutMs: undefined,
+  backoff: undefined,
+  maxCalls: Infinity,
+  maxSize: 1,
+  waitMs: 0,
+  queues: undefined,
+};
+
+/** For every name. */
 class OneHandler extends Map<string, ResolvedHandler> {
-  readonly #handler: ResolvedHandler;
-
-  constructor(handler: ResolvedHandler) {
-    super([[handler.name, handler]]);
-    this.#handler = handler;
-  }
-
   override get(): ResolvedHandler {
-    return this.#handler;
+    return HANDLER;
   }
 }
 
 export class WorkerExecutor extends Executor {
   readonly #hooks: WorkerHooks;
 
-  constructor(
-    options: Omit<ExecutorOptions, 'handlers'>,
-    handle: ResolvedHandler['handle'],
-    hooks: WorkerHooks,
-  ) {
-    const handler: ResolvedHandler = {
-      name: '*',
-      handle,
-      handleMany: undefined,
-      timeoutMs: undefined,
-      backoff: undefined,
-      maxCalls: Infinity,
-      maxSize: 1,
-      waitMs: 0,
-      queues: undefined,
-    };
-    super({ ...options, handlers: new OneHandler(handler) });
+  /** `hooks.run` takes the place of the call of a handler, so a job costs one promise and one JSON text of its result less. */
+  constructor(options: Omit<ExecutorOptions, 'handlers'>, hooks: WorkerHooks) {
+    super({ ...options, handlers: new OneHandler([[HANDLER.name, HANDLER]]) });
+    this.call = hooks.run;
     this.#hooks = hooks;
   }
 

@@ -8,8 +8,9 @@
  */
 import { ErrorReporter, LeaseLostError } from '@mortise/redis';
 import { randomUUID } from 'node:crypto';
-import { RetryLater } from '../errors.js';
 import type { Attempt } from '../work/attempt.js';
+import type { Completion } from '../work/completion.js';
+import { died, SUCCEEDED } from '../work/completion.js';
 import { ServedShards } from '../work/served-shards.js';
 import { QueueBase } from './base.js';
 import { claimNext, stopClaims } from './by-hand.js';
@@ -24,16 +25,16 @@ import {
 import { FailedJob } from './failed-job.js';
 import { InFlight } from './in-flight.js';
 import { requireChildrenEnded } from './family.js';
-import { fetchedJob, scheduleNext } from './fetched-job.js';
+import { scheduleNext } from './fetched-job.js';
 import type { Job } from './job.js';
 import { JobScheduler } from './job-scheduler.js';
-import { dropLock, setLock } from './locks.js';
+import { dropLock } from './locks.js';
 import { limitRate, manualLimitOf } from './manual-limit.js';
 import { Presence } from './presence.js';
 import type { Processor } from './processor.js';
-import type { Run } from './run.js';
+import type { Run, WorkerRun } from './run.js';
+import { beginRun, resultJson } from './run.js';
 import { applyRetention, keepOf } from './retention.js';
-import { decodeDetails, PLAIN } from './stored-job.js';
 import type { WorkerOptions } from './types.js';
 import type { EngineOptions } from './worker-options.js';
 import { checkWorkerOptions, engineOptions, WORKER_DEFAULTS } from './worker-options.js';
@@ -41,6 +42,8 @@ import { WorkerExecutor } from './worker-executor.js';
 
 const MAX_CONCURRENCY = 10_000;
 const LAST_ACKS_MS = 2_000;
+/** The job was moved, or goes back. */
+const GONE: Completion = { verdict: 'L', delayMs: 0, data: '' };
 /** Parameters of a processor with a signal. */
 const MAY_BE_CANCELLED = 3;
 export class Worker<Data = any, Result = any, Name extends string = string> extends QueueBase {
@@ -147,8 +150,8 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
         telemetry: undefined,
         reporter,
       },
-      (payload, attempt) => this.#handle(payload, attempt as Attempt),
       {
+        run: (attempt) => this.#run(attempt),
         onFetched: (count, hasMore) => this.#onFetched(count, hasMore),
         onAdded: () => this.#inFlight.acked(),
         onAnswer: (answer, run) => this.#onAnswer(answer, run as Run | undefined),
@@ -268,56 +271,39 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     this.report(error);
   }
 
-  #handle(payload: unknown, attempt: Attempt): Promise<unknown> {
+  async #run(attempt: Attempt): Promise<Completion> {
     // It came with a call that was under way.
-    if (this.#isPaused) return Promise.reject(new RetryLater({ delayMs: 0 }));
+    if (this.#isPaused) return GONE;
+    let run: WorkerRun<Data, Result, Name>;
+    try {
+      this.#tokens += 1;
+      run = beginRun(this, attempt, `${this.id}:${this.#tokens}`);
+    } catch (error) {
+      this.report(error as Error);
+      return died(error);
+    }
     this.#inFlight.began();
-    return this.#process(payload, attempt);
-  }
-
-  async #process(payload: unknown, attempt: Attempt): Promise<unknown> {
-    const { record, id, fetched } = attempt;
-    const details = decodeDetails(record.extras.headers);
-    const isPlain = details === PLAIN && attempt.attempt === 1;
-    const job = fetchedJob<Data, Result, Name>(this, attempt, details, payload as Data);
-    this.#tokens += 1;
-    const token = `${this.id}:${this.#tokens}`;
-    const run: Run = {
-      token,
-      lease: fetched.token,
-      isMoved: false,
-      hasChildren: false,
-      job,
-      end: undefined,
-      value: undefined,
-    };
-    setLock(job.queueQualifiedName, id, run);
-    fetched.context = run;
-    job.token = token;
-    job.processedOn = Date.now();
-    job.delay = 0;
-    if (this.opts.name !== undefined) job.processedBy = this.opts.name;
+    const { job, token, isPlain } = run;
     try {
       if (isPlain && this.listenerCount('active') > 0) this.emit('active', job, 'waiting');
       const isDirect = isPlain && this.#processor!.length < MAY_BE_CANCELLED;
       const result = await (isDirect
         ? this.#processor!(job, token)
         : this.#call(job, attempt, token, isPlain));
-      if (run.isMoved) throw new RetryLater({ delayMs: 0 });
-      // A value that isn't JSON fails the job.
-      const json = result === undefined ? 'null' : JSON.stringify(result);
+      if (run.isMoved) return GONE;
+      const json = resultJson(result);
       if (run.hasChildren) job.setHasChildren();
       if (job.isParent) await requireChildrenEnded(job);
       job.returnvalue = (result || undefined) as Result;
-      if (job.parent) await job.reportToParent({ outcome: 's', value: json ?? 'null' });
+      if (job.parent) await job.reportToParent({ outcome: 's', value: json || 'null' });
       run.end = 'completed';
       run.value = result;
-      return result;
+      return json === '' ? SUCCEEDED : { ...SUCCEEDED, data: json };
     } catch (error) {
-      throw await this.#failure(error as Error, run);
+      return await this.#failure(error as Error, run);
     } finally {
-      if (this.#cancels.size > 0) this.#cancels.delete(id);
-      dropLock(job.queueQualifiedName, id, run);
+      if (this.#cancels.size > 0) this.#cancels.delete(job.id!);
+      dropLock(this.qualifiedName, run);
       this.#inFlight.ended();
       this.#reportDrained();
     }
@@ -355,27 +341,24 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     return this.#processor!(job, token, controller.signal);
   }
 
-  /** The error that the engine gets for a failed attempt. */
-  async #failure(error: Error, run: Run): Promise<Error> {
+  async #failure(error: Error, run: Run): Promise<Completion> {
     const { job } = run;
-    const gone = new RetryLater({ delayMs: 0 });
-    if (error instanceof RetryLater) return error;
-    if (run.isMoved || isMoved(error)) return gone;
+    if (run.isMoved || isMoved(error)) return GONE;
     try {
       if (isRateLimit(error)) {
         await job.moveToWait(job.token);
-        return gone;
+        return GONE;
       }
       if (await job.fail(error, job.token!)) {
         run.end = 'failed';
         run.value = error;
-        return new FailedJob(job.failedReason, error);
+        return died(new FailedJob(job.failedReason, error));
       }
       this.emit('failed', job, error, 'active');
     } catch (refusal) {
       this.emit('error', refusal);
     }
-    return gone;
+    return GONE;
   }
 
   #onAnswer(answer: string, run: Run | undefined): void {

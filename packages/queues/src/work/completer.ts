@@ -34,7 +34,8 @@ export interface PendingAck {
 }
 
 /** The lease of an attempt. The number of the attempt makes its ack cheaper. */
-export type AttemptToken = Pick<FetchedTask, 'storedId' | 'token'> & Partial<Pick<FetchedTask, 'attempt' | 'context'>>;
+export type AttemptToken = Pick<FetchedTask, 'storedId' | 'token'> &
+  Partial<Pick<FetchedTask, 'attempt' | 'context'>>;
 
 export class Completer {
   readonly #onAdded: () => void;

@@ -18,6 +18,7 @@
  *            └─► ended                                                    expired, unreadable, or its lease is over
  */
 import type { ErrorReporter } from '@mortise/redis';
+import { decodedJson } from '@mortise/redis';
 import { AttemptError, WorkerError } from '../errors.js';
 import type { ResolvedWorkerOptions } from '../options.js';
 import type { Source } from './attempt.js';
@@ -28,7 +29,6 @@ import { EndListeners } from './end-listeners.js';
 import { FairPicker } from './fair-picker.js';
 import type { FetchedTask } from './fetch-and-ack.js';
 import type { Demand, FetchedBatch, Fetcher, Room } from './fetcher.js';
-import { decodedJson } from '@mortise/redis';
 import type { BatchAttempt, CallOptions } from './handler-call.js';
 import { callBatchHandler, callHandler, failed, validated } from './handler-call.js';
 import { HandlerQueue } from './handler-queue.js';
@@ -67,6 +67,7 @@ interface QueuedCall {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class Executor implements Demand<SlotRoom>, Service {
+  protected call = callHandler;
   readonly #options: ResolvedWorkerOptions;
   readonly #handlers: ReadonlyMap<string, ResolvedHandler>;
   readonly #handlerQueues = new Map<ResolvedHandler, HandlerQueue>();
@@ -294,7 +295,7 @@ export class Executor implements Demand<SlotRoom>, Service {
     this.#begin(attempt, handler);
     attempt.call = this.#telemetry?.begin([attempt], handler !== undefined);
     const startedAt = performance.now();
-    const completion = await callHandler(attempt, handler, this.#callOptions);
+    const completion = await this.call(attempt, handler, this.#callOptions);
     this.#prefetch.ran(performance.now() - startedAt);
     this.#finish(attempt, completion);
   }

@@ -12,7 +12,7 @@ export interface FetchedTask {
   readonly record: Buffer;
   /** Since when workers without a handler hand it back, ms before the fetch. Default 0: this is the first one. */
   readonly unknownMs?: number;
-  /** What an extension of the executor keeps with the task until its ack is answered. A field costs less than a map. */
+  /** Kept for an extension of the executor until the ack is answered. A field costs less than a map. */
   context?: unknown;
 }
 
