@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { pnpm, requireNode, root, step } from './pnpm.mjs';
 
-const GROUPS = ['packages', 'apps', 'tooling'];
+const GROUPS = ['packages', 'apps', 'apps/api', 'tooling'];
 const MAX_FAILURE_LINES = 40;
 const SLOWEST_FILES = 10;
 /** CI ends a run after 90 minutes. A run that hangs has to leave time for the report of its failures. */
@@ -67,7 +67,8 @@ function members() {
   return GROUPS.flatMap((group) =>
     readdirSync(join(root, group), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
-      .map((entry) => join(root, group, entry.name)),
+      .map((entry) => join(root, group, entry.name))
+      .filter((directory) => existsSync(join(directory, 'package.json'))),
   );
 }
 
