@@ -134,10 +134,12 @@ async function shownBy(page: Page): Promise<string[]> {
     line
       .replace(/^[\s-]+/, '')
       .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<id>')
-      .replaceAll(/(?<![\w-])[\w-]{16}\.\d+/g, '<holder>')
+      .replaceAll(/(?<![\w-])[\w-]{16}\.[\da-z]+(?=\.\d)/g, '<holder>')
       .replaceAll(/\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b/g, '<month>')
       .replaceAll(/\b1 client\b/g, '1 clients')
-      .replaceAll(/\d[\d.,:]*(?: ?(?:ms|s|min|h|d|kB|MB|%)\b)?/g, '<n>'),
+      .replaceAll(/\d[\d.,:]*(?: ?(?:ms|s|min|h|d|kB|MB|%)\b)?/g, '<n>')
+      // Playwright quotes some ids, such as those that begin with a dash.
+      .replace(/: "(<holder>\.<n>)"$/, ': $1'),
   );
   return [...new Set(lines)].filter((line) => line !== '').toSorted((x, y) => (x < y ? -1 : 1));
 }
