@@ -3,7 +3,10 @@
  * still to be had, so the printed line works every time; what earlier starts left is kept. `MORTISE_GUILD_SIZE` sets another size of
  * the guild; 0 leaves it out.
  */
+import { randomUUID } from 'node:crypto';
+
 import { guildPlayers } from './guild-players.mjs';
+import { sender } from './sender.mjs';
 
 const PLAYERS = [
   {
@@ -30,26 +33,26 @@ const GUILD_SIZE = Number(process.env.MORTISE_GUILD_SIZE ?? 10_000);
 const LETTERS = 100;
 const DAY_MS = 86_400_000;
 const BATCH = 1_000;
-/** How often a busy machine is asked for the same again. */
-const TRIES = 20;
 
 export async function seed({ address, key }) {
   const send = sender(key);
   for (const { id, items, ...player } of PLAYERS) {
-    const known = await send('GET', `${address}/v1/market/players/${id}`, undefined, [200, 404]);
+    const known = await send('GET', `${address}/v1/market/players/${id}`, undefined, {
+      accepted: [200, 404],
+    });
     if (known.status === 404) await send('PUT', `${address}/v1/market/players/${id}`, player);
     // 409: somebody has bought or listed it since.
     for (const item of items) {
-      await send('PUT', `${address}/v1/market/players/${id}/items/${item}`, undefined, [200, 201, 204, 409]);
+      await send('PUT', `${address}/v1/market/players/${id}/items/${item}`, undefined, {
+        accepted: [200, 201, 204, 409],
+      });
     }
   }
   const itemId = `ItemM-${Date.now().toString(36)}`;
   await send('PUT', `${address}/v1/market/players/${SELLER}/items/${itemId}`);
-  const { body } = await send('POST', `${address}/v1/market/listings`, {
-    sellerId: SELLER,
-    itemId,
-    price: PRICE,
-  });
+  const listing = { sellerId: SELLER, itemId, price: PRICE };
+  const requestKey = randomUUID();
+  const { body } = await send('POST', `${address}/v1/market/listings`, listing, { requestKey });
   return { listingId: body.id, buyerId: BUYER, price: PRICE, guild: GUILD };
 }
 
@@ -63,9 +66,9 @@ export async function seedGuild({ address, key }) {
   const [creator, ...others] = PLAYERS;
   const book = `${address}/v1/address-books/${GUILD}`;
   const own = `${book}/names/${creator.id}?by=${creator.id}`;
-  const known = await send('GET', own, undefined, [200, 403]);
+  const known = await send('GET', own, undefined, { accepted: [200, 403] });
   if (known.body?.payload?.guildSize !== undefined) return;
-  const creation = await send('PUT', own, { display: creator.name }, [200, 201, 403]);
+  const creation = await send('PUT', own, { display: creator.name }, { accepted: [200, 201, 403] });
   // Others have made this guild theirs.
   if (creation.status === 403) return;
   const names = [
@@ -74,10 +77,7 @@ export async function seedGuild({ address, key }) {
   ];
   for (let from = 0; from < names.length; from += BATCH) {
     const body = { names: names.slice(from, from + BATCH) };
-    for (let tries = 1, status = 503; status === 503; tries += 1) {
-      const accepted = tries < TRIES ? [200, 503] : [200];
-      ({ status } = await send('POST', `${book}/name-batches?by=${creator.id}`, body, accepted));
-    }
+    await send('POST', `${book}/name-batches?by=${creator.id}`, body);
   }
   await send('PUT', own, { display: creator.name, payload: { guildSize: GUILD_SIZE } });
 }
@@ -97,10 +97,9 @@ export async function seedConsole({ address, key }) {
     delayMs: DAY_MS,
   }));
   // 409: somebody has changed the task or the chat since.
-  const known = [200, 201, 409];
+  const known = { accepted: [200, 201, 409] };
   await send('POST', `${address}/v1/chats`, chat, known);
-  const newsletter = `${address}/v1/queues/newsletter/tasks`;
-  await Promise.all(letters.map((task) => send('POST', newsletter, task, known)));
+  await send('POST', `${address}/v1/queues/newsletter/task-batches`, { tasks: letters });
   const mail = {
     id: 'mail-of-nobody',
     name: 'mail.sold',
@@ -108,20 +107,4 @@ export async function seedConsole({ address, key }) {
     attempts: 1,
   };
   await send('POST', `${address}/v1/queues/mail/tasks`, mail, known);
-}
-
-/** Sends requests with the key. */
-function sender(key) {
-  return async (method, url, body, accepted = [200, 201, 204]) => {
-    const response = await fetch(url, {
-      method,
-      headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    if (!accepted.includes(response.status)) {
-      throw new Error(`example data: ${method} ${url} answered ${response.status}: ${text}`);
-    }
-    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
-  };
 }

@@ -2,6 +2,8 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
+import { sender } from './sender.mjs';
+
 const STOCK = { sword: 40, shield: 25, potion: 60 };
 export const TABLE = 'stock';
 export const ROW = 'sword';
@@ -25,13 +27,8 @@ export function makeShop(root, file) {
 
 /** Has the worker load the rows each second. */
 export async function scheduleStock({ address, key }) {
+  const send = sender(key);
   for (const id of Object.keys(STOCK)) {
-    const response = await fetch(`${address}/v1/cache/${TABLE}/rows/${id}`, {
-      method: 'PUT',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ refreshMs: REFRESH_MS }),
-    });
-    if (!response.ok)
-      throw new Error(`example data: row ${id} answered ${response.status}: ${await response.text()}`);
+    await send('PUT', `${address}/v1/cache/${TABLE}/rows/${id}`, { refreshMs: REFRESH_MS });
   }
 }
