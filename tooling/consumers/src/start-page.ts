@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const FILE = /^<!-- tooling\/consumers\/programs\/start\/\w+\/(\S+) -->\n\n```\w+\n([\s\S]*?)^```$/gm;
+const INSTALL = /^(npm install(?: --prefix \.)?) (.*)$/gm;
 
 export class StartPage {
   readonly text: string;
@@ -25,11 +26,11 @@ export class StartPage {
       if (tarball === undefined) throw new Error(`the page installs ${name}, which this test doesn't know`);
       return join(packed, tarball);
     };
-    return this.commandsAfter('# ').replaceAll(/^npm install (.*)$/gm, (_, names: string) => {
+    return this.commandsAfter('# ').replaceAll(INSTALL, (_, install: string, names: string) => {
       const wanted = names.split(' ');
       // The registry would give the base to those that need it.
       if (wanted.some((name) => name.startsWith('@mortise/'))) wanted.push('@mortise/redis');
-      return `npm install ${wanted.map(found).join(' ')}`;
+      return `${install} ${wanted.map(found).join(' ')}`;
     });
   }
 

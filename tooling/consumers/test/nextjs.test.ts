@@ -132,7 +132,7 @@ async function serve(further: Readonly<Record<string, string>> = {}): Promise<st
 const TEST = ['--test', 'lib/mails.test.mjs'];
 /** The answers to the requests of each section. */
 const ANSWERS: Readonly<Record<string, readonly RegExp[]>> = {
-  'A queue': [/^HTTP\/1\.1 202/, /^mail to ann, attempt 2$/],
+  'A queue': [/^\{"id":"[^"]+","isDuplicate":false\}$/, /^mail to ann, attempt 2$/],
   'A lock': [/"fencingToken":\d+\}$/],
   'A chat': [/"id":1/, /"body":"Lunch\?"/],
   Completions: [/^$/, /"display":"John Smith"/],
@@ -182,6 +182,8 @@ test('a reader who runs the commands of the page gets its answers', async () => 
   );
 });
 
+const mailTo = (to: string): RequestInit => ({ method: 'POST', body: JSON.stringify({ to }) });
+
 describe.each(['--turbopack', '--webpack'])('next build %s', (bundler) => {
   test('the route handlers enqueue and read, and the worker runs the tasks', async () => {
     expect(await build(bundler)).toMatch(/ƒ \/api\/rows\/\[id\]/);
@@ -190,7 +192,7 @@ describe.each(['--turbopack', '--webpack'])('next build %s', (bundler) => {
     start(['refresher.mjs']);
     const url = await serve();
     for (const name of ['ann', 'bob'])
-      expect((await fetch(`${url}/api/users/${name}`, { method: 'POST' })).status).toBe(202);
+      expect((await fetch(`${url}/api/users`, mailTo(name))).status).toBe(202);
     expect(await worked(/mail to ann/)).toBe('mail to ann');
     expect(await worked(/mail to bob/)).toBe('mail to bob');
     const row = await fetch(`${url}/api/rows/42`);

@@ -63,7 +63,7 @@ test('the test of plain Node', () => {
 });
 
 describe('NestJS', () => {
-  const programs = ['queue', 'lock', 'chat', 'names', 'row'];
+  const programs = ['lock', 'chat', 'names', 'row'];
 
   beforeAll(() => {
     const { compilerOptions } = JSON.parse(new StartPage('nestjs').block('json')) as {
@@ -71,7 +71,7 @@ describe('NestJS', () => {
     };
     project.write('tsconfig.json', {
       compilerOptions: { ...compilerOptions, outDir: 'out', rootDir: '.' },
-      files: [...programs, 'mails.test'].map((name) => `start/nestjs/${name}.mts`),
+      files: ['queue.test', ...programs].map((name) => `start/nestjs/${name}.mts`),
     });
     expect(project.node([tool('typescript-7/bin/tsc'), '-p', '.'])).toEqual({ code: 0, output: '' });
   });
@@ -82,8 +82,8 @@ describe('NestJS', () => {
     expect(code).toBe(0);
   });
 
-  test('its test', () => {
-    const { code, output } = project.node(['--test', 'out/start/nestjs/mails.test.mjs'], env);
+  test('the queue and its test', () => {
+    const { code, output } = project.node(['--test', 'out/start/nestjs/queue.test.mjs'], env);
     expect(output).toMatch(/pass 1\n/);
     expect(code).toBe(0);
   });
@@ -108,7 +108,7 @@ test('the route handlers of Next.js, and the programs beside them', () => {
   project.write('package.json', { name: 'consumer', private: true, type: 'module' });
   project.write(
     'start/nextjs.mjs',
-    `import * as users from './nextjs/app/api/users/[name]/route.js';
+    `import * as users from './nextjs/app/api/users/route.js';
      import * as stock from './nextjs/app/api/stock/[item]/route.js';
      import * as chats from './nextjs/app/api/chats/[chat]/route.js';
      import * as names from './nextjs/app/api/names/route.js';
@@ -117,13 +117,10 @@ test('the route handlers of Next.js, and the programs beside them', () => {
      import { Queue } from '@mortise/queues';
      import './nextjs/worker.mjs';
      import './nextjs/refresher.mjs';
-     // Here the two programs share a connection, and the last one ends it.
-     const quit = redis.quit.bind(redis);
-     redis.quit = async () => { redis.quit = quit; };
      const at = (params) => ({ params: Promise.resolve(params) });
      const sent = (body) => new Request('http://shop/', { method: 'POST', body: JSON.stringify(body) });
      const asked = (query) => new Request('http://shop/?' + query);
-     console.log((await users.POST(undefined, at({ name: 'ann' }))).status);
+     console.log((await users.POST(sent({ to: 'ann' }))).status);
      console.log((await (await stock.POST(undefined, at({ item: 'hammer' }))).json()).fencingToken > 0);
      await chats.POST(sent({ from: 'jill', to: 'jack', body: 'Lunch?' }), at({ chat: 'lunch' }));
      console.log((await (await chats.GET(asked('member=jack'))).json()).map(({ body }) => body));
@@ -133,7 +130,7 @@ test('the route handlers of Next.js, and the programs beside them', () => {
      while ((await row()) === null);
      console.log(await row());
      while ((await new Queue(redis, 'mails').counts()).succeeded === 0);
-     process.emit('SIGTERM');`,
+     process.exit();`,
   );
   const { code, output } = project.node(['start/nextjs.mjs'], env);
   expect(output.trim().split('\n')).toEqual([
@@ -145,6 +142,17 @@ test('the route handlers of Next.js, and the programs beside them', () => {
     'mail to ann, attempt 2',
   ]);
   expect(code).toBe(0);
+});
+
+test('the refresher of Next.js stops on a signal', () => {
+  project.write(
+    'start/refresher.mjs',
+    `import './nextjs/refresher.mjs';
+     import { items } from './nextjs/lib/items.mjs';
+     while ((await items.get('42')) === null);
+     process.emit('SIGTERM');`,
+  );
+  expect(project.node(['start/refresher.mjs'], env)).toEqual({ code: 0, output: '' });
 });
 
 test('the test of Next.js', () => {

@@ -38,7 +38,7 @@ test('each package that a page installs is one of this repository or one of its 
   for (const [, name] of catalog.matchAll(/^ {2}'?([@\w/.-]+)'?: /gm)) known.add(name!);
   for (const folder of readdirSync(join(root, 'packages'))) known.add(`@mortise/${folder}`);
   const installed = documents().flatMap(({ file, text }) =>
-    [...text.matchAll(/^npm install +([^#\n]*)/gm)].flatMap(([, names]) =>
+    [...text.matchAll(/^npm install +(?:--prefix \. +)?([^#\n]*)/gm)].flatMap(([, names]) =>
       names!
         .trim()
         .split(/ +/)

@@ -1,6 +1,6 @@
 /**
  * A stranger reaches each step in each host with at most 25 lines of his own, those that the host needs included, and five
- * commands. tooling/consumers and the packages run these programs.
+ * commands. The step of a queue has a retry, a schedule and a test. tooling/consumers and the packages run these programs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,9 +16,11 @@ const COMPONENTS = ['A queue', 'A lock', 'A chat', 'Completions', 'A cached row'
 const README = 'A chat and completions';
 const HOSTS: Readonly<Record<string, readonly string[]>> = {
   node: ['A queue', 'A lock', 'A cached row', README],
-  nestjs: [...COMPONENTS, 'A test'],
-  nextjs: [...COMPONENTS, 'A test'],
+  nestjs: COMPONENTS,
+  nextjs: COMPONENTS,
 };
+/** A handler that fails once, a schedule and a test. */
+const PARTS_OF_A_QUEUE = [/attempt === 1\) throw/, /\.schedule\(/, /from 'node:test'/];
 const READMES = ['queues', 'locks', 'messaging', 'autocomplete', 'cache'];
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -60,6 +62,11 @@ describe.each(Object.entries(HOSTS))('the page of %s', (host, titles) => {
     const step = steps.find((each) => each.title === title);
     expect(step).toBeDefined();
     expect(problemsOf(step!)).toEqual([]);
+  });
+
+  test('its queue has a retry, a schedule and a test', () => {
+    const lines = steps.find(({ title }) => title === 'A queue')!.lines.join('\n');
+    expect(PARTS_OF_A_QUEUE.filter((part) => !part.test(lines))).toEqual([]);
   });
 
   test('its other sections have no programs', () => {
