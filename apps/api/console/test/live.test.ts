@@ -106,6 +106,37 @@ test('the numbers of cached rows change by themselves', async () => {
   await other.close();
 }, 30_000);
 
+test('the chart of the overview is drawn when a number changes, not when time passes', async () => {
+  const other = await open(browser);
+  const overview = other.page;
+  await overview.addInitScript(`
+    globalThis.drawn = 0;
+    const clear = CanvasRenderingContext2D.prototype.clearRect;
+    CanvasRenderingContext2D.prototype.clearRect = function (...rectangle) {
+      globalThis.drawn += 1;
+      return clear.apply(this, rectangle);
+    };`);
+  // The age of a task that waits is in each snapshot.
+  await service.enqueue('drawn', 'a', 1);
+  await signIn(overview, service, 'overview');
+  await overview.locator('.plot canvas').waitFor();
+  const age = overview.locator('.figure', { hasText: 'Oldest ready task' }).locator('dd').first();
+  const drawn = (): Promise<number> => overview.evaluate<number>('globalThis.drawn');
+  // All snapshots after these are of the same numbers.
+  const [first, before] = [await age.innerText(), await drawn()];
+  await until('another age', async () => (await age.innerText()) !== first);
+  const second = await age.innerText();
+  await until('one more', async () => (await age.innerText()) !== second);
+  expect([before > 0, (await drawn()) - before]).toEqual([true, 0]);
+  await service.enqueue('drawn', 'a', 2);
+  await until('the chart has changed', async () => (await drawn()) > before);
+  await overview.setViewportSize({ width: 700, height: 800 });
+  const table = overview.getByRole('region', { name: 'Tasks by state' });
+  await overview.getByText('Tasks by state as a table').click();
+  expect(await table.locator('tbody tr').count()).toBeGreaterThan(2);
+  await other.close();
+}, 30_000);
+
 test('a page of more topics than a stream has follows ten, and says so', async () => {
   const { stdout: body } = await promisify(execFile)(process.execPath, [
     fixture('bundle.js'),

@@ -52,9 +52,11 @@ export default function Chart(props: Props): JSX.Element {
       showLast(plot.current);
     };
     draw();
-    const sized = new ResizeObserver(() =>
-      plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
-    );
+    // The observer also begins with a call.
+    const sized = new ResizeObserver(() => {
+      const width = element.clientWidth;
+      if (plot.current?.width !== width) plot.current?.setSize({ width, height: HEIGHT });
+    });
     sized.observe(element);
     // A canvas keeps the colours that it was drawn with.
     const scheme = matchMedia('(prefers-color-scheme: dark)');

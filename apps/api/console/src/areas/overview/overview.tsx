@@ -15,7 +15,7 @@ import type { TaskState } from '../queues/states.ts';
 import type { NodeFigures } from '../redis/redis.tsx';
 import { QueueLink, QueueTable } from './queue-table.tsx';
 import type { QueueOverview } from './queue-table.tsx';
-import { TasksChart } from './tasks-chart.tsx';
+import { TasksChart, withNext } from './tasks-chart.tsx';
 import type { Sums } from './tasks-chart.tsx';
 
 interface Snapshot {
@@ -26,9 +26,6 @@ interface Snapshot {
   readonly queues: readonly QueueOverview[];
 }
 
-/** Ten minutes of a snapshot every two seconds. */
-const MAX_POINTS = 300;
-
 export default function Overview({ session }: AreaProps): JSX.Element {
   const first = useResource<Snapshot>('overview');
   const [last, setLast] = useState<Snapshot>();
@@ -37,7 +34,7 @@ export default function Overview({ session }: AreaProps): JSX.Element {
     if (event.type !== 'overview') return;
     const snapshot = event as unknown as Snapshot;
     setLast(snapshot);
-    setSums((before) => [...before, sumsOf(snapshot)].slice(-MAX_POINTS));
+    setSums((before) => withNext(before, sumsOf(snapshot)));
   }, []);
   useTopic('overview', onEvent);
   const [nodes, setNodes] = useState<readonly NodeFigures[]>([]);
