@@ -2,6 +2,8 @@
 import { API } from './environment.ts';
 
 const NOT_FOUND = 404;
+/** Statuses from here on are failures of the server. */
+const FIRST_FAILURE = 500;
 
 /** A refusal of the API, as its problem document says it. */
 export class ApiProblem extends Error {
@@ -43,6 +45,11 @@ function whyOf({ pointer, message }: Mistake): string {
 /** Whether the API says that something is not there. */
 export function isNotFound(error: Error | undefined): boolean {
   return error instanceof ApiProblem && error.status === NOT_FOUND;
+}
+
+/** Whether the API has refused a request: it would do that again. Otherwise it did not answer, or has failed. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ApiProblem && error.status < FIRST_FAILURE;
 }
 
 type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';

@@ -5,7 +5,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { API } from './environment.ts';
-import { ApiProblem, refusalOf, withQuery } from './http.ts';
+import { ApiProblem, isRefusal, refusalOf, withQuery } from './http.ts';
 
 /** An event of a topic. `type` says which; its other members are those of the topic. */
 export interface LiveEvent {
@@ -32,8 +32,6 @@ interface Follower {
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
-/** Statuses from here on are failures of the server. */
-const FIRST_FAILURE = 500;
 /** The most topics that the API takes. The page tells of further ones. */
 const MAX_TOPICS = 10;
 
@@ -95,7 +93,7 @@ async function keepOpen(topics: string, signal: AbortSignal): Promise<void> {
     } catch (error) {
       // The state says it. A refused token would be refused forever; without an answer it is still good.
       if (error instanceof ApiProblem && error.slug === 'invalid-token') lastId = undefined;
-      if (error instanceof ApiProblem && error.status < FIRST_FAILURE) end = 'refused';
+      if (isRefusal(error)) end = 'refused';
     }
     if (signal.aborted) return;
     set(end);

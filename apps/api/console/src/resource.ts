@@ -1,7 +1,8 @@
 /** Values that a component reads from the API. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
-import { get } from './http.ts';
+import { get, isRefusal } from './http.ts';
+import { useLive } from './live.ts';
 
 export interface Resource<Value> {
   /** The last value that was read; it stays while it is read again. */
@@ -36,6 +37,11 @@ export function useResource<Value>(address: string | undefined): Resource<Value>
     return () => ended.abort();
   }, [address, round]);
   const reload = useCallback(() => setRound((before) => before + 1), []);
+  // A read may have failed with the API. The stream tells when it is back: no event may come after that.
+  const isLive = useLive().state === 'open';
+  useEffect(() => {
+    if (isLive && state.error && !isRefusal(state.error)) reload();
+  }, [isLive]);
   const isOf = state.address === address;
   return {
     value: isOf ? state.value : undefined,

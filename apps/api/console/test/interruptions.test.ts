@@ -37,6 +37,24 @@ test('events of an outage are shown after it', async () => {
   expect(await page.getByText(id).count()).toBe(1);
 }, 60_000);
 
+test('figures whose read ended with the API are read again when it is back, without another event', async () => {
+  await service.enqueue('figures', 'a', 1);
+  await visit(page, service, 'queues/figures');
+  await page.getByText('Live', { exact: true }).waitFor();
+  const times = /queues\/figures\/times/;
+  await page.route(times, async (route) => {
+    await service.kill();
+    await route.continue();
+  });
+  const failed = page.waitForEvent('requestfailed', (request) => times.test(request.url()));
+  await service.enqueue('figures', 'a', 2);
+  await failed;
+  await page.unroute(times);
+  const answered = page.waitForResponse((response) => times.test(response.url()), { timeout: 20_000 });
+  await service.start();
+  expect((await answered).status()).toBe(200);
+}, 60_000);
+
 test('a message between the first look and the stream is shown', async () => {
   await service.done('POST', 'chats', {
     sender: 'ann',
