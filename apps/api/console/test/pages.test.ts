@@ -130,6 +130,29 @@ test('names and payloads of other programs are text', async () => {
   await close();
 }, 30_000);
 
+test('a name that turns the direction of text shows a symbol, and nothing after it is reversed', async () => {
+  const name = 'bill\u202Egpj.exe';
+  await service.enqueue(name, `${name}\u0007`, { note: name });
+  const { page, troubles, close } = await open(browser);
+  await signIn(page, service, `queues/${encodeURIComponent(name)}`);
+  await page.locator('main td').getByText('bill[U+202E]gpj.exe\u2407').first().waitFor();
+  await page
+    .getByRole('link', { name: /^[0-9a-f-]{36}$/ })
+    .first()
+    .click();
+  await page.locator('pre').getByText('bill[U+202E]gpj.exe').waitFor();
+  const texts = await page.evaluate<string>('document.title + document.body.innerText');
+  expect(texts).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+  // The address is that of the queue as it is.
+  await visit(page, service, 'queues');
+  await page.getByRole('link', { name: 'bill[U+202E]gpj.exe' }).click();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('bill[U+202E]gpj.exe is paused.').waitFor();
+  expect((await service.done('GET', `queues/${encodeURIComponent(name)}`)).isPaused).toBe(true);
+  expect(troubles).toEqual([]);
+  await close();
+}, 30_000);
+
 test('the first load is within its budget', async () => {
   const { page, close } = await open(browser);
   let bytes = 0;
