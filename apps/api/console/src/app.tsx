@@ -1,5 +1,5 @@
 /** The frame of the page: the sign-in, or the areas with the one that the address names. */
-import type { ComponentType, JSX } from 'preact';
+import type { ComponentChildren, ComponentType, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import type { Area, AreaProps } from './areas.ts';
@@ -7,12 +7,13 @@ import { AREAS, areasOf } from './areas.ts';
 import { useLive } from './live.ts';
 import { hrefOf, Link, usePlace } from './location.ts';
 import { Palette } from './palette.tsx';
-import { SchemeButton } from './scheme.tsx';
+import { SchemeButton, useScheme } from './scheme.tsx';
 import type { Session } from './session.ts';
 import { findSession, signOut, useSession } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { Surplus } from './surplus.tsx';
 import { Empty, Head, Skeleton, Trouble } from './ui/elements.tsx';
+import { shownText } from './ui/shown-text.ts';
 import { Toasts } from './ui/toasts.tsx';
 
 const HTTP_PORT = '80';
@@ -83,11 +84,12 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
   const { parts } = usePlace();
   const [isMenuOpen, setIsMenuOpen] = useState(false);
   const { state: live } = useLive();
+  const [scheme, setScheme] = useScheme();
   const areas = areasOf(session);
   const [id = areas[0]?.id, ...below] = parts;
   const area = areas.find((each) => each.id === id);
   useEffect(() => {
-    document.title = [...below, area?.title, 'Mortise'].filter(Boolean).join(' · ');
+    document.title = shownText([...below, area?.title, 'Mortise'].filter(Boolean).join(' · '));
     setIsMenuOpen(false);
   }, [parts]);
   return (
@@ -95,7 +97,10 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
       <a class="hidden-text" href="#content">
         Skip to the content
       </a>
-      <Side areas={areas} current={area?.id} isOpen={isMenuOpen} />
+      <Side areas={areas} current={area?.id} isOpen={isMenuOpen}>
+        <SchemeButton scheme={scheme} change={setScheme} />
+        {session.canSignOut !== false && <span class="small muted">{whoIs(session)}</span>}
+      </Side>
       <div>
         <header class="top">
           <button
@@ -111,8 +116,10 @@ function Shell({ session }: { readonly session: Session }): JSX.Element {
           <span class="live" data-state={live} role="status">
             {LIVE_TEXT[live]}
           </span>
-          <SchemeButton />
-          {session.canSignOut !== false && <span class="wide-only small muted">{whoIs(session)}</span>}
+          <span class="wide-only row">
+            <SchemeButton scheme={scheme} change={setScheme} />
+            {session.canSignOut !== false && <span class="small muted">{whoIs(session)}</span>}
+          </span>
           {session.canSignOut !== false && (
             <button class="plain" type="button" onClick={() => void signOut()}>
               Sign out
@@ -171,9 +178,11 @@ interface SideProps {
   readonly areas: readonly Area[];
   readonly current: string | undefined;
   readonly isOpen: boolean;
+  /** What a narrow screen has no room for at its top. */
+  readonly children: ComponentChildren;
 }
 
-function Side({ areas, current, isOpen }: SideProps): JSX.Element {
+function Side({ areas, current, isOpen, children }: SideProps): JSX.Element {
   const groups = [...new Set(areas.map(({ group }) => group))];
   return (
     <nav class={isOpen ? 'side is-open' : 'side'} aria-label="Areas">
@@ -200,6 +209,7 @@ function Side({ areas, current, isOpen }: SideProps): JSX.Element {
           </ul>
         </div>
       ))}
+      <div class="narrow-only row">{children}</div>
     </nav>
   );
 }

@@ -11,20 +11,25 @@ function stored(): Scheme {
   return SCHEMES.find((scheme) => scheme === text) ?? 'system';
 }
 
-export function SchemeButton(): JSX.Element {
+/** The scheme, and the change to another one. */
+export function useScheme(): readonly [scheme: Scheme, change: (scheme: Scheme) => void] {
   const [scheme, setScheme] = useState(stored);
   useEffect(() => {
     localStorage.setItem(STORED, scheme);
     document.documentElement.dataset['scheme'] = scheme;
   }, [scheme]);
+  return [scheme, setScheme];
+}
+
+interface Props {
+  readonly scheme: Scheme;
+  readonly change: (scheme: Scheme) => void;
+}
+
+export function SchemeButton({ scheme, change }: Props): JSX.Element {
   const next = SCHEMES[(SCHEMES.indexOf(scheme) + 1) % SCHEMES.length]!;
   return (
-    <button
-      class="plain wide-only"
-      type="button"
-      title={`Colours: ${scheme}`}
-      onClick={() => setScheme(next)}
-    >
+    <button class="plain" type="button" title={`Colours: ${scheme}`} onClick={() => change(next)}>
       {{ system: '◐', light: '☀', dark: '☾' }[scheme]}
       <span class="hidden-text">
         Colours: {scheme}. Change to {next}

@@ -98,6 +98,25 @@ test.each([
   30_000,
 );
 
+test('the menu has the colours and the tenant', async () => {
+  const { page, close } = await open(browser, { viewport: SIZE, colorScheme: 'light' });
+  await signIn(page, service, 'queues');
+  const areas = page.getByRole('navigation', { name: 'Areas' });
+  await page.getByRole('button', { name: 'Menu' }).click();
+  await areas.getByText('· default').scrollIntoViewIfNeeded();
+  expect(await areas.getByText('· default').isVisible()).toBe(true);
+  const background = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
+  const light = await background();
+  for (const next of ['light', 'dark'])
+    await areas.getByRole('button', { name: `Change to ${next}` }).click();
+  expect(await background()).not.toBe(light);
+  // The button at the top of a wide screen knows it.
+  await page.setViewportSize({ width: 1_280, height: 800 });
+  await page.getByRole('banner').getByRole('button', { name: 'Colours: dark' }).waitFor();
+  expect(await areas.getByText('· default').isVisible()).toBe(false);
+  await close();
+}, 30_000);
+
 test('long names break, in a chat and in a dialog about them', async () => {
   const name = 'x'.repeat(100);
   await service.done('POST', 'chats', { sender: name, members: ['bill'], chatId: name, body: name });
