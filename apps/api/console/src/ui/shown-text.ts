@@ -32,7 +32,7 @@ function shown(children: ComponentChildren): ComponentChildren {
   return Array.isArray(children) ? children.map(shown) : children;
 }
 
-/** What these have is a value, not a text that is shown. */
+/** Their text is a value, which the page sends to the API. */
 const VALUES: ReadonlySet<unknown> = new Set(['option', 'textarea']);
 
 /** Shows the texts of all elements so, from now on. */
