@@ -72,8 +72,9 @@ async function main([name, ...rest]) {
   let interrupt;
   const interrupted = new Promise((resolve) => {
     interrupt = resolve;
-    process.once('SIGINT', interrupt);
-    process.once('SIGTERM', interrupt);
+    // npm passes on the Ctrl-C that the terminal has sent, and the second one must not end it before its servers.
+    process.on('SIGINT', interrupt);
+    process.on('SIGTERM', interrupt);
   });
   const redis = await load();
   const { version, kind } = await redis.findRedisServer({ onProgress: (message) => console.error(message) });

@@ -11,12 +11,16 @@ import { makeShop, ROW, scheduleStock, TABLE } from './shop.mjs';
 
 /** How often our own Redis is checked. */
 const REDIS_CHECK_MS = 500;
+/** Ctrl-C reaches us from the terminal, and once more from npm, which passes it on: within this time they are one. */
+const SAME_SIGNAL_MS = 500;
 /** Tables of the user's own database are cached instead. */
 const hasOwnShop = !process.env.DATABASE_URL && !process.env.CACHE_TABLES;
 
 /** The running processes, in the order of their start; they stop in the opposite order. */
 const running = [];
 let isStopping = false;
+/** When a signal stopped it. */
+let stoppedAt = -Infinity;
 let isRestarting = false;
 /** Whether all has been up once. Before that, an app that ends has wrong settings, and everything stops. */
 let hasBeenUp = false;
@@ -30,7 +34,7 @@ let giveUp = () => {};
  */
 export async function run(data, release) {
   giveUp = release;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => void stop(0));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, onSignal);
   // A terminal that is closed takes no more text; everything still has to be stopped.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const shopFile = join(data, 'shop.db');
@@ -162,13 +166,23 @@ function startApp(servers, name, data, environment) {
   return app;
 }
 
-/** Stops everything in the opposite order of its start, then ends the process. A second call kills everything at once. */
+/** A second signal does not wait for what stops in order. */
+function onSignal() {
+  if (!isStopping) {
+    stoppedAt = performance.now();
+    void stop(0);
+  } else if (performance.now() - stoppedAt > SAME_SIGNAL_MS) void stopAtOnce();
+}
+
+async function stopAtOnce() {
+  console.log('\nStopping at once.');
+  await Promise.allSettled(running.map((each) => each.kill()));
+  process.exit(130);
+}
+
+/** Stops everything in the opposite order of its start, then ends the process. Another call changes nothing. */
 export async function stop(code) {
-  if (isStopping) {
-    console.log('\nStopping at once.');
-    await Promise.allSettled(running.map((each) => each.kill()));
-    process.exit(130);
-  }
+  if (isStopping) return;
   isStopping = true;
   console.log('\nStopping …');
   for (const each of running.toReversed()) await each.stop();

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -17,6 +17,12 @@ const PROGRAM = `
   import { run, stop } from '${RUN}';
   onInvokerGone(() => void stop(0));
   await run(process.env.MORTISE_DATA, () => {});`;
+/** As the repository has it, so that the shell of npm does with a signal what it does there. */
+const SCRIPT = (
+  JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    readonly scripts: { readonly start: string };
+  }
+).scripts.start.replace('tooling/start/start.mjs', 'program.mjs');
 const BOOT_MS = 60_000;
 /** Redis, the API, the worker and what kills them when all else fails, under the program under npm. */
 const LEAST_PROCESSES = 6;
@@ -63,7 +69,7 @@ function descendants(pid: number): Map<number, string> {
 
 async function start(directory: string, port: number): Promise<Started> {
   writeFileSync(join(directory, 'program.mjs'), PROGRAM);
-  writeFileSync(join(directory, 'package.json'), '{ "scripts": { "start": "node program.mjs" } }');
+  writeFileSync(join(directory, 'package.json'), JSON.stringify({ scripts: { start: SCRIPT } }));
   const { REDIS_URL: _, MORTISE_TEST_REDIS: __, NODE_OPTIONS: ___, ...env } = process.env;
   const npm = spawn('npm', ['start'], {
     cwd: directory,
@@ -111,6 +117,7 @@ function killAll(commands: ReadonlyMap<number, string>): void {
 
 /** Each end, and whether everything is stopped in order: Redis last, after what uses it. */
 const ENDS: Record<string, [isOrderly: boolean, end: (started: Started) => void]> = {
+  'npm gets SIGINT': [true, ({ npm }) => npm.kill('SIGINT')],
   'npm gets SIGTERM': [true, ({ npm }) => npm.kill('SIGTERM')],
   'npm gets SIGKILL': [true, ({ npm }) => npm.kill('SIGKILL')],
   'Ctrl-C reaches all of the terminal': [true, ({ npm }) => process.kill(-npm.pid!, 'SIGINT')],
