@@ -15,6 +15,7 @@ import { Follower } from './follow/follower.js';
 import { Signals } from './follow/signals.js';
 import { MessagingKeys } from './keys.js';
 import type { ChatMessage } from './log/chat-message.js';
+import type { IdRange } from './log/entry.js';
 import type { ChatsContext } from './log/context.js';
 import type { CreateResult } from './members/creator.js';
 import { Creator } from './members/creator.js';
@@ -48,6 +49,7 @@ import { ChatReader } from './pull/chat-reader.js';
 import type { ChatOverview } from './pull/chats-of.js';
 import { ChatsOf } from './pull/chats-of.js';
 import { Puller } from './pull/pull.js';
+import { Trimmer } from './pull/trimmer.js';
 import type { Pulled } from './pull/pulled.js';
 import { telemetryAttributes } from './telemetry/metrics.js';
 
@@ -63,6 +65,7 @@ export class Chats<Body = unknown> {
   readonly #membership: Membership;
   readonly #members: Members;
   readonly #mutes: Mutes;
+  readonly #trimmer: Trimmer;
   readonly #follower: Follower<Body>;
   readonly #signals: Signals;
 
@@ -92,6 +95,7 @@ export class Chats<Body = unknown> {
     this.#chatsOf = new ChatsOf(context, index);
     this.#reader = new ChatReader(context);
     this.#signals = new Signals(context);
+    this.#trimmer = new Trimmer(context);
   }
 
   /**
@@ -210,6 +214,16 @@ export class Chats<Body = unknown> {
    */
   async history(chatId: string, options: HistoryOptions = {}): Promise<ChatMessage<Body>[]> {
     return this.#reader.history(chatId, options);
+  }
+
+  /**
+   * Drops the stored messages up to an id, whether the members have read them or not; returns the dropped ids, or null when none
+   * of them was stored. For operators, when a member who never acks keeps too much. Cursors stay where they are, so members who
+   * had not acked these messages get them as their `gap`. One round trip, atomic. O(dropped). Repeating it is safe: it then
+   * returns null. Errors: ERR_UNKNOWN_MESSAGE for an id above the newest, or of another `epoch`; ERR_UNKNOWN_CHAT.
+   */
+  async trim(chatId: string, upToId: number, options: AckOptions = {}): Promise<IdRange | null> {
+    return this.#trimmer.trim(chatId, upToId, options);
   }
 
   /**

@@ -36,6 +36,7 @@ function tableOf(redis: Redis): CallTable {
     'chats.pull': [chats.pull.bind(chats), 'a', { waitMs: 10 }],
     'chats.ack': [chats.ack.bind(chats), 'c', 'a', 1, {}],
     'chats.ackAll': [chats.ackAll.bind(chats), 'a', [{ chatId: 'c', messages: [{ id: 1 }] }]],
+    'chats.trim': [chats.trim.bind(chats), 'c', 1, {}],
     'chats.unread': [chats.unread.bind(chats), 'a', 'c'],
     'chats.join': [chats.join.bind(chats), 'c', 'b', {}],
     'chats.leave': [chats.leave.bind(chats), 'c', 'd'],

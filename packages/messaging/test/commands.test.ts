@@ -106,6 +106,23 @@ describe('chats', () => {
   const see = (steps: Steps, show: 'all' | 'outside' = 'all'): Promise<string> =>
     commandTable(redis, { prefix: own, scripts, show }, steps);
 
+  test('trim is one round trip', async () => {
+    await chats.create({ chatId: 'trimmed', sender: 'anna', members: ['bob'], body: 1 });
+    await Promise.all([2, 3].map((body) => chats.post('trimmed', 'anna', body)));
+    await chats.trim('trimmed', 0);
+    expect(
+      await see({
+        trim: () => chats.trim('trimmed', 1),
+        'trim of nothing': () => chats.trim('trimmed', 1),
+        'trim of all': () => chats.trim('trimmed', 3),
+      }),
+    ).toMatchInlineSnapshot(`
+"trim → chat.trim:  zmscore chat · llen log ×2 · lpop log · zincrby chat · zremrangebyscore uncounted
+trim of nothing → chat.trim:  zmscore chat · llen log
+trim of all → chat.trim:  zmscore chat · llen log · unlink log uncounted"
+`);
+  });
+
   test('each method is one round trip, create and join are two; calls of a tick and chat share one', async () => {
     // Scripts that a server doesn't know are sent as text, once.
     await chats.create({ chatId: 'warm', sender: 'anna', members: ['bob'], body: 1 });

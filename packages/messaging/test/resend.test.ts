@@ -51,6 +51,7 @@ const WRITES: Readonly<Record<string, Write>> = {
   edit: [({ chats }) => chats.edit('a', 'anna', 2, 'else'), appended(4)],
   delete: [({ chats }) => chats.delete('a', 'anna', 2), appended(4), { id: 4, isDuplicate: true }],
   ack: [({ chats }) => chats.ack('a', 'bob', 2), 2],
+  trim: [({ chats }) => chats.trim('a', 2), { fromId: 1, toId: 2 }, null],
   ackAll: [async ({ chats }) => chats.ackAll('bob', await chats.pull('bob')), undefined],
   'pull with autoAck': [
     async ({ chats }) => (await chats.pull('bob', { autoAck: true })).map(({ unread }) => unread),

@@ -38,6 +38,7 @@ const ROUTES: Readonly<Record<string, Actor>> = {
   // The id of a chat would be enough to read it, or to join it.
   'GET /v1/chats/:id/members': 'others',
   'GET /v1/chats/:id/messages': 'others',
+  'DELETE /v1/chats/:id/messages': 'others',
   'PUT /v1/chats/:id/members/:member': 'others',
   'DELETE /v1/chats/:id/members/:member': ['params', 'member'],
   'PUT /v1/chats/:id/members/:member/role': ['body', 'by'],

@@ -11,7 +11,15 @@ import { Name } from '../http/id.decorator.js';
 import { IdempotencyKey, TakesIdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { senderIdOf } from '../http/sender-id.js';
-import { chatMessagesSchema, deleteQuery, editBody, historyQuery, postBody } from './chat-schemas.js';
+import {
+  chatMessagesSchema,
+  deleteQuery,
+  editBody,
+  historyQuery,
+  postBody,
+  trimmedSchema,
+  trimQuery,
+} from './chat-schemas.js';
 import { LARGE_MESSAGE } from './message-limit.js';
 import { requireSameRequest } from './same-request.js';
 import { messageIdSchema, sentSchema } from './schemas.js';
@@ -78,6 +86,21 @@ export class ChatMessagesController {
   ): Promise<{ items: ChatMessage[] }> {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     return { items: await this.chats.current.history(chatId, Object.fromEntries(given) as HistoryOptions) };
+  }
+
+  @Delete()
+  @ApiOperation({
+    summary: 'Drop the oldest messages of a chat',
+    description:
+      'All up to an id, read or not. The cursors stay: members who had not acked them get a `gap`. A repeated request drops none.',
+  })
+  @Answers(trimmedSchema, 'They are dropped.')
+  @Problems('invalid-id', 'invalid-query', 'unknown-chat', 'unknown-message')
+  async trimChat(
+    @Name('id') chatId: string,
+    @Query({ schema: trimQuery }) { upToId }: z.infer<typeof trimQuery>,
+  ): Promise<z.infer<typeof trimmedSchema>> {
+    return { dropped: await this.chats.current.trim(chatId, upToId) };
   }
 
   @Patch(':messageId')

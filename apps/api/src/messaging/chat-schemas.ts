@@ -108,6 +108,14 @@ export const deleteQuery = z.strictObject({
   sender: nameSchema.meta({ description: 'the author, or an owner of the chat' }),
 });
 
+export const trimQuery = z.strictObject({
+  upToId: digits(0).meta({ description: 'all messages up to this one' }),
+});
+
+export const trimmedSchema = z
+  .object({ dropped: range.nullable().meta({ description: 'the dropped ids; null: none was stored' }) })
+  .meta({ id: 'TrimmedChat' });
+
 export const historyQuery = z
   .strictObject({
     before: digits(1).optional().meta({ description: 'only messages with lower ids, the last ones of them' }),

@@ -230,6 +230,18 @@ test('messages are edited and deleted where they stand, and events report both',
   expect((await pending('ben'))[0]).toMatchObject({ chatId: 'fix', unread: 2 });
 });
 
+test('the oldest messages are dropped, and a member who had not read them gets a gap', async () => {
+  await create('trimmed', ['ben']);
+  for (const body of ['a', 'b', 'c']) await post('trimmed', 'frank', body);
+  const trim = (upToId: number): Promise<Answer> => ask('DELETE', `chats/trimmed/messages?upToId=${upToId}`);
+  expect((await trim(2)).json).toEqual({ dropped: { fromId: 1, toId: 2 } });
+  expect((await trim(2)).json).toEqual({ dropped: null });
+  expect(problem(await trim(4))).toEqual([404, 'unknown-message']);
+  expect(problem(await ask('DELETE', 'chats/trimmed/messages'))).toEqual([400, 'invalid-query']);
+  const [chat] = (await pending('ben')).filter(({ chatId }: { chatId: string }) => chatId === 'trimmed');
+  expect(chat).toMatchObject({ unread: 1, gap: { fromId: 1, toId: 2 }, messages: [{ id: 3 }] });
+});
+
 test('the chats of a member, and muting one', async () => {
   await create('loud', ['kim']);
   await create('quiet', ['kim']);
@@ -272,6 +284,7 @@ test.each([
   ['PUT', 'chats/none/members/frank/role', { role: 'reader' }],
   ['PATCH', 'chats/none/messages/1', { sender: 'frank', body: 1 }],
   ['DELETE', 'chats/none/messages/1?sender=frank', undefined],
+  ['DELETE', 'chats/none/messages?upToId=1', undefined],
 ])('%s %s of a chat that is not there', async (method, path, body) => {
   const answer = await ask(method, path, body);
   expect(problem(answer)).toEqual([404, 'unknown-chat']);
