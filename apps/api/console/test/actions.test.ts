@@ -227,7 +227,7 @@ test('a member is added to a chat, moved on and removed; the chat ends with its 
   await row('cid').waitFor();
   expect(await members()).toBe('ann 1, bob 0, cid 1');
   await row('bob').getByRole('button', { name: 'Advance' }).click();
-  await submit('Advance').click();
+  await submit('Ack 1 message').click();
   await until('bob is moved on', async () => (await members()) === 'ann 1, bob 1, cid 1');
   for (const member of ['ann', 'bob', 'cid']) {
     await row(member).getByRole('button', { name: 'Remove' }).click();

@@ -7,7 +7,7 @@ import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { Card, State } from '../../ui/elements.tsx';
 import type { Pages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
-import { countText } from '../../ui/text.ts';
+import { countText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 
 export interface Member {
@@ -58,8 +58,8 @@ export function MembersCard({ chatId, members, lastId, mayWrite, done }: Props):
             cell: ({ member, ackedId }) =>
               mayWrite && (
                 <span class="row">
-                  {ackedId < lastId && <AdvanceButton {...{ chatId, member, lastId, done }} />}
-                  <RemoveButton {...{ chatId, member, done }} />
+                  {ackedId < lastId && <AdvanceButton {...{ chatId, member, ackedId, lastId, done }} />}
+                  <RemoveButton {...{ chatId, member, done }} unread={lastId - ackedId} />
                 </span>
               ),
           },
@@ -102,9 +102,11 @@ interface MemberProps extends ActionProps {
 function AdvanceButton({
   chatId,
   member,
+  ackedId,
   lastId,
   done,
-}: MemberProps & { readonly lastId: number }): JSX.Element {
+}: MemberProps & { readonly ackedId: number; readonly lastId: number }): JSX.Element {
+  const unread = plural(lastId - ackedId, 'message');
   const advance = async (): Promise<boolean> => {
     const isDone = await act(`${member} has nothing unread.`, () =>
       call('PUT', path`chats/${chatId}/members/${member}/cursor`, { body: { upToId: lastId } }),
@@ -116,8 +118,8 @@ function AdvanceButton({
     <DialogButton label="Advance" isDanger>
       {(close) => (
         <Dialog
-          title={`Ack all messages for ${member}`}
-          submit="Advance"
+          title={`Ack ${unread} for ${member}`}
+          submit={`Ack ${unread}`}
           isDanger
           close={close}
           onSubmit={advance}
@@ -129,7 +131,12 @@ function AdvanceButton({
   );
 }
 
-function RemoveButton({ chatId, member, done }: MemberProps): JSX.Element {
+function RemoveButton({
+  chatId,
+  member,
+  unread,
+  done,
+}: MemberProps & { readonly unread: number }): JSX.Element {
   const remove = async (): Promise<boolean> => {
     const isDone = await act(`${member} is not in the chat any more.`, () =>
       call('DELETE', path`chats/${chatId}/members/${member}`),
@@ -147,7 +154,11 @@ function RemoveButton({ chatId, member, done }: MemberProps): JSX.Element {
           close={close}
           onSubmit={remove}
         >
-          <p>{member} gets no more messages of it. A chat ends with its last member.</p>
+          <p>
+            {member} gets no more messages of it
+            {unread > 0 && `, also not the ${plural(unread, 'message')} that it has not acked`}. A chat ends
+            with its last member.
+          </p>
         </Dialog>
       )}
     </DialogButton>

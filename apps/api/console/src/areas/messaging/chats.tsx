@@ -7,6 +7,7 @@ import { call, isNotFound, path, withQuery } from '../../http.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
 import { usePlace } from '../../location.ts';
+import type { Resource } from '../../resource.ts';
 import { useResource, useThrottled } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
@@ -18,7 +19,9 @@ import { StoredNames } from '../../ui/stored-names.tsx';
 import type { Member } from './chat-members.tsx';
 import { MembersCard } from './chat-members.tsx';
 import { NewChatButton } from './new-chat.tsx';
+import { TrimButton } from './trim.tsx';
 import { newId } from '../../ui/new-id.ts';
+import type { Pages } from '../../ui/pages.ts';
 import { usePages } from '../../ui/pages.ts';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
 import { countText, jsonText, plural } from '../../ui/text.ts';
@@ -66,8 +69,15 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
   const messages = useResource<{ items: readonly Message[] }>(
     withQuery(path`chats/${chatId}/messages`, { limit: SHOWN, before: Number.MAX_SAFE_INTEGER }),
   );
+  const oldest = useResource<{ items: readonly Message[] }>(
+    withQuery(path`chats/${chatId}/messages`, { limit: 1, after: 0 }),
+  );
   const reloadMembers = useThrottled(members.refresh);
-  const reloadMessages = useThrottled(messages.reload);
+  const readMessages = useCallback(() => {
+    messages.reload();
+    oldest.reload();
+  }, [messages.reload, oldest.reload]);
+  const reloadMessages = useThrottled(readMessages);
   const reload = useCallback(() => {
     reloadMessages();
     reloadMembers();
@@ -84,50 +94,98 @@ function OneChat({ chatId, session }: { readonly chatId: string; readonly sessio
     reload,
   );
   const mayWrite = mayChange(session, 'messaging:write');
-  const lastId = messages.value?.items.at(-1)?.id ?? 0;
-  const slowest = members.items?.reduce<Member | undefined>(
-    (most, each) => (most === undefined || each.ackedId < most.ackedId ? each : most),
-    undefined,
-  );
+  const done = (): void => {
+    members.reload();
+    readMessages();
+  };
+  const shown = { members, messages, oldest };
+  const { lastId, stored } = figuresOf(shown);
   const head = <Bread above={[['Chats', ['chats']]]} name={chatId} />;
   if (isNotFound(messages.error)) return <NoChat head={head} chatId={chatId} session={session} />;
   return (
     <>
-      <Head title={head} />
-      <div class="grid">
-        <Figure
-          label="Members"
-          value={countText(members.items?.length ?? 0)}
-          note={members.more ? 'and more' : ' '}
-        />
-        <Figure
-          label="Last message"
-          value={countText(lastId)}
-          note={<Time at={messages.value?.items.at(-1)?.sentAt} />}
-        />
-        <Figure
-          label="Slowest member"
-          value={slowest ? plural(Math.max(0, lastId - slowest.ackedId), 'message') : '–'}
-          note={slowest ? `${slowest.member} is behind by these` : ' '}
-        />
-      </div>
+      <Head title={head}>
+        {mayWrite && (
+          <TrimButton
+            name={chatId}
+            stored={stored}
+            lastId={lastId}
+            effect="Members who had not read them get none of them."
+            trim={(upToId) => call('DELETE', withQuery(path`chats/${chatId}/messages`, { upToId }))}
+            done={done}
+          />
+        )}
+      </Head>
+      <Figures {...shown} />
       <div class="columns">
         <Card title="Messages">
           <Read of={messages}>{({ items }) => <Log items={items} />}</Read>
-          {mayWrite && <PostForm chatId={chatId} done={messages.reload} />}
+          {mayWrite && <PostForm chatId={chatId} done={readMessages} />}
         </Card>
-        <MembersCard
-          chatId={chatId}
-          members={members}
-          lastId={lastId}
-          mayWrite={mayWrite}
-          done={() => {
-            members.reload();
-            messages.reload();
-          }}
-        />
+        <MembersCard chatId={chatId} members={members} lastId={lastId} mayWrite={mayWrite} done={done} />
       </div>
     </>
+  );
+}
+
+interface Shown {
+  readonly members: Pages<Member>;
+  readonly messages: Resource<{ items: readonly Message[] }>;
+  /** The first message that is stored. */
+  readonly oldest: Resource<{ items: readonly Message[] }>;
+}
+
+/** The newest id, and how many ids are stored: ids have no gaps. Without a stored message, the members have acked the newest one. */
+function figuresOf({ members, messages, oldest }: Shown): {
+  readonly lastId: number;
+  readonly stored: number;
+} {
+  const newest = messages.value?.items.at(-1)?.id;
+  const first = oldest.value?.items[0]?.id;
+  return {
+    lastId: newest ?? Math.max(0, ...(members.items ?? []).map(({ ackedId }) => ackedId)),
+    stored: newest === undefined || first === undefined ? 0 : newest - first + 1,
+  };
+}
+
+function Figures(shown: Shown): JSX.Element {
+  const { members, messages, oldest } = shown;
+  const { lastId, stored } = figuresOf(shown);
+  const slowest = members.items?.reduce<Member | undefined>(
+    (most, each) => (most === undefined || each.ackedId < most.ackedId ? each : most),
+    undefined,
+  );
+  return (
+    <div class="grid">
+      <Figure
+        label="Members"
+        value={countText(members.items?.length ?? 0)}
+        note={members.more ? 'and more' : ' '}
+      />
+      <Figure
+        label="Last message"
+        value={countText(lastId)}
+        note={<Time at={messages.value?.items.at(-1)?.sentAt} />}
+      />
+      <Figure
+        label="Stored"
+        value={plural(stored, 'message')}
+        note={
+          stored > 0 ? (
+            <>
+              the oldest sent <Time at={oldest.value?.items[0]?.sentAt} />
+            </>
+          ) : (
+            'all members have read all'
+          )
+        }
+      />
+      <Figure
+        label="Slowest member"
+        value={slowest ? plural(Math.max(0, lastId - slowest.ackedId), 'message') : '–'}
+        note={slowest ? `${slowest.member} is behind by these` : ' '}
+      />
+    </div>
   );
 }
 

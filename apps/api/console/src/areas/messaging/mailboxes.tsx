@@ -17,6 +17,9 @@ import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Figure, Head, Read, Time } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { bytesText, countText, jsonText } from '../../ui/text.ts';
+import type { Device } from './devices.tsx';
+import { DevicesCard } from './devices.tsx';
+import { TrimButton } from './trim.tsx';
 import { act } from '../../ui/toasts.tsx';
 
 interface Mailbox {
@@ -29,13 +32,6 @@ interface Mailbox {
   readonly lastReceivedAt: number | null;
   readonly lastFetchedAt: number | null;
   readonly devices: readonly Device[];
-}
-
-interface Device {
-  readonly device: string;
-  readonly ackedId: number;
-  readonly unread: number;
-  readonly lastFetchedAt: number | null;
 }
 
 interface Message {
@@ -79,8 +75,11 @@ interface OneProps {
 
 function OneMailbox({ recipient, session }: OneProps): JSX.Element {
   const mailbox = useResource<Mailbox>(path`mailboxes/${recipient}`);
+  // As the slowest device, which has them all: there need not be one with the name of the first.
+  const device = mailbox.value?.devices[0]?.device;
   const messages = useResource<{ items: readonly Message[] }>(
-    withQuery(path`mailboxes/${recipient}/messages`, { limit: SHOWN, order: 'latest' }),
+    mailbox.value &&
+      withQuery(path`mailboxes/${recipient}/messages`, { limit: SHOWN, order: 'latest', device }),
   );
   const reload = useCallback(() => {
     mailbox.reload();
@@ -89,12 +88,27 @@ function OneMailbox({ recipient, session }: OneProps): JSX.Element {
   const reloadSoon = useThrottled(reload);
   useTopic(`mailbox:${encodeURIComponent(recipient)}`, reloadSoon, reloadSoon);
   const mayWrite = mayChange(session, 'messaging:write');
-  const lastId = mailbox.value?.lastId ?? 0;
+  const { lastId = 0, size = 0, devices = [] } = mailbox.value ?? {};
+  // Later messages stay, also those that arrive meanwhile: `DELETE …/messages` would take them too.
+  const trim = async (upToId: number): Promise<void> => {
+    for (const { device, ackedId } of devices)
+      if (ackedId < upToId)
+        await call('POST', path`mailboxes/${recipient}/ack`, { body: { upToId, device } });
+  };
   return (
     <>
       <Head title={<Bread above={[['Mailboxes', ['mailboxes']]]} name={recipient} />}>
         {mayWrite && <SendButton recipient={recipient} done={reload} />}
-        {mayWrite && lastId > 0 && <AckButton recipient={recipient} lastId={lastId} done={reload} />}
+        {mayWrite && devices.length > 0 && (
+          <TrimButton
+            name={recipient}
+            stored={size}
+            lastId={lastId}
+            effect="No device of the recipient gets them any more."
+            trim={trim}
+            done={reload}
+          />
+        )}
       </Head>
       <Read of={mailbox}>{(shown) => <Figures mailbox={shown} />}</Read>
       <div class="columns">
@@ -126,21 +140,7 @@ function OneMailbox({ recipient, session }: OneProps): JSX.Element {
             }
           </Read>
         </Card>
-        {mailbox.value && mailbox.value.devices.length > 0 && (
-          <Card title="Devices">
-            <Table
-              label="Devices"
-              rows={mailbox.value.devices}
-              idOf={({ device }) => device}
-              columns={[
-                { title: 'Device', cell: ({ device }) => device },
-                { title: 'Unread', kind: 'number', cell: ({ unread }) => countText(unread) },
-                { title: 'Acked up to', kind: 'number', cell: ({ ackedId }) => countText(ackedId) },
-                { title: 'Fetched', kind: 'fit', cell: ({ lastFetchedAt }) => <Time at={lastFetchedAt} /> },
-              ]}
-            />
-          </Card>
-        )}
+        {devices.length > 0 && <DevicesCard {...{ recipient, devices, lastId, mayWrite }} done={reload} />}
       </div>
     </>
   );
@@ -186,32 +186,6 @@ function SendButton({
           </Field>
           <Field label="Message">
             <input name="body" required />
-          </Field>
-        </Dialog>
-      )}
-    </DialogButton>
-  );
-}
-
-function AckButton(props: {
-  readonly recipient: string;
-  readonly lastId: number;
-  readonly done: () => void;
-}): JSX.Element {
-  const { recipient, lastId, done } = props;
-  const ack = async ({ upToId }: Readonly<Record<string, string>>): Promise<boolean> => {
-    const isDone = await act(`Acked up to ${upToId}.`, () =>
-      call('POST', path`mailboxes/${recipient}/ack`, { body: { upToId: Number(upToId) } }),
-    );
-    done();
-    return isDone;
-  };
-  return (
-    <DialogButton label="Advance the cursor" isDanger>
-      {(close) => (
-        <Dialog title={`Ack messages of ${recipient}`} submit="Ack" isDanger close={close} onSubmit={ack}>
-          <Field label="Up to" hint="the recipient never gets these messages again">
-            <input name="upToId" type="number" min="1" max={lastId} required defaultValue={lastId} />
           </Field>
         </Dialog>
       )}

@@ -1,0 +1,122 @@
+/** The devices of a recipient. Each has a cursor: a message stays until all of them have acked it. */
+import type { JSX } from 'preact';
+
+import { call, path } from '../../http.ts';
+import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { Card, Time } from '../../ui/elements.tsx';
+import { Table } from '../../ui/table.tsx';
+import { countText, plural } from '../../ui/text.ts';
+import { act } from '../../ui/toasts.tsx';
+
+export interface Device {
+  readonly device: string;
+  readonly ackedId: number;
+  readonly unread: number;
+  readonly lastFetchedAt: number | null;
+}
+
+interface Props {
+  readonly recipient: string;
+  readonly devices: readonly Device[];
+  readonly lastId: number;
+  readonly mayWrite: boolean;
+  readonly done: () => void;
+}
+
+export function DevicesCard({ recipient, devices, lastId, mayWrite, done }: Props): JSX.Element {
+  return (
+    <Card title="Devices">
+      <Table
+        label="Devices"
+        rows={devices}
+        idOf={({ device }) => device}
+        columns={[
+          { title: 'Device', cell: ({ device }) => <span class="wide">{device}</span> },
+          { title: 'Unread', kind: 'number', cell: ({ unread }) => countText(unread) },
+          { title: 'Acked up to', kind: 'number', cell: ({ ackedId }) => countText(ackedId) },
+          { title: 'Fetched', kind: 'fit', cell: ({ lastFetchedAt }) => <Time at={lastFetchedAt} /> },
+          {
+            title: <span class="hidden-text">Actions</span>,
+            kind: 'fit',
+            cell: (device) =>
+              mayWrite && (
+                <span class="row">
+                  {device.unread > 0 && <AdvanceButton {...{ recipient, device, lastId, done }} />}
+                  {devices.length > 1 && <RemoveButton {...{ recipient, device, done }} />}
+                </span>
+              ),
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+interface ActionProps {
+  readonly recipient: string;
+  readonly device: Device;
+  readonly done: () => void;
+}
+
+function AdvanceButton({
+  recipient,
+  device: { device, unread, ackedId },
+  lastId,
+  done,
+}: ActionProps & { readonly lastId: number }): JSX.Element {
+  const ack = async ({ upToId }: Readonly<Record<string, string>>): Promise<boolean> => {
+    const isDone = await act(`${device} has acked up to ${upToId}.`, () =>
+      call('POST', path`mailboxes/${recipient}/ack`, { body: { upToId: Number(upToId), device } }),
+    );
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Advance" isDanger>
+      {(close) => (
+        <Dialog
+          title={`Ack messages for ${device} of ${recipient}`}
+          submit="Ack"
+          isDanger
+          close={close}
+          onSubmit={ack}
+        >
+          <p>
+            {device} has {plural(unread, 'unread message')}. It never gets those that you ack here.
+          </p>
+          <Field label="Up to the id" hint={`${countText(lastId)}: all of them`}>
+            <input
+              name="upToId"
+              type="number"
+              min={ackedId + 1}
+              max={lastId}
+              required
+              defaultValue={lastId}
+            />
+          </Field>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}
+
+function RemoveButton({ recipient, device: { device, unread }, done }: ActionProps): JSX.Element {
+  const remove = async (): Promise<boolean> => {
+    const isDone = await act(`${device} is no device of ${recipient} any more.`, () =>
+      call('DELETE', path`mailboxes/${recipient}/devices/${device}`),
+    );
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Remove" isDanger>
+      {(close) => (
+        <Dialog title={`Remove ${device}`} submit="Remove" isDanger close={close} onSubmit={remove}>
+          <p>
+            It has {plural(unread, 'unread message')}. Those that the other devices have acked are deleted.
+          </p>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}
