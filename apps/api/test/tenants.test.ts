@@ -118,6 +118,7 @@ const READS: Readonly<Record<string, string>> = {
   'GET /v1/chats/:id/messages': '/chats/ID/messages',
   'GET /v1/members/:member/pending': '/members/bob-ID/pending',
   'GET /v1/members/:member/chats': '/members/bob-ID/chats',
+  'GET /v1/file-channels/:channel': '/file-channels/ID',
   'GET /v1/file-channels/:channel/files': '/file-channels/ID/files?receiver=r1',
   'GET /v1/file-channels/:channel/receivers': '/file-channels/ID/receivers',
   'GET /v1/files/:id': '/files/FILE',

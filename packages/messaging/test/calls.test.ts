@@ -54,6 +54,7 @@ function tableOf(redis: Redis): CallTable {
     'channel.join': [channel.join.bind(channel), 'r'],
     'channel.leave': [channel.leave.bind(channel), 'r'],
     'channel.receivers': [channel.receivers.bind(channel)],
+    'channel.status': [channel.status.bind(channel), {}],
     'channel.list': [channel.list.bind(channel), 'r', {}],
     'channel.file': [channel.file.bind(channel), 1],
     'channel.ackedBytes': [channel.ackedBytes.bind(channel), 'r', 1],

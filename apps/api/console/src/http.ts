@@ -56,6 +56,8 @@ type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 
 interface Sent {
   readonly body?: unknown;
+  /** In place of a body: its bytes are sent as they are. */
+  readonly file?: Blob;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -79,14 +81,19 @@ export function withQuery(
 export async function call<Answer = unknown>(
   method: Method,
   address: string,
-  { body, headers, signal }: Sent = {},
+  { body, file, headers, signal }: Sent = {},
 ): Promise<Answer> {
   const response = await fetch(API + address, {
     method,
     credentials: 'same-origin',
     ...(signal && { signal }),
-    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(file && { 'content-type': 'application/octet-stream' }),
+      ...headers,
+    },
     ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(file && { body: file }),
   });
   if (!response.ok) throw await refusalOf(response);
   const text = await response.text();

@@ -22,7 +22,9 @@ test('a chat says what it stores and who keeps it; its oldest messages are trimm
   await service.done('PUT', 'chats/long/members/bob/cursor', { upToId: 1 });
   await visit(page, service, 'chats/long');
   await figure('Stored').getByText('4 messages').waitFor();
-  await figure('Stored').getByText(/^the oldest sent/).waitFor();
+  await figure('Stored')
+    .getByText(/^the oldest sent/)
+    .waitFor();
   await figure('Slowest member').getByText('4 messages').waitFor();
   await button('Trim').click();
   await submit('Delete 4 messages').waitFor();

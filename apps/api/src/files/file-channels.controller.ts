@@ -33,6 +33,8 @@ import { CHANNEL_OPTIONS } from './channel-options.js';
 import { parseDigest } from './content-digest.js';
 import { formatFileId } from './file-id.js';
 import {
+  channelSchema,
+  channelStatusQuery,
   filesSchema,
   joinedChannelSchema,
   listQuery,
@@ -57,6 +59,31 @@ export class FileChannelsController {
     private readonly abandoned: AbandonedFiles,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'Look at a channel',
+    description:
+      'At its bytes in Redis, its receivers, and the files with the receivers that each waits for. It disturbs no receiver. A channel that is not there is empty.',
+  })
+  @Answers(channelSchema, 'The channel, with a page of its files.')
+  @Problems('invalid-id', 'invalid-query')
+  async channelStatus(
+    @Name('channel') channel: string,
+    @Query({ schema: channelStatusQuery }) query: z.infer<typeof channelStatusQuery>,
+  ): Promise<z.infer<typeof channelSchema>> {
+    const { files, receivers, ...status } = await this.#of(channel).status(query);
+    return {
+      ...status,
+      receivers: [...receivers],
+      files: files.map(({ storedBytes, pending, slowest, ...file }) => ({
+        ...shown(channel, file),
+        storedBytes,
+        pending,
+        slowest: [...slowest],
+      })),
+    };
+  }
 
   @Post('files')
   @RouteConfig(STREAM)

@@ -115,16 +115,37 @@ export const filesSchema = z
   })
   .meta({ id: 'Files', description: 'The files that the receiver is not done with, by ascending numbers.' });
 
+const receiverSchema = z.object({
+  receiver: name,
+  isActive: z.boolean().meta({ description: 'it has been here within the last minute' }),
+});
+
 export const receiversSchema = z
+  .object({ items: z.array(receiverSchema) })
+  .meta({ id: 'Receivers', description: 'Sorted by name.' });
+
+export const channelStatusQuery = z.strictObject({
+  after: digits(0).default(0).meta({ description: 'only files with higher numbers; default 0' }),
+  limit,
+});
+
+export const channelSchema = z
   .object({
-    items: z.array(
-      z.object({
-        receiver: name,
-        isActive: z.boolean().meta({ description: 'it has been here within the last minute' }),
+    isEnded: z.boolean().meta({ description: 'it takes no more files' }),
+    listed: count.meta({ description: 'files that some receiver is not done with' }),
+    storedBytes: count.meta({ description: 'of all of them in Redis' }),
+    receivers: z.array(receiverSchema),
+    files: z.array(
+      fileSchema.omit({ ackedBytes: true }).extend({
+        storedBytes: count.meta({ description: 'in Redis' }),
+        pending: count.meta({ description: 'receivers that are not done with it' }),
+        slowest: z
+          .array(z.object({ receiver: name, ackedBytes: count }))
+          .meta({ description: 'those of them that are furthest behind, the slowest first; ten at most' }),
       }),
     ),
   })
-  .meta({ id: 'Receivers', description: 'Sorted by name.' });
+  .meta({ id: 'FileChannel', description: 'Its files by ascending numbers.' });
 
 export const joinedChannelSchema = z
   .object({ receiver: name, isNew: z.boolean() })

@@ -276,6 +276,12 @@ describe('receivers', () => {
       (await logs.list(receiver)).json.items.map(({ number }: { number: number }) => number);
     expect([await numbers('ann'), await numbers('ben'), await numbers('cid')]).toEqual([[1, 2], [1, 2], [2]]);
     await logs.done(1, 'ann');
+    const status = (await api.send({ path: `/v1/file-channels/${logs.channel}` })).json;
+    expect(status).toMatchObject({ isEnded: false, listed: 2, receivers: [{}, {}, {}] });
+    expect(status.files).toMatchObject([
+      { number: 1, pending: 1, slowest: [{ receiver: 'ben', ackedBytes: 0 }] },
+      { number: 2, pending: 3, bytes: 3, storedBytes: 19 },
+    ]);
     expect((await logs.look(1)).status).toBe(200);
     expect([(await logs.leave('ben')).status, (await logs.leave('ben')).status]).toEqual([204, 204]);
     expect((await logs.look(1)).status).toBe(404);

@@ -238,7 +238,7 @@ test('the oldest messages are dropped, and a member who had not read them gets a
   expect((await trim(2)).json).toEqual({ dropped: null });
   expect(problem(await trim(4))).toEqual([404, 'unknown-message']);
   expect(problem(await ask('DELETE', 'chats/trimmed/messages'))).toEqual([400, 'invalid-query']);
-  const [chat] = (await pending('ben')).filter(({ chatId }: { chatId: string }) => chatId === 'trimmed');
+  const chat = (await pending('ben')).find(({ chatId }: { chatId: string }) => chatId === 'trimmed');
   expect(chat).toMatchObject({ unread: 1, gap: { fromId: 1, toId: 2 }, messages: [{ id: 3 }] });
 });
 

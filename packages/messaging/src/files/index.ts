@@ -1,3 +1,4 @@
+export type { ChannelStatus, ChannelFile, PendingReceiver } from './channel/channel-status.js';
 export { FileChannel } from './channel/file-channel.js';
 export type { FileRef } from './channel/file-channel.js';
 export { FileSegment } from './channel/file-segment.js';
@@ -14,6 +15,7 @@ export type { FilesModuleOptions } from './files.js';
 export { Files } from './files.js';
 export type { ListedFile, SentUnderId } from './listed-file.js';
 export type {
+  ChannelStatusOptions,
   FileChannelOptions,
   FileProgress,
   FileReceiverOptions,

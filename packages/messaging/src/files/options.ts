@@ -115,6 +115,14 @@ export interface FilesOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of the `status` of a channel. */
+export interface ChannelStatusOptions {
+  /** Only files with higher numbers. Default 0. */
+  readonly after?: number | undefined;
+  /** Maximum of files: 1 to 1,000. Default 100. */
+  readonly limit?: number | undefined;
+}
+
 /** Options of a channel's `list`. */
 export interface ListFilesOptions {
   /** Only files with higher numbers. Default 0. */
@@ -213,6 +221,8 @@ const SEND_OPTIONS = new Set<string>([
 const DIRECTORY_OPTIONS = new Set(['signal', 'onListed', 'onProgress']);
 const SIGNAL_OPTIONS = new Set(['signal']);
 const LIST_OPTIONS = new Set(['after', 'limit', 'waitMs', 'signal']);
+const STATUS_OPTIONS = new Set(['after', 'limit']);
+const STATUS_FILES = 100;
 const READ_OPTIONS = new Set<string>([
   'gunzip',
   'autoAck',
@@ -302,6 +312,14 @@ export function resolveListOptions(options: ListFilesOptions): Resolved<Omit<Lis
     after: requireInteger('after', after, { min: 0 }),
     limit: requireInteger('limit', limit, { min: 1 }),
     waitMs: requireDuration('waitMs', waitMs, { min: 0, max: Infinity }),
+  };
+}
+
+export function resolveStatusOptions(options: ChannelStatusOptions): Resolved<ChannelStatusOptions> {
+  const { after = 0, limit = STATUS_FILES } = requireOptions('status', options, STATUS_OPTIONS);
+  return {
+    after: requireInteger('after', after, { min: 0 }),
+    limit: requireInteger('limit', limit, { min: 1, max: MAX_LISTED }),
   };
 }
 

@@ -1,40 +1,24 @@
-/** Channels of files: the receivers, and the files that one of them is not done with. */
+/** Channels of files: what lies in Redis, and the receivers that it waits for. Looking takes no lease from a receiver. */
 import type { JSX } from 'preact';
 
 import type { AreaProps } from '../../areas.ts';
-import { call, path, withQuery } from '../../http.ts';
-import { setQuery, usePlace } from '../../location.ts';
+import { path, withQuery } from '../../http.ts';
 import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
-import { Dialog, DialogButton } from '../../ui/dialog.tsx';
+import { Figure, Head, Read, Time } from '../../ui/elements.tsx';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
-import type { Tone } from '../../ui/elements.tsx';
-import { Card, Empty, Head, Read, Share, State, Time } from '../../ui/elements.tsx';
-import { Table } from '../../ui/table.tsx';
-import { bytesText } from '../../ui/text.ts';
-import { act } from '../../ui/toasts.tsx';
+import { bytesText, countText } from '../../ui/text.ts';
+import { FilesCard } from './files-card.tsx';
+import { ReceiversCard } from './receivers.tsx';
+import { SendButton } from './send.tsx';
+import type { ChannelStatus } from './status.ts';
 
-interface Receiver {
-  readonly receiver: string;
-  readonly isActive: boolean;
-}
-
-interface File {
-  readonly id: string;
-  readonly number: number;
-  readonly name: string;
-  readonly state: 'open' | 'closed' | 'aborted';
-  readonly bytes: number;
-  readonly listedAt: number;
-  readonly reason?: string;
-  readonly ackedBytes?: number;
-}
-
-const TONES: Readonly<Record<File['state'], Tone>> = { open: 'busy', closed: 'good', aborted: 'bad' };
+/** The files of the page of a channel: the oldest ones. */
+const SHOWN = 100;
 
 export default function Files({ parts: [channel], session }: AreaProps): JSX.Element {
   if (channel !== undefined) return <OneChannel key={channel} channel={channel} session={session} />;
@@ -67,131 +51,48 @@ interface ChannelProps {
 }
 
 function OneChannel({ channel, session }: ChannelProps): JSX.Element {
-  const receivers = useResource<{ items: readonly Receiver[] }>(path`file-channels/${channel}/receivers`);
-  const chosen = usePlace().query.get('receiver') ?? receivers.value?.items[0]?.receiver;
+  const status = useResource<ChannelStatus>(withQuery(path`file-channels/${channel}`, { limit: SHOWN }));
+  const mayWrite = mayChange(session, 'messaging:write');
   return (
     <>
-      <Head title={<Bread above={[['Files', ['files']]]} name={channel} />} />
-      <Card title="Receivers">
-        <Read of={receivers}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <Empty title="The channel has no receiver.">
-                <NextStep
-                  code={`new FileSender(redis, '${channel}', { receivers: ['worker-1'] })`}
-                  guide="messaging/files"
-                >
-                  A sender names the receivers of its channel.
-                </NextStep>
-              </Empty>
-            ) : (
-              <Table
-                label="Receivers"
-                rows={items}
-                idOf={({ receiver }) => receiver}
-                columns={[
-                  {
-                    title: 'Receiver',
-                    cell: ({ receiver }) => (
-                      <button
-                        class="plain"
-                        type="button"
-                        aria-pressed={receiver === chosen}
-                        onClick={() => setQuery({ receiver })}
-                      >
-                        {receiver}
-                      </button>
-                    ),
-                  },
-                  {
-                    title: 'State',
-                    cell: ({ isActive }) => (
-                      <State tone={isActive ? 'good' : 'quiet'}>{isActive ? 'active' : 'away'}</State>
-                    ),
-                  },
-                ]}
-              />
-            )
-          }
-        </Read>
-      </Card>
-      {chosen !== undefined && <FilesOf channel={channel} receiver={chosen} session={session} />}
+      <Head title={<Bread above={[['Files', ['files']]]} name={channel} />}>
+        <button type="button" onClick={status.reload}>
+          Read again
+        </button>
+        {mayWrite && status.value && !status.value.isEnded && (
+          <SendButton {...{ channel, status: status.value }} done={status.reload} />
+        )}
+      </Head>
+      <Read of={status}>
+        {(shown) => (
+          <>
+            <Figures status={shown} />
+            <ReceiversCard {...{ channel, mayWrite }} status={shown} done={status.reload} />
+            <FilesCard status={shown} mayWrite={mayWrite} done={status.reload} />
+          </>
+        )}
+      </Read>
     </>
   );
 }
 
-function FilesOf({ channel, receiver, session }: ChannelProps & { readonly receiver: string }): JSX.Element {
-  const files = useResource<{ items: readonly File[] }>(
-    withQuery(path`file-channels/${channel}/files`, { receiver, limit: 100 }),
-  );
-  const drop = async (file: File): Promise<boolean> => {
-    const isDone = await act(`${file.name} is dropped.`, () => call('DELETE', path`files/${file.id}`));
-    files.reload();
-    return isDone;
-  };
+function Figures({ status }: { readonly status: ChannelStatus }): JSX.Element {
+  const { isEnded, listed, storedBytes, receivers, files } = status;
+  const active = receivers.filter(({ isActive }) => isActive).length;
   return (
-    <Card
-      title={`Files that ${receiver} is not done with`}
-      actions={
-        <button type="button" onClick={files.reload}>
-          Read again
-        </button>
-      }
-    >
-      <Read of={files}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty title="Nothing is left to receive.">
-              <span>A file is here from its first byte until this receiver has acked its last one.</span>
-            </Empty>
-          ) : (
-            <Table
-              label="Files"
-              rows={items}
-              idOf={({ id }) => id}
-              columns={[
-                { title: 'File', cell: ({ name }) => <span class="wide">{name}</span> },
-                {
-                  title: 'State',
-                  kind: 'fit',
-                  cell: ({ state }) => <State tone={TONES[state]}>{state}</State>,
-                },
-                { title: 'Received', cell: Received },
-                { title: 'Listed', kind: 'fit', cell: ({ listedAt }) => <Time at={listedAt} /> },
-                {
-                  title: <span class="hidden-text">Actions</span>,
-                  kind: 'fit',
-                  cell: (file) =>
-                    mayChange(session, 'messaging:write') && (
-                      <DialogButton label="Drop" isDanger>
-                        {(close) => (
-                          <Dialog
-                            title={`Drop ${file.name}`}
-                            submit="Drop"
-                            isDanger
-                            close={close}
-                            onSubmit={() => drop(file)}
-                          >
-                            <p>All receivers lose it, also those that are not done.</p>
-                          </Dialog>
-                        )}
-                      </DialogButton>
-                    ),
-                },
-              ]}
-            />
-          )
-        }
-      </Read>
-    </Card>
-  );
-}
-
-function Received({ bytes, ackedBytes = 0 }: File): JSX.Element {
-  const text = `${bytesText(ackedBytes)} of ${bytesText(bytes)}`;
-  return (
-    <span>
-      {text} <Share used={ackedBytes} of={bytes} label={text} />
-    </span>
+    <div class="grid">
+      <Figure label="In Redis" value={bytesText(storedBytes)} note="of all files" />
+      <Figure label="Files" value={countText(listed)} note="that a receiver is not done with" />
+      <Figure
+        label="Oldest file"
+        value={<Time at={files[0]?.listedAt} />}
+        note={files[0]?.name ?? 'nothing is left to receive'}
+      />
+      <Figure
+        label="Receivers"
+        value={countText(receivers.length)}
+        note={isEnded ? 'the channel has ended' : `${countText(active)} active`}
+      />
+    </div>
   );
 }

@@ -91,9 +91,9 @@ function OneMailbox({ recipient, session }: OneProps): JSX.Element {
   const { lastId = 0, size = 0, devices = [] } = mailbox.value ?? {};
   // Later messages stay, also those that arrive meanwhile: `DELETE …/messages` would take them too.
   const trim = async (upToId: number): Promise<void> => {
-    for (const { device, ackedId } of devices)
-      if (ackedId < upToId)
-        await call('POST', path`mailboxes/${recipient}/ack`, { body: { upToId, device } });
+    const behind = devices.filter(({ ackedId }) => ackedId < upToId);
+    for (const { device: name } of behind)
+      await call('POST', path`mailboxes/${recipient}/ack`, { body: { upToId, device: name } });
   };
   return (
     <>
