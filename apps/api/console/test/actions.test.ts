@@ -356,7 +356,7 @@ test('a name is added and removed, an item bought, a file dropped, a schedule st
   });
   expect(sent.status).toBe(201);
   await visit(page, service, 'files/logs');
-  await page.getByText('web.log').waitFor();
+  await page.getByRole('cell', { name: 'web.log' }).waitFor();
   await button('Drop').click();
   await submit('Drop').click();
   await page.getByText('Nothing is left to receive.').waitFor();

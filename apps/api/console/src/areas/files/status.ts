@@ -9,7 +9,7 @@ export interface ChannelStatus {
   readonly files: readonly File[];
 }
 
-export interface Receiver {
+interface Receiver {
   readonly receiver: string;
   readonly isActive: boolean;
 }
