@@ -29,7 +29,7 @@ export type {
   SemaphoreOptions,
   TryAcquirePermitsOptions,
 } from './options.js';
-export type { TakeResult } from './rate-limiter/rate-limiter.js';
+export type { RateLimiterInUse, RateLimiterState, TakeResult } from './rate-limiter/rate-limiter.js';
 export { RateLimiter } from './rate-limiter/rate-limiter.js';
 export type { LockSide, ReadWriteLockState } from './read-write-lock/lock-side.js';
 export { ReadWriteLock } from './read-write-lock/read-write-lock.js';

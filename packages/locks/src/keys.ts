@@ -4,7 +4,7 @@
  * | `<prefix>:locks:{<name>}:lease` | Mutex, MultiLock | STRING holder | grants of the lock; renewals | with the release, or at the end of the lease |
  * | `<prefix>:locks:{<name>}:token` | Mutex, MultiLock | STRING last fencing token | every grant | 7 days after it was made; the next grant makes it again |
  * | `<prefix>:locks:{<name>}:queue` | Mutex, MultiLock | ZSET waiter → its place | waiters and their rechecks | with the last waiter, or 60 s after the last arrival or recheck |
- * | `<prefix>:locks:{<name>}:rate` | RateLimiter | STRING instant at which the whole burst remains, id of the last call | allowed takes | at that instant |
+ * | `<prefix>:locks:{<name>}:rate` | RateLimiter | STRING instant at which the whole burst remains, id and options of the last call | allowed takes | at that instant |
  * | `<prefix>:locks:{<name>}:latch` | CountDownLatch | HASH epoch, count, remaining | count-downs; waiters and their checks | `keepMs` after the last of them, or after it opened |
  * | `<prefix>:locks:{<name>}:latch-ids` | CountDownLatch | SET ids that have counted | count-downs with an id | when the latch opens, or with it |
  * | `<prefix>:locks:{<name>}:permits` | Semaphore | ZSET holder → end of its lease | grants of permits; renewals | with the last holder, or 7 days after the last grant or renewal |

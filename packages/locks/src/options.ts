@@ -7,6 +7,7 @@ import {
   requireName,
   requireOptions,
   requireSignal,
+  shownValue,
 } from '@mortise/redis';
 import type { Telemetry } from '@mortise/redis';
 
@@ -47,6 +48,11 @@ export interface LeaseOptions extends CommonOptions {
    * the cost of a forgotten release. Default: no limit.
    */
   readonly maxHoldMs?: number | undefined;
+  /**
+   * A name of the holder, for people: 1 to 64 letters, digits, `_`, `@` and `-`. Part of the `holder` of each lease, such as
+   * `…~mailer-3.1000`, so `inspect` and the console show it. It costs its bytes in each command. Default: none.
+   */
+  readonly owner?: string | undefined;
 }
 
 /** Options of a ReadWriteLock, for both of its sides. */
@@ -155,7 +161,7 @@ function setOf(...parts: (string | ReadonlySet<string>)[]): ReadonlySet<string> 
 }
 
 const COMMON = /* @__PURE__ */ setOf('prefix', 'telemetry');
-const LEASE_OPTIONS = /* @__PURE__ */ setOf(COMMON, 'leaseMs', 'renew', 'maxHoldMs');
+const LEASE_OPTIONS = /* @__PURE__ */ setOf(COMMON, 'leaseMs', 'renew', 'maxHoldMs', 'owner');
 const MULTI_LOCK_OPTIONS = /* @__PURE__ */ setOf(LEASE_OPTIONS, 'fair', 'fencing');
 const MUTEX_OPTIONS = /* @__PURE__ */ setOf(MULTI_LOCK_OPTIONS, 'minReplicas', 'replicasWaitMs');
 const RATE_LIMITER_OPTIONS = /* @__PURE__ */ setOf(COMMON, 'limit', 'periodMs', 'burst');
@@ -202,6 +208,7 @@ export interface ResolvedLeaseOptions {
   readonly leaseMs: number;
   /** Maximum time for which background renewals keep a lease; `leaseMs` means no renewals. */
   readonly renewForMs: number;
+  readonly owner: string | undefined;
 }
 
 export interface ResolvedMutexOptions extends ResolvedLeaseOptions {
@@ -210,11 +217,12 @@ export interface ResolvedMutexOptions extends ResolvedLeaseOptions {
 }
 
 export function resolveLeaseOptions(options: LeaseOptions): ResolvedLeaseOptions {
-  const { leaseMs = DEFAULTS.leaseMs, renew = DEFAULTS.renew, maxHoldMs } = options;
+  const { leaseMs = DEFAULTS.leaseMs, renew = DEFAULTS.renew, maxHoldMs, owner } = options;
   requireLeaseMs(leaseMs);
+  if (owner !== undefined) requireOwner(owner);
   requireBoolean('renew', renew);
   if (maxHoldMs !== undefined) requireDuration('maxHoldMs', maxHoldMs, { min: leaseMs, max: 31 * DAY_MS });
-  return { leaseMs, renewForMs: renew ? (maxHoldMs ?? Infinity) : leaseMs };
+  return { leaseMs, renewForMs: renew ? (maxHoldMs ?? Infinity) : leaseMs, owner };
 }
 
 export interface ReplicationTerms {
@@ -323,6 +331,14 @@ export function requireLeaseMs(leaseMs: number): number {
   return requireInteger('leaseMs', leaseMs, { min: 10, max: DAY_MS });
 }
 
+/** Members of Redis have dots between their parts, and messages have colons. */
+function requireOwner(owner: unknown): void {
+  if (typeof owner === 'string' && /^[\w@-]{1,64}$/.test(owner)) return;
+  throw new ArgumentTypeError(
+    `owner must be 1 to 64 letters, digits, "_", "@" and "-", got ${shownValue(owner)}`,
+  );
+}
+
 /** Checks the limit of any semaphore. Throws TypeError or RangeError. */
 export function requireLimit(permits: number): number {
   return requireInteger('permits', permits, { min: 1, max: 1_000_000 });
@@ -339,7 +355,7 @@ export function requireNames(names: readonly string[]): string[] {
   return [...different];
 }
 
-const HOLDER = /^[\w-]{16}\.[a-z\d]{1,11}\.[1-9]\d{0,3}(?:\.[a-z\d]{1,16})?$/;
+const HOLDER = /^[\w-]{16}\.[a-z\d]{1,11}(?:~[\w@-]{1,64})?\.[1-9]\d{0,3}(?:\.[a-z\d]{1,16})?$/;
 
 /** Checks the `holder` of a lease. Throws TypeError for any other value. */
 export function requireHolder(holder: unknown): string {

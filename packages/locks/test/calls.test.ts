@@ -42,6 +42,8 @@ function tableOf(redis: Redis): CallTable {
     'semaphore.releaseFor': [semaphore.releaseFor.bind(semaphore), HOLDER],
     'semaphore.setPermits': [semaphore.setPermits.bind(semaphore), 2],
     'limiter.take': [limiter.take.bind(limiter), 1],
+    'limiter.peek': [limiter.peek.bind(limiter)],
+    'RateLimiter.inspect': [() => RateLimiter.inspect(redis, 'a', { prefix })],
     'limiter.reset': [limiter.reset.bind(limiter)],
     'latch.countDown': [latch.countDown.bind(latch), {}],
     'latch.wait': [latch.wait.bind(latch), { waitMs: 5_000 }],

@@ -127,7 +127,7 @@ describe('free locks', () => {
 "acquire → mutex.acquire:  exists queue · set lease · time · get token · set token
 renew → mutex.renew:  get lease · pexpire lease
 tryAcquire of a held one → mutex.acquire:  exists queue · set lease · get lease · pttl lease
-inspect → mutex.inspect:  get lease · get token · pttl lease · zcard queue · zrank queue
+inspect → mutex.inspect:  get lease · zrange queue · get token · pttl lease · zcard queue · zrank queue
 release → mutex.release:  get lease · zcard queue · del lease
 tryAcquire → mutex.acquire:  exists queue · set lease · time · get token · setrange token
 forceRelease → get lease | mutex.release:  get lease · zcard queue · exists token · zrange queue · del lease
@@ -157,7 +157,7 @@ without fencing → mutex.acquire:  exists queue · set lease | mutex.release:  
     expect(await table).toMatchInlineSnapshot(`
 "read.acquire → read-write-lock.acquire:  time · exists write rw-queue · set rw-token · zadd readers · pexpire readers
 renew of a reader → read-write-lock.renew:  time · zscore readers · zadd readers · pexpire readers
-inspect → read-write-lock.inspect:  time · get rw-token · get write · pttl write · zrange readers · zcount readers · zscore readers · zcard rw-queue · zrank rw-queue · zrange readers
+inspect → read-write-lock.inspect:  time · get rw-token · get write · pttl write · zrange readers · zcount readers · zscore readers · zrange rw-queue · zcard rw-queue · zrank rw-queue · zrange readers
 read.acquire beside a reader → read-write-lock.acquire:  time · exists write rw-queue · set rw-token · zadd readers · pexpire readers ×2
 release of a reader → read-write-lock.release:  zrem readers · exists rw-queue
 read.forceRelease → zrange readers | read-write-lock.release:  zrem readers · exists rw-queue
@@ -193,8 +193,8 @@ release after it → read-write-lock.release:  zrem readers · exists rw-queue"
 acquire beside a holder → semaphore.acquire:  get permits-state · time · zrange permits · zrange permits-queue · zadd permits · set permits-state · pexpire permits
 tryAcquire of a full one → semaphore.acquire:  get permits-state · time · zrange permits · zscore permits
 renew → semaphore.renew:  get permits-state · time · zscore permits · zadd permits · set permits-state · pexpire permits
-inspect → semaphore.inspect:  get permits-state · time · zrange permits · exists permits · zcard permits-queue · zrank permits-queue · zrange permits
-available → semaphore.inspect:  get permits-state · time · zrange permits · exists permits · zcard permits-queue · zrank permits-queue
+inspect → semaphore.inspect:  get permits-state · time · zrange permits · exists permits · zrange permits-queue · zcard permits-queue · zrank permits-queue · zrange permits
+available → semaphore.inspect:  get permits-state · time · zrange permits · exists permits · zrange permits-queue · zcard permits-queue · zrank permits-queue
 release → semaphore.release:  get permits-state · zrem permits · exists permits-queue · set permits-state
 releaseFor → semaphore.release:  get permits-state · zscore permits · zrem permits · time · exists permits-queue · set permits-state
 renewFor of a lost one → semaphore.renew:  get permits-state · time · zscore permits
@@ -236,6 +236,8 @@ test('RateLimiter', async () => {
     take: () => calls.take(10),
     'take that is refused': () => calls.take(),
     'take of 0': () => calls.take(0),
+    peek: () => calls.peek(),
+    inspect: () => RateLimiter.inspect(redis, 'calls', { prefix }),
     reset: () => calls.reset(),
     'takes of two objects': () => Promise.all([calls.take(), twin.take()]),
     'takes of one tick': () => Promise.all([calls.take(), calls.take(7), calls.take(0)]),
@@ -244,6 +246,8 @@ test('RateLimiter', async () => {
 "take → rate-limiter.take:  time · get rate · set rate
 take that is refused → rate-limiter.take:  time · get rate
 take of 0 → rate-limiter.take:  time · get rate
+peek → rate-limiter.peek | eval_ro rate:  time · get rate
+inspect → rate-limiter.peek:  time · get rate
 reset → rate-limiter.take:  time · get rate · del rate
 takes of two objects → rate-limiter.take:  time · get rate · set rate
 takes of one tick → rate-limiter.take:  time · get rate · set rate"

@@ -268,15 +268,34 @@ describe.each(KINDS)('$kind', ({ make }) => {
     });
   });
 
+  describe('owner', () => {
+    test('is part of the holder, with and without a wait, and the lease is renewed and released as any', async () => {
+      const [lock] = shared({ owner: 'mailer-3' });
+      const first = await lock.acquire();
+      const wait = lock.acquire();
+      await queued(lock, 1);
+      expect((await lock.inspect()).holder).toBe(first.holder);
+      await first.release();
+      const second = await wait;
+      for (const { holder } of [first, second]) expect(holder).toMatch(/^[\w-]{16}\.[a-z\d]+~mailer-3\.1000/);
+      await second.renew();
+      expect((await lock.inspect()).holder).toBe(second.holder);
+      await second.release();
+      expect((await lock.inspect()).holder).toBeNull();
+    });
+  });
+
   describe('inspect', () => {
     test('shows a lock that nobody has used, a holder, and the queue', async () => {
       const [lock, second] = shared({ leaseMs: 60_000 });
-      const nobody = { holder: null, remainingMs: 0, queueLength: 0, position: null };
+      const nobody = { holder: null, remainingMs: 0, queueLength: 0, longestWaitMs: 0, position: null };
       expect(await lock.inspect()).toMatchObject(nobody);
       const holder = await lock.acquire();
       const waits = [second.acquire(), second.acquire()];
       await queued(lock, 2);
       const { remainingMs, ...state } = await second.inspect();
+      await until('the first to wait', async () => (await lock.inspect()).longestWaitMs > 20);
+      expect((await lock.inspect()).longestWaitMs).toBeLessThan(30_000);
       // Both wait with the client of `second`; the position is that of its first.
       expect(state).toMatchObject({ holder: holder.holder, queueLength: 2, position: 1 });
       expect(remainingMs).toBeGreaterThan(30_000);

@@ -290,6 +290,11 @@ describe('RateLimiter and CountDownLatch', () => {
     );
     const results = await Promise.all(takes);
     expect(results.filter(({ isAllowed }) => isAllowed)).toHaveLength(3 * names.length);
+    const states = names.flatMap((name) => [
+      new RateLimiter(cluster, name, terms).peek(),
+      RateLimiter.inspect(cluster, name, { prefix }),
+    ]);
+    for (const state of await Promise.all(states)) expect(state).toMatchObject({ remaining: 0 });
     expect(await mastersWithKeys(prefix)).toBe(3);
   });
 

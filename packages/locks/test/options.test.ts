@@ -71,7 +71,7 @@ describe.each(Object.entries(ALL))('%s', (kind, make) => {
     expect(refusalOf(() => make({} as never, (name ?? null) as never))).toEqual(misuse(TypeError));
   });
 
-  test.each([{ prefix: 7 }, { telemetry: 7 }])('refuses a value of another type: %p', (options) => {
+  test.each([{ prefix: 7 }, { telemetry: 7 }])('refuses a wrong value: %p', (options) => {
     expect(refusalOf(() => make(options as never))).toEqual(misuse(TypeError));
   });
 
@@ -109,6 +109,11 @@ describe.each(Object.entries(WITH_LEASES))('%s', (_, make) => {
     { renew: 'yes' },
     { renew: 1 },
     { maxHoldMs: '10000' },
+    { owner: '' },
+    { owner: 'a.b' },
+    { owner: 'a:b' },
+    { owner: 'x'.repeat(65) },
+    { owner: 7 },
   ])('refuses a value of another type: %p', (options) => {
     expect(refusalOf(() => make(options as never))).toEqual(misuse(TypeError));
   });

@@ -25,10 +25,11 @@ export class LockClient {
     return RedisUnreachableError.of(this.#client);
   }
 
-  /** The id of one acquisition: unique in this client, made of digits and letters. */
-  nextId(): string {
+  /** The id of one acquisition: unique in this client, made of digits and letters, and of `~` and its owner, if it has one. */
+  nextId(owner?: string): string {
     this.#acquisitions += 1;
-    return this.#acquisitions.toString(36);
+    const id = this.#acquisitions.toString(36);
+    return owner === undefined ? id : `${id}~${owner}`;
   }
 
   /** The wait queue of a lock, if one is open. */

@@ -9,6 +9,8 @@ export interface LockTerms {
   readonly leaseMs: number;
   readonly isFair: boolean;
   readonly isFenced: boolean;
+  /** The label of its holders. */
+  readonly owner: string | undefined;
   /** The role of the caller, for a lock that can be held in several ways. */
   readonly role?: string;
 }
@@ -35,7 +37,7 @@ export class SingleLockRequest implements LockRequest<Grant> {
   #isKnown = false;
 
   constructor(client: LockClient, terms: LockTerms, waits: boolean) {
-    this.id = client.nextId();
+    this.id = client.nextId(terms.owner);
     this.member = memberOf(client, this.id, terms);
     this.quarantineMs = terms.isFenced ? terms.leaseMs : 0;
     this.gates = [terms.gate];

@@ -20,6 +20,7 @@ export interface MultiLockTerms {
   readonly isFenced: boolean;
   /** Maximum time for which background renewals keep the lease. */
   readonly renewForMs: number;
+  readonly owner: string | undefined;
   readonly telemetry: LockTelemetry | undefined;
 }
 
@@ -53,7 +54,7 @@ export class MultiLockRequest implements LockRequest<MultiLockGrant> {
   #waitsFor: string;
 
   constructor(client: LockClient, terms: MultiLockTerms, waits: boolean) {
-    this.id = client.nextId();
+    this.id = client.nextId(terms.owner);
     this.member = memberOf(client, this.id, terms);
     this.quarantineMs = terms.isFenced ? terms.leaseMs : 0;
     this.#terms = terms;

@@ -25,6 +25,8 @@ export interface InspectReply {
   readonly queueLength: number;
   /** The rank of the given waiter, from 0; null if it does not wait. */
   readonly rank: number | null;
+  /** For how long the first waiter has waited; 0 without one. */
+  readonly longestWaitMs: number;
 }
 
 interface KeyedLock extends Locked {
@@ -180,13 +182,14 @@ export class MutexGate extends BatchedGate<KeyedLock> {
   /** @param waiter The member to rank. */
   async inspect(waiter = ''): Promise<InspectReply> {
     const reply = await mutexInspect.run(this.redis, this.lock.keys, { waiter });
-    const [holder, fencingToken, remainingMs, queueLength, rank] = reply as [
+    const [holder, fencingToken, remainingMs, queueLength, rank, longestWaitMs] = reply as [
       string | null,
       number,
       number,
       number,
       number | null,
+      number,
     ];
-    return { holder, fencingToken, remainingMs, queueLength, rank };
+    return { holder, fencingToken, remainingMs, queueLength, rank, longestWaitMs };
   }
 }

@@ -22,6 +22,8 @@ export interface MutexState {
   readonly remainingMs: number;
   /** Number of waiters. */
   readonly queueLength: number;
+  /** For how long the first waiter has waited, in whole ms; 0 without waiters. */
+  readonly longestWaitMs: number;
   /** Position in the queue, from 1, of this client's first waiter. Null if none is known to wait: a reply may be under way. */
   readonly position: number | null;
 }

@@ -17,6 +17,7 @@ export interface QuorumTerms {
   readonly leaseMs: number;
   /** Maximum time for which background renewals keep a lease. */
   readonly renewForMs: number;
+  readonly owner: string | undefined;
   readonly nodeTimeoutMs: number;
   readonly driftFactor: number;
   readonly telemetry: LockTelemetry | undefined;

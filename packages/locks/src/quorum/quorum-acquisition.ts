@@ -140,7 +140,7 @@ export async function requestOnce(
 ): Promise<{ grant: QuorumGrant | null; count: VoteCount<VoteReply> }> {
   const { leaseMs, driftFactor } = terms;
   // A new member for each request, so that a late reply or withdrawal of an earlier one does not count for this one.
-  const member = memberOf(client, client.nextId(), terms);
+  const member = memberOf(client, client.nextId(terms.owner), terms);
   const candidate = new Candidate(terms, member, true);
   onBegin?.(candidate);
   const startsAt = performance.now() - driftOf(leaseMs, driftFactor);

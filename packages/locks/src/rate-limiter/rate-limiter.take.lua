@@ -16,8 +16,9 @@
 -- O(limiters + takes).
 --
 -- KEYS
---   limiters...  STRING '<instant> <callId>', then ' <instant before>' if that was in the future; until the first instant.
---                An instant is '<µs>', or '<µs>:<parts>' with a remainder. A key may occur twice
+--   limiters...  STRING '<instant> <callId>/<limit>/<periodMs>', then '/<burst>' if that is not the limit, then
+--                ' <instant before>' if that was in the future; until the first instant. An instant is '<µs>', or
+--                '<µs>:<parts>' with a remainder. A key may occur twice. The terms are for `inspect`: no take reads them
 -- ARGV
 --   callId       unique; the same when the client sends the call again
 --   operands...  three for each limiter: periodUs (µs), limit, burst; then two for each take: the index of its limiter
@@ -29,12 +30,7 @@ local callId = ARGV[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- The instant (us, parts) moved by `permits` intervals.
-local function later(limiter, us, parts, permits)
-  parts = parts + permits * limiter.parts
-  local carry = math.floor(parts / limiter.limit)
-  return us + permits * limiter.us + carry, parts - carry * limiter.limit
-end
+-- include rate-limiter.instants.part.lua
 
 local states = {}
 local limiters = {}
@@ -43,7 +39,7 @@ for i = 1, #KEYS do
   local key = KEYS[i]
   local state = states[key]
   if not state then
-    local instant, lastId, before = string.match(redis.call('GET', key) or '', '^(%S*) ?(%S*) ?(%S*)$')
+    local instant, lastId, before = string.match(redis.call('GET', key) or '', '^(%S*) ?([^%s/]*)%S* ?(%S*)$')
     if lastId == callId then instant = before end
     local us, parts = string.match(instant or '', '^(%d+):?(%d*)$')
     state = {us = tonumber(us or 0), parts = tonumber(parts) or 0, before = ''}
@@ -51,53 +47,43 @@ for i = 1, #KEYS do
     if state.us >= now then state.before = ' ' .. instant end
     states[key] = state
   end
-  local periodUs, limit, burst = tonumber(ARGV[operand]), tonumber(ARGV[operand + 1]), tonumber(ARGV[operand + 2])
-  local us = math.floor(periodUs / limit)
-  local limiter = {state = state, limit = limit, us = us, parts = periodUs - us * limit}
-  limiter.endUs, limiter.endParts = later(limiter, now, 0, burst)
+  local limiter = limiterOf(ARGV[operand], ARGV[operand + 1], ARGV[operand + 2])
+  limiter.state, limiter.operand = state, operand
   -- The remainder of another limit is less than 1 µs.
-  if state.parts >= limit then state.us, state.parts = state.us + 1, 0 end
+  if state.parts >= limiter.limit then state.us, state.parts = state.us + 1, 0 end
   limiters[i] = limiter
   operand = operand + 3
-end
-
-local function isWithin(limiter, us, parts)
-  return us < limiter.endUs or us == limiter.endUs and parts <= limiter.endParts
 end
 
 local replies = {}
 local count = 0
 for i = operand, #ARGV, 2 do
   local limiter, cost = limiters[tonumber(ARGV[i])], tonumber(ARGV[i + 1])
-  local state, limit = limiter.state, limiter.limit
+  local state = limiter.state
   local us, parts = state.us, state.parts
   local isAllowed, waitUs = 1, 0
   if us < now then
     us, parts = now, 0
   elseif not isWithin(limiter, us, parts) then
     us, parts = limiter.endUs, limiter.endParts
-    state.isChanged = true
+    state.changedBy = limiter
   end
   if cost < 0 then
     us, parts = now, 0
-    state.isChanged = true
+    state.changedBy = limiter
   elseif cost > 0 then
     local nextUs, nextParts = later(limiter, us, parts, cost)
     if isWithin(limiter, nextUs, nextParts) then
       us, parts = nextUs, nextParts
-      state.isChanged = true
+      state.changedBy = limiter
     else
       isAllowed = 0
       waitUs = nextUs - limiter.endUs + (nextParts > limiter.endParts and 1 or 0)
     end
   end
   state.us, state.parts = us, parts
-  -- The quotient may be wrong in its last bits: rounded, it is right or one too many.
-  local leftUs = limiter.endUs - us + (limiter.endParts - parts) / limit
-  local remaining = math.floor(leftUs / (limiter.us + limiter.parts / limit) + 0.5)
-  if not isWithin(limiter, later(limiter, us, parts, remaining)) then remaining = remaining - 1 end
   replies[count + 1] = isAllowed
-  replies[count + 2] = remaining
+  replies[count + 2] = remainingOf(limiter, us, parts)
   replies[count + 3] = waitUs
   replies[count + 4] = us - now + (parts > 0 and 1 or 0)
   count = count + 4
@@ -106,14 +92,17 @@ end
 for i = 1, #KEYS do
   local key = KEYS[i]
   local state = states[key]
-  if state.isChanged then
-    state.isChanged = false
+  if state.changedBy then
+    local at = state.changedBy.operand
+    state.changedBy = nil
     if state.us <= now and state.parts == 0 then
       redis.call('DEL', key)
     else
       local instant = string.format('%.0f', state.us)
       if state.parts > 0 then instant = instant .. string.format(':%.0f', state.parts) end
-      local value = instant .. ' ' .. callId .. state.before
+      local periodMs, limit, burst = string.sub(ARGV[at], 1, -4), ARGV[at + 1], ARGV[at + 2]
+      local value = burst == limit and instant .. ' ' .. callId .. '/' .. limit .. '/' .. periodMs .. state.before
+        or instant .. ' ' .. callId .. '/' .. limit .. '/' .. periodMs .. '/' .. burst .. state.before
       -- The first whole ms after the instant.
       redis.call('SET', key, value, 'PXAT', string.format('%.0f', math.floor(state.us / 1000) + 1))
     end

@@ -10,6 +10,7 @@ import { requireClient, requireInteger, requireName, SafeTelemetry } from '@mort
 import { RateLimiterKeys } from '../keys.js';
 import { resolveRateLimiterOptions } from '../options.js';
 import type { RateLimiterOptions } from '../options.js';
+import { rateLimiterPeek } from '../scripts.gen.js';
 import { KIND, OUTCOME, TAKES } from '../telemetry/metrics.js';
 import type { RateLimiterTerms } from './takes.js';
 import { Takes } from './takes.js';
@@ -26,6 +27,23 @@ export interface TakeResult {
   readonly resetAfterMs: number;
 }
 
+/** The permits of a limiter, from `peek`. */
+export interface RateLimiterState {
+  /** Permits that are available now. */
+  readonly remaining: number;
+  /** Whole ms until `remaining` would be `burst` again if nobody took permits. */
+  readonly resetAfterMs: number;
+}
+
+/** A limiter that somebody uses, from `RateLimiter.inspect`. */
+export interface RateLimiterInUse {
+  /** The options of the last take that changed it; null: it was made by a version that stored none. */
+  readonly terms: Readonly<Record<'limit' | 'periodMs' | 'burst', number>> | null;
+  /** Permits that are available now by these options. Null without them. */
+  readonly remaining: number | null;
+  readonly resetAfterMs: number;
+}
+
 /**
  * `limit` permits come back in each period, and `burst` of them may be taken at once. So a period gives at most `limit` + `burst`.
  *
@@ -37,6 +55,7 @@ export class RateLimiter {
   readonly limit: number;
   readonly periodMs: number;
   readonly burst: number;
+  readonly #redis: RedisClient;
   readonly #takes: Takes;
   readonly #telemetry: SafeTelemetry | undefined;
   readonly #terms: RateLimiterTerms;
@@ -48,7 +67,8 @@ export class RateLimiter {
     this.limit = limit;
     this.periodMs = periodMs;
     this.burst = burst;
-    this.#takes = Takes.of(requireClient(redis));
+    this.#redis = requireClient(redis);
+    this.#takes = Takes.of(redis);
     this.#telemetry = SafeTelemetry.of(options.telemetry, { [KIND]: 'rate-limiter' });
     this.#terms = { keys: new RateLimiterKeys(name, options.prefix), limit, periodMs, burst };
   }
@@ -75,9 +95,49 @@ export class RateLimiter {
   }
 
   /**
+   * The permits that are available now, without a take: changes nothing, and counts no take. Read-only, so it also runs with a
+   * user that may not write. One round trip, O(1). Errors of ioredis pass through. Safe to repeat.
+   */
+  async peek(): Promise<RateLimiterState> {
+    const { keys, periodMs, limit, burst } = this.#terms;
+    const [, , , remaining, refillUs] = await peekAt(this.#redis, keys, [periodMs * 1_000, limit, burst]);
+    return { remaining: remaining!, resetAfterMs: Math.ceil(refillUs! / 1_000) };
+  }
+
+  /**
+   * The state of a limiter whose options the caller does not know, such as for a dashboard: with those of the last take that
+   * changed it. Null: the whole burst is available, so Redis has no state of it. Read-only, one round trip, O(1). Throws TypeError or
+   * RangeError for a wrong client, name or prefix. Errors of ioredis pass through. Safe to repeat.
+   */
+  static async inspect(
+    redis: RedisClient,
+    name: string,
+    { prefix }: Pick<RateLimiterOptions, 'prefix'> = {},
+  ): Promise<RateLimiterInUse | null> {
+    const keys = new RateLimiterKeys(requireName('name', name), prefix);
+    const [limit, periodMs, burst, remaining, refillUs] = await peekAt(requireClient(redis), keys, [0, 0, 0]);
+    if (refillUs === undefined) return null;
+    const terms = limit === 0 ? null : { limit: limit!, periodMs: periodMs!, burst: burst! };
+    return {
+      terms,
+      remaining: terms && remaining!,
+      resetAfterMs: Math.ceil(refillUs / 1_000),
+    };
+  }
+
+  /**
    * Restores the whole burst. Shares the call of takes of the same tick, in the order of the calls. Safe to repeat.
    */
   async reset(): Promise<void> {
     await this.#takes.submit(this.#terms, -1);
   }
+}
+
+/** The reply of the script. */
+async function peekAt(
+  redis: RedisClient,
+  { rate }: RateLimiterKeys,
+  [periodUs, limit, burst]: readonly [number, number, number],
+): Promise<number[]> {
+  return (await rateLimiterPeek.run(redis, { rate }, { periodUs, limit, burst })) as number[];
 }

@@ -18,6 +18,8 @@ export interface ReadWriteLockState {
   readonly remainingMs: number;
   /** Number of waiting readers and writers. */
   readonly queueLength: number;
+  /** For how long the first of them has waited, in whole ms; 0 without waiters. */
+  readonly longestWaitMs: number;
   /** Position in the queue, from 1, of this client's first reader or writer. Null if none is known to wait: a reply may be under way. */
   readonly position: number | null;
 }

@@ -39,6 +39,8 @@ export interface InspectReply {
   readonly queueLength: number;
   /** The rank of the given waiter, from 0; null if it does not wait. */
   readonly rank: number | null;
+  /** For how long the first waiter has waited; 0 without one. */
+  readonly longestWaitMs: number;
   readonly readers: number;
   readonly firstReaders: readonly string[];
 }
@@ -156,16 +158,9 @@ export class ReadWriteGate extends BatchedGate<KeyedLock> {
   /** @param waiter The member to rank. */
   async inspect(maxReaders: number, waiter = ''): Promise<InspectReply> {
     const reply = await readWriteLockInspect.run(this.redis, this.lock.keys, { waiter, maxReaders });
-    const [writer, fencingToken, remainingMs, queueLength, rank, readers, ...firstReaders] = reply as [
-      string | null,
-      number,
-      number,
-      number,
-      number | null,
-      number,
-      ...string[],
-    ];
-    return { writer, fencingToken, remainingMs, queueLength, rank, readers, firstReaders };
+    const [writer, fencingToken, remainingMs, queueLength, rank, longestWaitMs, readers, ...firstReaders] =
+      reply as [string | null, number, number, number, number | null, number, number, ...string[]];
+    return { writer, fencingToken, remainingMs, queueLength, rank, longestWaitMs, readers, firstReaders };
   }
 
   async #recheck(

@@ -11,7 +11,8 @@
 --   maxReaders   maximum of readers in the reply
 -- RETURNS
 --   the writer or nil, the last fencing token or 0, the time until the last lease ends (ms, -2 if there is none), waiters,
---   the waiter's rank from 0 or nil, readers, then the names of some
+--   the waiter's rank from 0 or nil, for how long the first waiter has waited (ms, 0 without one), readers, then the names of
+--   some
 local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local waiter, maxReaders = ARGV[1], tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -23,15 +24,17 @@ local latest = tonumber(redis.call('ZRANGE', readers, -1, -1, 'WITHSCORES')[2] o
 if latest > now then remainingMs = math.max(remainingMs, math.ceil((latest - now) / 1000)) end
 local count = redis.call('ZCOUNT', readers, now + 1, '+inf')
 local isLost = tonumber(redis.call('ZSCORE', readers, 'lost.r') or 0) > now
+local first = redis.call('ZRANGE', queue, '0', '0', 'WITHSCORES')[2]
 local reply = {
   writer ~= 'lost' and writer,
   last,
   remainingMs,
   redis.call('ZCARD', queue),
   redis.call('ZRANK', queue, waiter),
+  first and math.max(0, math.floor((now - first) / 1000)) or 0,
   isLost and count - 1 or count,
 }
 for _, reader in ipairs(redis.call('ZRANGE', readers, now + 1, '+inf', 'BYSCORE', 'LIMIT', 0, maxReaders + 1)) do
-  if reader ~= 'lost.r' and #reply < 6 + maxReaders then reply[#reply + 1] = reader end
+  if reader ~= 'lost.r' and #reply < 7 + maxReaders then reply[#reply + 1] = reader end
 end
 return reply

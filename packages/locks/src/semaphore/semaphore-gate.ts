@@ -44,6 +44,8 @@ export interface SemaphoreReply {
   readonly queueLength: number;
   /** The rank of the given waiter, from 0; null if it does not wait. */
   readonly rank: number | null;
+  /** For how long the first waiter has waited; 0 without one. */
+  readonly longestWaitMs: number;
   readonly holders: readonly PermitHolderReply[];
 }
 
@@ -180,18 +182,19 @@ export class SemaphoreGate extends BatchedGate<KeyedSemaphore> {
   async inspect(maxHolders: number, waiter = ''): Promise<SemaphoreReply> {
     const { keys, limit: callerLimit } = this.lock;
     const reply = await semaphoreInspect.run(this.redis, keys, { callerLimit, maxHolders, waiter });
-    const [limit, used, quarantineMs, queueLength, rank, ...rest] = reply as [
+    const [limit, used, quarantineMs, queueLength, rank, longestWaitMs, ...rest] = reply as [
       number,
       number,
       number,
       number,
       number | null,
+      number,
       ...(string | number)[],
     ];
     const holders: PermitHolderReply[] = [];
     for (let at = 0; at < rest.length; at += 2) {
       holders.push({ holder: rest[at] as string, remainingMs: rest[at + 1] as number });
     }
-    return { limit, used, quarantineMs, queueLength, rank, holders };
+    return { limit, used, quarantineMs, queueLength, rank, longestWaitMs, holders };
   }
 }

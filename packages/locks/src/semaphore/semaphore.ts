@@ -44,6 +44,8 @@ export interface SemaphoreState {
   readonly holders: readonly PermitHolder[];
   /** Number of waiters. */
   readonly queueLength: number;
+  /** For how long the first waiter has waited, in whole ms; 0 without waiters. */
+  readonly longestWaitMs: number;
   /** Position in the queue, from 1, of this client's first waiter. Null if none is known to wait: a reply may be under way. */
   readonly position: number | null;
 }
@@ -131,7 +133,10 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
   async inspect(): Promise<SemaphoreState> {
     const { gate } = this.terms;
     const waiter = this.client.firstWaiting(gate);
-    const { limit, used, queueLength, rank, holders } = await gate.inspect(MAX_HOLDERS, waiter);
+    const { limit, used, queueLength, rank, longestWaitMs, holders } = await gate.inspect(
+      MAX_HOLDERS,
+      waiter,
+    );
     return {
       limit,
       used,
@@ -141,6 +146,7 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
         remainingMs,
       })),
       queueLength,
+      longestWaitMs,
       position: rank === null ? null : rank + 1,
     };
   }

@@ -88,6 +88,7 @@ describe('inspect', () => {
       position: null,
       remainingMs: 0,
       queueLength: 0,
+      longestWaitMs: 0,
     });
   });
 });

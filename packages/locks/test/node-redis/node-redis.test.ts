@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { freshPrefix, until } from '@mortise/test-kit';
 import { connectNodeRedis, NODE_REDIS_MAJORS } from '@mortise/test-kit/node-redis';
-import { Mutex, Semaphore } from '../../src/index.js';
+import { Mutex, RateLimiter, Semaphore } from '../../src/index.js';
 import { fromNodeRedis } from '../../src/node-redis/index.js';
 
 describe.each(NODE_REDIS_MAJORS)('node-redis %s', (major) => {
@@ -17,6 +17,16 @@ describe.each(NODE_REDIS_MAJORS)('node-redis %s', (major) => {
     expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
     expect(await one!.inspect()).toMatchObject({ holder: second.holder });
     await second.release();
+  });
+
+  test('a rate limiter, and its state', async () => {
+    const prefix = freshPrefix();
+    const client = fromNodeRedis(await connectNodeRedis(major));
+    const terms = { limit: 5, periodMs: 86_400_000, burst: 5 };
+    const calls = new RateLimiter(client, 'calls', { prefix, ...terms });
+    expect(await calls.take(2)).toMatchObject({ isAllowed: true, remaining: 3 });
+    expect(await calls.peek()).toMatchObject({ remaining: 3 });
+    expect(await RateLimiter.inspect(client, 'calls', { prefix })).toMatchObject({ terms, remaining: 3 });
   });
 
   test('permits, and the end of a wait when the client is closed', async () => {

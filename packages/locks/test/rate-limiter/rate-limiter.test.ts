@@ -220,6 +220,99 @@ describe('a clock that is set', () => {
   });
 });
 
+describe('peek', () => {
+  test('has what a take of 0 returns, and writes nothing', async () => {
+    const prefix = freshPrefix();
+    const calls = limiter({ burst: 15 }, prefix);
+    expect(await calls.peek()).toEqual({ remaining: 15, resetAfterMs: 0 });
+    expect(await redis.keys(`${prefix}:*`)).toEqual([]);
+    await calls.take(4);
+    const before = await redis.get(keyOf(prefix));
+    const { remaining, resetAfterMs } = await calls.peek();
+    const looked = await calls.take(0);
+    expect(remaining).toBe(11);
+    expect(looked.remaining).toBe(11);
+    expect(resetAfterMs - looked.resetAfterMs).toBeLessThan(10_000);
+    expect(resetAfterMs).toBeGreaterThanOrEqual(looked.resetAfterMs);
+    expect(await redis.get(keyOf(prefix))).toBe(before);
+  });
+
+  test.each([
+    [3, 7, 5],
+    [7, 2_678_400_000, 9],
+    [1_000_003, 86_400_000, 999_999],
+    [10_000_000, 1, 10_000_000],
+  ])('is exact for %p permits in %p ms, and a burst of %p', async (limit, periodMs, burst) => {
+    const calls = limiter({ limit, periodMs, burst });
+    for (const cost of [1, Math.ceil(burst / 3)]) {
+      const taken = await calls.take(cost);
+      const [seen, later] = [await calls.peek(), await calls.take(0)];
+      expect(seen.remaining).toBeGreaterThanOrEqual(taken.remaining);
+      expect(seen.remaining).toBeLessThanOrEqual(later.remaining);
+      expect(seen.resetAfterMs).toBeLessThanOrEqual(taken.resetAfterMs);
+      expect(seen.resetAfterMs).toBeGreaterThanOrEqual(later.resetAfterMs);
+    }
+  });
+
+  test('has the options of its object, also those of a smaller burst', async () => {
+    const prefix = freshPrefix();
+    await limiter({}, prefix).take(10);
+    expect((await limiter({ limit: 20, burst: 20 }, prefix).peek()).remaining).toBe(0);
+    const small = await limiter({ burst: 2 }, prefix).peek();
+    expect(small).toEqual({ remaining: 0, resetAfterMs: (2 * SLOW.periodMs) / SLOW.limit });
+  });
+
+  test('works with a user that may only read, as inspect does', async () => {
+    const prefix = freshPrefix();
+    const user = `reader-${prefix.replaceAll(':', '-')}`;
+    await limiter({}, prefix).take(3);
+    await redis.call('ACL', 'SETUSER', user, 'on', '>secret', `%R~${prefix}:*`, '+@all', '-@admin');
+    const reader = redis.duplicate({ username: user, password: 'secret' });
+    expect((await new RateLimiter(reader, 'calls', { ...SLOW, prefix }).peek()).remaining).toBe(7);
+    expect((await RateLimiter.inspect(reader, 'calls', { prefix }))!.remaining).toBe(7);
+    await expect(new RateLimiter(reader, 'calls', { ...SLOW, prefix }).take()).rejects.toThrow('NOPERM');
+    reader.disconnect();
+    await redis.call('ACL', 'DELUSER', user);
+  });
+});
+
+describe('inspect', () => {
+  test('knows the options of the last take that changed it', async () => {
+    const prefix = freshPrefix();
+    const inspect = (): ReturnType<typeof RateLimiter.inspect> =>
+      RateLimiter.inspect(redis, 'calls', { prefix });
+    expect(await inspect()).toBeNull();
+    await limiter({}, prefix).take(4);
+    const first = await inspect();
+    expect(first).toMatchObject({ terms: { ...SLOW, burst: 10 }, remaining: 6 });
+    expect(first!.resetAfterMs).toBeGreaterThan(0.4 * SLOW.periodMs - 60_000);
+    const other = { limit: 1_000, periodMs: 86_400_000, burst: 2_000 };
+    await limiter(other, prefix).take(600);
+    expect(await inspect()).toMatchObject({ terms: other, remaining: 1_000 });
+    // A refused one has stored nothing.
+    await limiter({ ...other, limit: 1_001 }, prefix).take(1_001);
+    expect(await inspect()).toMatchObject({ terms: other });
+    await limiter({}, prefix).reset();
+    expect(await inspect()).toBeNull();
+  });
+
+  test('has no options of a state that a former version has stored', async () => {
+    const prefix = freshPrefix();
+    const [seconds] = await redis.time();
+    await redis.set(keyOf(prefix), `${Number(seconds) + 60}000000 abcdefgh1`);
+    const { resetAfterMs, ...rest } = (await RateLimiter.inspect(redis, 'calls', { prefix }))!;
+    expect(rest).toEqual({ terms: null, remaining: null });
+    expect(resetAfterMs).toBeGreaterThan(50_000);
+    expect(resetAfterMs).toBeLessThanOrEqual(60_000);
+  });
+
+  test('refuses a wrong client, name and prefix', async () => {
+    await expect(RateLimiter.inspect({} as never, 'a')).rejects.toThrow(TypeError);
+    await expect(RateLimiter.inspect(redis, '')).rejects.toThrow('name');
+    await expect(RateLimiter.inspect(redis, 'a', { prefix: 5 as never })).rejects.toThrow('prefix');
+  });
+});
+
 describe('reset', () => {
   test('gives the burst back and leaves no key', async () => {
     const prefix = freshPrefix();

@@ -471,6 +471,7 @@ describe('inspect', () => {
       fencingToken: null,
       remainingMs: 0,
       queueLength: 0,
+      longestWaitMs: 0,
       position: null,
     };
     expect(await lock.read.inspect()).toEqual(nobody);
@@ -487,6 +488,7 @@ describe('inspect', () => {
       fencingToken: readers[1]!.fencingToken,
       remainingMs: expect.any(Number),
       queueLength: 2,
+      longestWaitMs: expect.any(Number),
       position: 2,
     });
     expect(state.remainingMs).toBeGreaterThan(5_000);

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { Mutex, ReadWriteLock, Semaphore } from '../../src/index.js';
+import { Mutex, RateLimiter, ReadWriteLock, Semaphore } from '../../src/index.js';
 import type { LockMatchers } from '../../src/testing/index.js';
 import { lockMatchers, MemoryRedis } from '../../src/testing/index.js';
 
@@ -42,6 +42,22 @@ test('the watchdog renews for hours', async () => {
   await expectLock(mutex).toBeHeldBy(lease);
   expect(lease.isValid).toBe(true);
   await lease.release();
+});
+
+test('the permits of a rate limiter come back with the time of the clock', async () => {
+  const redis = opened();
+  const calls = new RateLimiter(redis, 'calls', { limit: 6, periodMs: 60_000, burst: 3 });
+  await calls.take(3);
+  expect((await calls.peek()).remaining).toBe(0);
+  await redis.clock.advance('21s');
+  const state = await calls.peek();
+  expect(state.remaining).toBe(2);
+  expect(state.resetAfterMs).toBeGreaterThan(8_000);
+  expect(state.resetAfterMs).toBeLessThan(10_000);
+  const terms = { limit: 6, periodMs: 60_000, burst: 3 };
+  expect(await RateLimiter.inspect(redis, 'calls')).toMatchObject({ terms, remaining: 2 });
+  await redis.clock.advance('10s');
+  expect(await RateLimiter.inspect(redis, 'calls')).toBeNull();
 });
 
 test('a waiter gives up at its time', async () => {
