@@ -43,6 +43,8 @@ const REQUESTS: Sent[] = (
     ['POST /v1/locks/x/acquire', { waitMs: 1 }],
     ['POST /v1/locks/x/renew', { holder: HOLDER }],
     ['POST /v1/locks/x/release', { holder: HOLDER }],
+    ['GET /v1/rate-limiters'],
+    ['GET /v1/rate-limiters/x'],
     ['GET /v1/semaphores'],
     ['GET /v1/semaphores/x'],
     ['PUT /v1/semaphores/x', { permits: 2 }],

@@ -56,6 +56,9 @@ interface Row {
   readonly lose?: (name: string) => Promise<unknown>;
 }
 
+/** More than there are actions, with as many digits as each number that is left of it. */
+const MANY = 99_999;
+
 const TOPICS: Readonly<Record<string, Row>> = {
   queue: {
     topic: (name) => `queue:${name}`,
@@ -153,6 +156,81 @@ const TOPICS: Readonly<Record<string, Row>> = {
       await ask(key, `POST locks/${name}/force-release`);
       const { holder } = (await ask(key, `POST locks/${name}/acquire`, { leaseMs: 60_000 })).json;
       return { type: 'lock', holder };
+    },
+  },
+  semaphore: {
+    topic: (name) => `semaphore:${name}`,
+    scope: 'locks:read',
+    isSampled: true,
+    act: async (key, name) => {
+      const body = { permits: 1_000, leaseMs: 60_000 };
+      const { holder } = (await ask(key, `POST semaphores/${name}/acquire`, body)).json;
+      const { used } = (await ask(key, `GET semaphores/${name}`)).json;
+      // The first holder stays the first one.
+      return { type: 'semaphore', used, holders: { [used - 1]: { holder } } };
+    },
+  },
+  'read-write-lock': {
+    topic: (name) => `read-write-lock:${name}`,
+    scope: 'locks:read',
+    isSampled: true,
+    act: async (key, name) => {
+      await ask(key, `POST read-write-locks/${name}/force-release`, { mode: 'write' });
+      const body = { mode: 'write', leaseMs: 60_000 };
+      const { holder: writer } = (await ask(key, `POST read-write-locks/${name}/acquire`, body)).json;
+      return { type: 'read-write-lock', writer };
+    },
+  },
+  'rate-limiter': {
+    topic: (name) => `rate-limiter:${name}`,
+    scope: 'locks:read',
+    isSampled: true,
+    act: async (key, name) => {
+      const terms = { limit: 100, periodMs: 86_400_000 };
+      const { remaining } = (await ask(key, `POST rate-limiters/${name}/take`, terms)).json;
+      return { type: 'rate-limiter', limit: 100, remaining };
+    },
+  },
+  locks: {
+    topic: () => 'locks',
+    scope: 'locks:admin',
+    isSampled: true,
+    act: async (key) => {
+      await ask(key, 'POST locks/0-first/force-release');
+      const { holder } = (await ask(key, 'POST locks/0-first/acquire', { leaseMs: 60_000 })).json;
+      return { type: 'locks', items: { 0: { name: '0-first', holder } } };
+    },
+  },
+  semaphores: {
+    topic: () => 'semaphores',
+    scope: 'locks:admin',
+    isSampled: true,
+    // The last one is before all others.
+    act: async (key, _, n) => {
+      const name = `0-${MANY - n}`;
+      await ask(key, `POST semaphores/${name}/acquire`, { permits: 1, leaseMs: 60_000 });
+      return { type: 'semaphores', items: { 0: { name, used: 1 } } };
+    },
+  },
+  'rate-limiters': {
+    topic: () => 'rate-limiters',
+    scope: 'locks:admin',
+    isSampled: true,
+    act: async (key, _, n) => {
+      const name = `0-${MANY - n}`;
+      await ask(key, `POST rate-limiters/${name}/take`, { limit: 2, periodMs: 86_400_000 });
+      return { type: 'rate-limiters', items: { 0: { name, limit: 2, remaining: 1 } } };
+    },
+  },
+  names: {
+    topic: () => 'names:chats',
+    scope: 'ops:read',
+    isSampled: true,
+    // The last one is before all others.
+    act: async (key, _, n) => {
+      const chatId = `0-${MANY - n}`;
+      await ask(key, 'POST chats', { sender: 'anna', members: [], chatId });
+      return { type: 'names', items: { 0: { name: chatId } } };
     },
   },
   operation: {

@@ -76,9 +76,11 @@ export type CacheEvent =
 export interface LockEvent {
   readonly type: 'lock' | 'reset';
   readonly holder?: string | null;
+  readonly owner?: string | null;
   readonly fencingToken?: number;
   readonly remainingMs?: number;
   readonly queueLength?: number;
+  readonly longestWaitMs?: number;
 }
 
 /** Of the market, of the overview, of operations, of Redis, and of topics of later versions. */
@@ -100,7 +102,17 @@ export type TopicEvent<Topic extends string> = Topic extends `queue:${string}`
           ? LockEvent
           : OtherEvent;
 
-type Kind = 'queue' | 'member' | 'mailbox' | 'cache' | 'lock' | 'operation';
+type Kind =
+  | 'queue'
+  | 'member'
+  | 'mailbox'
+  | 'cache'
+  | 'lock'
+  | 'semaphore'
+  | 'read-write-lock'
+  | 'rate-limiter'
+  | 'names'
+  | 'operation';
 
 /** The topic of a name, which may have any characters: `topicOf('queue', 'mails')`. */
 export function topicOf<const K extends Kind>(kind: K, name: string): `${K}:${string}` {

@@ -24,6 +24,7 @@ const EXCEPTIONS: Readonly<Record<string, Scope>> = {
   // They scan Redis, and show every holder.
   'GET /v1/locks': 'locks:admin',
   'GET /v1/semaphores': 'locks:admin',
+  'GET /v1/rate-limiters': 'locks:admin',
 
   'PUT /v1/queues/:queue': 'queues:admin',
   'DELETE /v1/queues/:queue': 'queues:admin',

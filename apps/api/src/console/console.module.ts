@@ -10,6 +10,6 @@ import { StoredNames } from './stored-names.js';
 @Module({
   controllers: [ConsoleController, NamesController],
   providers: [OverviewReader, RedisFigures, StoredNames],
-  exports: [OverviewReader, RedisFigures],
+  exports: [OverviewReader, RedisFigures, StoredNames],
 })
 export class ConsoleModule {}

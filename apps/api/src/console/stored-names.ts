@@ -7,7 +7,9 @@ import type { RedisClient } from '@mortise/redis';
 import { Inject, Injectable } from '@nestjs/common';
 
 import type { Config } from '../config.js';
+import { DEFAULT_PAGE } from '../http/page-limits.js';
 import { scanKeys } from '../lists/key-scan.js';
+import { byName, Watched } from '../lists/watched.js';
 import { literally } from '../redis/literally.js';
 import { currentTenant, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, REDIS } from '../tokens.js';
@@ -37,14 +39,26 @@ export interface NamesPage {
   readonly nextCursor: string | null;
 }
 
+/** A list is a scan of keys, of at most 0.1 s. */
+const EVERY_MS = 2_000;
+
 @Injectable()
 export class StoredNames {
+  readonly #watched = new Watched<Pick<NamesPage, 'items'>>(EVERY_MS);
   readonly #redis: RedisClient;
   readonly #prefix: string;
 
   constructor(@Inject(REDIS) redis: RedisClient, @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config) {
     this.#redis = redis;
     this.#prefix = prefix;
+  }
+
+  /** The first page of the tenant of the request, in the order of the names, and each change of it, until the signal. */
+  follow(kind: Kind, signal: AbortSignal): AsyncIterable<Pick<NamesPage, 'items'>> {
+    return this.#watched.follow(kind, signal, async () => {
+      const { items } = await this.page(kind, DEFAULT_PAGE, undefined);
+      return { items: items.toSorted(byName) };
+    });
   }
 
   /** A page of the tenant of the request. It may be short, or empty before the last one. Throws ERR_INVALID_CURSOR. */

@@ -8,6 +8,9 @@ import { CacheChanges } from '../caches/cache-changes.js';
 import { OverviewReader } from '../console/overview.js';
 import type { NodeFigures } from '../console/redis-figures.js';
 import { RedisFigures } from '../console/redis-figures.js';
+import type { Kind } from '../console/stored-names.js';
+import { StoredNames } from '../console/stored-names.js';
+import type { ListTopic, LockTopic } from '../locks/watched-locks.js';
 import { WatchedLocks } from '../locks/watched-locks.js';
 import { Market } from '../market/index.js';
 import type { StreamEvent } from '../messaging/live/forward-events.js';
@@ -58,7 +61,15 @@ export class TopicEvents {
     market: (topic, tokens, signal) => this.#openMarket(topic, tokens, signal),
     overview: async (topic, tokens, signal) => openSampled(topic, tokens, this.overviews.follow(signal)),
     redis: async (topic, tokens, signal) => openSampled(topic, tokens, nodesOf(this.redis.follow(signal))),
-    lock: async (topic, tokens, signal) => openSampled(topic, tokens, this.locks.follow(topic.name, signal)),
+    lock: (...given) => this.#openLock('lock', given),
+    semaphore: (...given) => this.#openLock('semaphore', given),
+    'read-write-lock': (...given) => this.#openLock('read-write-lock', given),
+    'rate-limiter': (...given) => this.#openLock('rate-limiter', given),
+    locks: (...given) => this.#openLocks('locks', given),
+    semaphores: (...given) => this.#openLocks('semaphores', given),
+    'rate-limiters': (...given) => this.#openLocks('rate-limiters', given),
+    names: async (topic, tokens, signal) =>
+      openSampled(topic, tokens, this.names.follow(topic.name as Kind, signal)),
     operation: (topic, tokens, signal) => this.#openOperation(topic, tokens, signal),
     rows: async (topic, tokens, signal) => openSampled(topic, tokens, tablesOf(this.rows.follow(signal))),
   };
@@ -74,6 +85,7 @@ export class TopicEvents {
     private readonly locks: WatchedLocks,
     private readonly operations: Operations,
     private readonly rows: RowCaches,
+    private readonly names: StoredNames,
   ) {}
 
   /**
@@ -123,6 +135,20 @@ export class TopicEvents {
         }
       })();
     });
+  }
+
+  async #openLock(
+    kind: LockTopic,
+    [topic, tokens, signal]: Parameters<Opener>,
+  ): Promise<AsyncIterable<TopicEvent>> {
+    return openSampled(topic, tokens, this.locks.follow(kind, topic.name, signal));
+  }
+
+  async #openLocks(
+    kind: ListTopic,
+    [topic, tokens, signal]: Parameters<Opener>,
+  ): Promise<AsyncIterable<TopicEvent>> {
+    return openSampled(topic, tokens, this.locks.followList(kind, signal));
   }
 
   async #openMember(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {

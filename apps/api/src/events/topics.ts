@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Principal } from '../callers/principal.js';
 import { requireScope, requireSubject } from '../callers/principal.js';
 import type { Scope } from '../callers/scopes.js';
+import { PLACES } from '../console/stored-names.js';
 import { nameSchema } from '../http/id-schema.js';
 import { Problem } from '../problems/problem.js';
 import { DEFAULT_TENANT } from '../tenants/tenancy.js';
@@ -17,6 +18,8 @@ interface Kind {
   readonly scope: Scope;
   /** The name is that of somebody, for whom the credential has to act. */
   readonly isPerson?: true;
+  /** The names that there are. */
+  readonly among?: readonly string[];
   /** There is one for each tenant, and it has no name. */
   readonly isNameless?: true;
   /** There is one, of the deployment, and it has no name. */
@@ -32,6 +35,13 @@ const KINDS = {
   overview: { scope: 'queues:read', isNameless: true },
   redis: { scope: 'ops:read', isOfDeployment: true },
   lock: { scope: 'locks:read' },
+  semaphore: { scope: 'locks:read' },
+  'read-write-lock': { scope: 'locks:read' },
+  'rate-limiter': { scope: 'locks:read' },
+  locks: { scope: 'locks:admin', isNameless: true },
+  semaphores: { scope: 'locks:admin', isNameless: true },
+  'rate-limiters': { scope: 'locks:admin', isNameless: true },
+  names: { scope: 'ops:read', among: Object.keys(PLACES) },
   operation: { scope: 'queues:read' },
   rows: { scope: 'cache:read', isOfDeployment: true },
 } as const satisfies Record<string, Kind>;
@@ -58,13 +68,16 @@ function isNameless(kind: Kind): boolean {
 }
 
 function topicOf(text: string): Topic | undefined {
-  const [, word = '', coded] = /^([a-z]+)(?::(.*))?$/su.exec(text) ?? [];
+  const [, word = '', coded] = /^([a-z-]+)(?::(.*))?$/su.exec(text) ?? [];
   if (!Object.hasOwn(KINDS, word)) return undefined;
   const kind = word as Topic['kind'];
+  const { among }: Kind = KINDS[kind];
   if (isNameless(KINDS[kind])) return coded === undefined ? { text, id: kind, kind, name: '' } : undefined;
   try {
     const name = nameSchema.safeParse(decodeURIComponent(coded ?? ''));
-    return name.success ? { text, id: `${kind}:${name.data}`, kind, name: name.data } : undefined;
+    return name.success && (among?.includes(name.data) ?? true)
+      ? { text, id: `${kind}:${name.data}`, kind, name: name.data }
+      : undefined;
   } catch {
     return undefined;
   }

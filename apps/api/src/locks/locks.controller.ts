@@ -43,7 +43,7 @@ export class LocksController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof leaseSchema>> {
     const { lease, isRepeated } = await this.waits.run(reply, body.waitMs, (signal) =>
-      this.leases.acquire(this.locks.lendable(name, body.leaseMs), {
+      this.leases.acquire(this.locks.lendable(name, body), {
         ...body,
         terms: '',
         requestKey,

@@ -11,7 +11,7 @@ import { IdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { OpenWaits } from '../limits/open-waits.js';
 import { AnswersLease } from './lease-routes.js';
-import type { Lendable, Lent } from './remote-leases.js';
+import type { LeaseTerms, Lendable, Lent } from './remote-leases.js';
 import { RemoteLeases } from './remote-leases.js';
 import {
   acquireManyBody,
@@ -46,7 +46,7 @@ export class MultiLocksController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof manyLeaseSchema>> {
     const { lease, isRepeated } = await this.waits.run(reply, body.waitMs, (signal) =>
-      this.leases.acquire(this.#lendable(names, body.leaseMs), { ...body, terms: '', requestKey, signal }),
+      this.leases.acquire(this.#lendable(names, body), { ...body, terms: '', requestKey, signal }),
     );
     reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
     const { holder, tokens, expiresInMs } = lease;
@@ -84,9 +84,9 @@ export class MultiLocksController {
     return { isReleased: true };
   }
 
-  #lendable(given: readonly string[], leaseMs?: number): Lendable {
+  #lendable(given: readonly string[], { leaseMs, owner }: LeaseTerms = {}): Lendable {
     const names = given.toSorted();
-    const locks = this.locks.current.multiLock(names, { leaseMs });
+    const locks = this.locks.current.multiLock(names, { leaseMs, owner });
     const lent = (lease: MultiLease): Lent => ({
       lease,
       tokens: names.map((name) => lease.fencingTokens.get(name)!),

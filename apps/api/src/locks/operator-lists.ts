@@ -1,4 +1,4 @@
-/** The lists of locks and semaphores that are held or waited for, from the keys of both; see `key-scan.ts`. */
+/** The lists of locks and semaphores that are held or waited for, and of rate limits in use, from their keys; see `key-scan.ts`. */
 import { Inject, Injectable } from '@nestjs/common';
 import { decodeName, encodeName, KeySpace, MAX_NAME_BYTES } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
@@ -10,8 +10,9 @@ import { CONFIG, REDIS } from '../tokens.js';
 import { literally } from '../redis/literally.js';
 import { scanKeys } from '../lists/key-scan.js';
 import { RemoteLocks } from './remote-locks.js';
+import { RemoteRateLimiters } from './remote-rate-limiters.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
-import type { locksPage, semaphoresPage } from './schemas.js';
+import type { locksPage, rateLimitersPage, semaphoresPage } from './schemas.js';
 
 /** The position of the name in a key, however the package encodes it. */
 const NAME = 'name';
@@ -32,6 +33,7 @@ export class OperatorLists {
     @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
     private readonly remoteLocks: RemoteLocks,
     private readonly remoteSemaphores: RemoteSemaphores,
+    private readonly remoteRateLimiters: RemoteRateLimiters,
   ) {
     this.#redis = redis;
     this.#stem = new PerTenant(prefix, stemOf);
@@ -56,6 +58,14 @@ export class OperatorLists {
       const { holders: _, ...rest } = state;
       const isListed = isQueue ? rest.used === 0 && rest.queueLength > 0 : rest.used > 0;
       return isListed ? { name, ...rest } : undefined;
+    });
+  }
+
+  /** A page from the keys `rate`, which end when the whole burst is available. */
+  rateLimiters(limit: number, cursor: string | undefined): Promise<z.infer<typeof rateLimitersPage>> {
+    return this.#page({ part: 'rate', limit, cursor }, async (name) => {
+      const state = await this.remoteRateLimiters.inspect(name);
+      return state && state.resetAfterMs > 0 ? { name, ...state } : undefined;
     });
   }
 

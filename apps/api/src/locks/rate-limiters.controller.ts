@@ -1,16 +1,62 @@
-import { Body, Controller, Delete, Param, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
-import { nameSchema, takeBody, takenSchema } from './schemas.js';
+import { OperatorLists } from './operator-lists.js';
+import { RemoteRateLimiters } from './remote-rate-limiters.js';
+import {
+  listQuery,
+  nameSchema,
+  rateLimiterSchema,
+  rateLimitersPage,
+  takeBody,
+  takenSchema,
+} from './schemas.js';
+import { unreadable } from './seen-state.js';
 import { TenantLocks } from './tenant-locks.js';
 
 @ApiTags('locks')
 @Controller('v1/rate-limiters')
 export class RateLimitersController {
-  constructor(private readonly locks: TenantLocks) {}
+  constructor(
+    private readonly locks: TenantLocks,
+    private readonly limiters: RemoteRateLimiters,
+    private readonly lists: OperatorLists,
+  ) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'List the rate limits that are in use',
+    description:
+      'Those whose whole burst is not available. For operators: scans the keys of Redis, at most 10,000 of them or 0.1 s per page. A ' +
+      'page may be empty, or have more than the limit; the list ends where `nextCursor` is null. Limits whose state cannot be read ' +
+      'are left out.',
+  })
+  @Answers(rateLimitersPage, 'A page of rate limits, in no order.')
+  @Problems('invalid-query', 'invalid-cursor')
+  async listRateLimiters(
+    @Query({ schema: listQuery }) { cursor, limit }: z.infer<typeof listQuery>,
+  ): Promise<z.infer<typeof rateLimitersPage>> {
+    return await this.lists.rateLimiters(limit, cursor);
+  }
+
+  @Get(':name')
+  @ApiOperation({
+    summary: 'Look at a rate limit',
+    description:
+      'Takes and changes nothing. The limit is that of the last take, so a limit whose whole burst is available has none.',
+  })
+  @Answers(rateLimiterSchema, 'Its state.')
+  @Problems('invalid-id')
+  async rateLimiter(
+    @Param('name', { schema: nameSchema }) name: string,
+  ): Promise<z.infer<typeof rateLimiterSchema>> {
+    const state = await this.limiters.inspect(name);
+    if (!state) throw unreadable('rate limit', name);
+    return { name, ...state };
+  }
 
   @Post(':name/take')
   @ApiOperation({

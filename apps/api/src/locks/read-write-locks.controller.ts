@@ -1,5 +1,4 @@
 import { Body, Controller, Get, HttpStatus, Param, Post, Res } from '@nestjs/common';
-import type { LockSide, ReadWriteLock } from '@mortise/locks';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
@@ -9,8 +8,8 @@ import { IdempotencyKey } from '../http/idempotency-key.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { OpenWaits } from '../limits/open-waits.js';
 import { AcquireRoute, ReleaseRoute, RenewRoute } from './lease-routes.js';
-import type { Lendable } from './remote-leases.js';
-import { leaseOf, lent, RemoteLeases } from './remote-leases.js';
+import { leaseOf, RemoteLeases } from './remote-leases.js';
+import { modeOf, RemoteReadWriteLocks } from './remote-read-write-locks.js';
 import {
   acquireSideBody,
   leaseSchema,
@@ -22,16 +21,13 @@ import {
   renewSideBody,
   sideBody,
 } from './schemas.js';
-import { seenReadWriteLock, unlessUnreadable, unreadable } from './seen-state.js';
-import { TenantLocks } from './tenant-locks.js';
-
-type Mode = z.infer<typeof sideBody>['mode'];
+import { unreadable } from './seen-state.js';
 
 @ApiTags('locks')
 @Controller('v1/read-write-locks')
 export class ReadWriteLocksController {
   constructor(
-    private readonly locks: TenantLocks,
+    private readonly locks: RemoteReadWriteLocks,
     private readonly leases: RemoteLeases,
     private readonly waits: OpenWaits,
   ) {}
@@ -47,7 +43,7 @@ export class ReadWriteLocksController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof leaseSchema>> {
     const { lease, isRepeated } = await this.waits.run(reply, body.waitMs, (signal) =>
-      this.leases.acquire(this.#lendable(name, mode, body.leaseMs), {
+      this.leases.acquire(this.locks.lendable(name, mode, body), {
         ...body,
         terms: mode,
         requestKey,
@@ -63,7 +59,9 @@ export class ReadWriteLocksController {
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: renewSideBody }) renewal: z.infer<typeof renewSideBody>,
   ): Promise<z.infer<typeof renewalSchema>> {
-    return { expiresInMs: await this.leases.renew(this.#lendable(name, modeOf(renewal.holder)), renewal) };
+    return {
+      expiresInMs: await this.leases.renew(this.locks.lendable(name, modeOf(renewal.holder)), renewal),
+    };
   }
 
   @ReleaseRoute({
@@ -75,7 +73,7 @@ export class ReadWriteLocksController {
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: releaseSideBody }) { holder }: z.infer<typeof releaseSideBody>,
   ): Promise<z.infer<typeof releaseSchema>> {
-    await this.leases.release(this.#lendable(name, modeOf(holder)), holder);
+    await this.leases.release(this.locks.lendable(name, modeOf(holder)), holder);
     return { isReleased: true };
   }
 
@@ -92,7 +90,7 @@ export class ReadWriteLocksController {
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: sideBody }) { mode }: z.infer<typeof sideBody>,
   ): Promise<z.infer<typeof releaseSchema>> {
-    return { isReleased: await this.#sideOf(name, mode).forceRelease() };
+    return { isReleased: await this.locks.forceRelease(name, mode) };
   }
 
   @Get(':name')
@@ -105,38 +103,8 @@ export class ReadWriteLocksController {
   async readWriteLock(
     @Param('name', { schema: nameSchema }) name: string,
   ): Promise<z.infer<typeof readWriteLockSchema>> {
-    const state = await unlessUnreadable(() => this.#sideOf(name, 'read').inspect());
-    const seen = state && seenReadWriteLock(state);
-    if (!seen) throw unreadable('read-write lock', name);
-    return { name, ...seen };
+    const state = await this.locks.inspect(name);
+    if (!state) throw unreadable('read-write lock', name);
+    return { name, ...state };
   }
-
-  #lendable(name: string, mode: Mode, leaseMs?: number): Lendable {
-    const side = this.#sideOf(name, mode, leaseMs);
-    return {
-      shown: `read-write lock "${name}"`,
-      fields: { lockName: name },
-      entity: `read-write-lock:${name}`,
-      acquire: async (options) => lent(await side.acquire(options)),
-      tryAcquire: async () => {
-        const lease = await side.tryAcquire();
-        return lease && lent(lease);
-      },
-      // An earlier request with the same key may have been of the other side.
-      renewFor: (holder, termMs, [token]) =>
-        this.#sideOf(name, modeOf(holder)).renewFor(holder, termMs, token),
-      releaseFor: (holder) => side.releaseFor(holder),
-      obstacle: async () => ({ remainingMs: Math.ceil((await side.inspect()).remainingMs) }),
-    };
-  }
-
-  #sideOf(name: string, mode: Mode, leaseMs?: number): LockSide {
-    const lock: ReadWriteLock = this.locks.current.readWriteLock(name, { leaseMs });
-    return lock[mode];
-  }
-}
-
-/** The holder of a lease names its side. */
-function modeOf(holder: string): Mode {
-  return holder.endsWith('.r') ? 'read' : 'write';
 }

@@ -39,6 +39,12 @@ export interface Lendable {
   obstacle(): Promise<ProblemFields>;
 }
 
+/** The options of a lease. */
+export interface LeaseTerms {
+  readonly leaseMs?: number;
+  readonly owner?: string | undefined;
+}
+
 /** A lease with its fencing tokens; several locks have one each. */
 export interface Lent {
   readonly lease: Pick<Lease, 'holder' | 'expiresAt' | 'renew'> & AsyncDisposable;

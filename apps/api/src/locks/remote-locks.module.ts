@@ -7,6 +7,8 @@ import { RateLimitersController } from './rate-limiters.controller.js';
 import { ReadWriteLocksController } from './read-write-locks.controller.js';
 import { RemoteLeases } from './remote-leases.js';
 import { RemoteLocks } from './remote-locks.js';
+import { RemoteRateLimiters } from './remote-rate-limiters.js';
+import { RemoteReadWriteLocks } from './remote-read-write-locks.js';
 import { RemoteSemaphores } from './remote-semaphores.js';
 import { SemaphoresController } from './semaphores.controller.js';
 import { TenantLocks } from './tenant-locks.js';
@@ -21,7 +23,16 @@ import { WatchedLocks } from './watched-locks.js';
     ReadWriteLocksController,
     SemaphoresController,
   ],
-  providers: [TenantLocks, RemoteLeases, RemoteLocks, RemoteSemaphores, OperatorLists, WatchedLocks],
+  providers: [
+    TenantLocks,
+    RemoteLeases,
+    RemoteLocks,
+    RemoteReadWriteLocks,
+    RemoteRateLimiters,
+    RemoteSemaphores,
+    OperatorLists,
+    WatchedLocks,
+  ],
   exports: [WatchedLocks],
 })
 export class RemoteLocksModule {}

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 
-import type { Lendable } from './remote-leases.js';
+import type { LeaseTerms, Lendable } from './remote-leases.js';
 import { lent } from './remote-leases.js';
 import type { SeenLock } from './seen-state.js';
 import { seenLock, unlessUnreadable } from './seen-state.js';
@@ -11,8 +11,8 @@ import { TenantLocks } from './tenant-locks.js';
 export class RemoteLocks {
   constructor(private readonly locks: TenantLocks) {}
 
-  lendable(name: string, leaseMs?: number): Lendable {
-    const mutex = this.locks.current.mutex(name, { leaseMs });
+  lendable(name: string, { leaseMs, owner }: LeaseTerms = {}): Lendable {
+    const mutex = this.locks.current.mutex(name, { leaseMs, owner });
     return {
       shown: `lock "${name}"`,
       fields: { lockName: name },

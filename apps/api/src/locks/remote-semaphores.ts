@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Semaphore } from '@mortise/locks';
 
-import type { Lendable } from './remote-leases.js';
+import type { LeaseTerms, Lendable } from './remote-leases.js';
 import { lent } from './remote-leases.js';
 import type { SeenSemaphore } from './seen-state.js';
 import { seenSemaphore, unlessUnreadable } from './seen-state.js';
@@ -18,14 +18,10 @@ export class RemoteSemaphores {
   /** @param wish `take` of the `permits` of the semaphore. */
   lendable(
     name: string,
-    wish: { readonly permits: number; readonly take: number; readonly leaseMs: number } = {
-      permits: NO_LIMIT,
-      take: 1,
-      leaseMs: 10_000,
-    },
+    wish: LeaseTerms & { readonly permits: number; readonly take: number } = { permits: NO_LIMIT, take: 1 },
   ): Lendable {
-    const { permits, take, leaseMs } = wish;
-    const semaphore = this.locks.current.semaphore(name, { permits, leaseMs });
+    const { permits, take, leaseMs, owner } = wish;
+    const semaphore = this.locks.current.semaphore(name, { permits, leaseMs, owner });
     return {
       shown: `semaphore "${name}"`,
       fields: { semaphoreName: name },

@@ -19,6 +19,15 @@ const waitMs = z
   .max(MAX_WAIT_MS)
   .default(0)
   .meta({ description: 'how long to wait for it; 0: take it only if it is free', examples: [5_000] });
+const owner = z
+  .string()
+  .regex(/^[\w@-]{1,64}$/, 'must be 1 to 64 letters, digits, "_", "@" and "-"')
+  .optional()
+  .meta({ description: 'a name of the holder, for people: a part of `holder`', examples: ['mailer-3'] });
+const seenOwner = z
+  .string()
+  .nullable()
+  .meta({ description: 'the owner of its lease, as given when it was acquired; null: none' });
 const holder = z
   .string()
   .regex(/^[A-Za-z0-9._~@:-]{1,256}$/, 'must be the holder of a lease')
@@ -32,6 +41,7 @@ const seenHolder = z.string().meta({ description: 'the holder of a lease, its fi
 
 const count = z.int().min(0);
 const ms = z.int().min(0);
+const longestWaitMs = ms.meta({ description: 'for how long the first waiter has waited; 0 without waiters' });
 const fencingToken = z
   .int()
   .min(1)
@@ -41,7 +51,7 @@ const fencingToken = z
 const LEAST_TOKEN = 1_000_000_000_000_000;
 
 export const acquireBody = z
-  .strictObject({ leaseMs, waitMs })
+  .strictObject({ leaseMs, waitMs, owner })
   .meta({ id: 'AcquireBody', examples: [{ leaseMs: 10_000, waitMs: 5_000 }] });
 
 export const renewBody = z
@@ -82,6 +92,7 @@ export const acquirePermitsBody = z
       .meta({ description: 'how many of them to take, all or none' }),
     leaseMs,
     waitMs,
+    owner,
   })
   .refine((wish) => wish.take <= wish.permits, {
     path: ['take'],
@@ -110,9 +121,11 @@ export const lockSchema = z
   .object({
     name,
     holder: seenHolder.nullable().meta({ description: 'null: nobody holds it' }),
+    owner: seenOwner,
     fencingToken: fencingToken.nullable().meta({ description: 'the last one; null: none is known' }),
     remainingMs: ms,
     queueLength: count,
+    longestWaitMs,
   })
   .meta({ id: 'Lock', description: 'The state of a lock, at one instant.' });
 
@@ -125,13 +138,14 @@ const semaphore = {
     .meta({ description: 'how many permits there are; null: nobody has used a semaphore of this name' }),
   used: count.meta({ description: 'how many are held; more than the limit only after it was lowered' }),
   queueLength: count,
+  longestWaitMs,
 };
 
 export const semaphoreSchema = z
   .object({
     ...semaphore,
     holders: z
-      .array(z.object({ holder: seenHolder, permits: z.int().min(1), remainingMs: ms }))
+      .array(z.object({ holder: seenHolder, owner: seenOwner, permits: z.int().min(1), remainingMs: ms }))
       .meta({ description: 'the first 100, by the ends of their leases' }),
   })
   .meta({ id: 'Semaphore', description: 'The state of a semaphore, at one instant.' });
@@ -149,7 +163,7 @@ const mode = z
   .meta({ description: 'any number of readers hold it together, a writer alone', examples: ['read'] });
 
 export const acquireSideBody = z
-  .strictObject({ mode, leaseMs, waitMs })
+  .strictObject({ mode, leaseMs, waitMs, owner })
   .meta({ id: 'AcquireSideBody', examples: [{ mode: 'read', leaseMs: 10_000, waitMs: 5_000 }] });
 
 const sideHolder = z
@@ -176,6 +190,7 @@ export const readWriteLockSchema = z
     fencingToken: fencingToken.nullable().meta({ description: 'the last one; null: none is known' }),
     remainingMs: ms,
     queueLength: count,
+    longestWaitMs,
   })
   .meta({ id: 'ReadWriteLock', description: 'The state of a read-write lock, at one instant.' });
 
@@ -187,7 +202,7 @@ const names = z
   .refine((all) => new Set(all).size === all.length, 'must not repeat a name')
   .meta({ description: 'the locks; the order does not matter', examples: [['item:1', 'item:2']] });
 
-export const acquireManyBody = z.strictObject({ names, leaseMs, waitMs }).meta({
+export const acquireManyBody = z.strictObject({ names, leaseMs, waitMs, owner }).meta({
   id: 'AcquireManyBody',
   examples: [{ names: ['item:1', 'item:2'], leaseMs: 10_000, waitMs: 5_000 }],
 });
@@ -254,3 +269,22 @@ export const takenSchema = z
     resetAfterMs: ms.meta({ description: 'until the whole burst is available again' }),
   })
   .meta({ id: 'Taken' });
+
+const term = z.int().min(1).nullable();
+
+export const rateLimiterSchema = z
+  .object({
+    name,
+    limit: term.meta({
+      description: 'permits in a period, of the last take that changed it; null: none is known',
+    }),
+    periodMs: term,
+    burst: term.meta({ description: 'the most at once' }),
+    remaining: count.nullable().meta({ description: 'available now; null: the limit is not known' }),
+    resetAfterMs: ms.meta({ description: 'until the whole burst is available again; 0: it is' }),
+  })
+  .meta({ id: 'RateLimiter', description: 'The state of a rate limit, at one instant.' });
+
+export const rateLimitersPage = z
+  .object({ items: z.array(rateLimiterSchema), nextCursor })
+  .meta({ id: 'RateLimiterPage' });

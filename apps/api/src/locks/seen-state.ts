@@ -9,36 +9,47 @@ import { Problem } from '../problems/problem.js';
 
 export interface SeenLock {
   readonly holder: string | null;
+  readonly owner: string | null;
   readonly fencingToken: number | null;
   readonly remainingMs: number;
   readonly queueLength: number;
+  readonly longestWaitMs: number;
 }
 
 export interface SeenSemaphore {
   readonly limit: number | null;
   readonly used: number;
   readonly queueLength: number;
-  readonly holders: { readonly holder: string; readonly permits: number; readonly remainingMs: number }[];
+  readonly longestWaitMs: number;
+  readonly holders: {
+    readonly holder: string;
+    readonly owner: string | null;
+    readonly permits: number;
+    readonly remainingMs: number;
+  }[];
 }
 
 /** For holders of other programs. */
 const MAX_HOLDER_LENGTH = 256;
 
 /** Null if it cannot be read. */
-export function seenLock({ holder, fencingToken, remainingMs, queueLength }: MutexState): SeenLock | null {
+export function seenLock(state: MutexState): SeenLock | null {
+  const { holder, fencingToken, remainingMs, queueLength, longestWaitMs } = state;
   if (!isCount(queueLength)) return null;
   return {
     holder: holder === null ? null : seenHolder(holder),
+    owner: holder === null ? null : ownerOf(holder),
     fencingToken: isCount(fencingToken) && fencingToken > 0 ? fencingToken : null,
     remainingMs: seenMs(remainingMs),
     queueLength,
+    longestWaitMs: seenMs(longestWaitMs),
   };
 }
 
 /** Null if it cannot be read. @param limit Null: no semaphore of this name exists. */
 export function seenSemaphore(
   limit: number | null,
-  { used, queueLength, holders }: Omit<SemaphoreState, 'limit'>,
+  { used, queueLength, longestWaitMs, holders }: Omit<SemaphoreState, 'limit'>,
 ): SeenSemaphore | null {
   if (!isCount(used) || !isCount(queueLength) || !(limit === null || (isCount(limit) && limit > 0)))
     return null;
@@ -46,8 +57,10 @@ export function seenSemaphore(
     limit,
     used,
     queueLength,
+    longestWaitMs: seenMs(longestWaitMs),
     holders: holders.map(({ holder, permits, remainingMs }) => ({
       holder: seenHolder(holder),
+      owner: ownerOf(holder),
       // The scripts also count one permit for a holder without a number.
       permits: isCount(permits) && permits > 0 ? permits : 1,
       remainingMs: seenMs(remainingMs),
@@ -62,11 +75,12 @@ export interface SeenReadWriteLock {
   readonly fencingToken: number | null;
   readonly remainingMs: number;
   readonly queueLength: number;
+  readonly longestWaitMs: number;
 }
 
 /** Null if it cannot be read. */
 export function seenReadWriteLock(state: ReadWriteLockState): SeenReadWriteLock | null {
-  const { writer, readers, firstReaders, fencingToken, remainingMs, queueLength } = state;
+  const { writer, readers, firstReaders, fencingToken, remainingMs, queueLength, longestWaitMs } = state;
   if (!isCount(readers) || !isCount(queueLength)) return null;
   return {
     writer: writer === null ? null : seenHolder(writer),
@@ -75,6 +89,7 @@ export function seenReadWriteLock(state: ReadWriteLockState): SeenReadWriteLock 
     fencingToken: isCount(fencingToken) && fencingToken > 0 ? fencingToken : null,
     remainingMs: seenMs(remainingMs),
     queueLength,
+    longestWaitMs: seenMs(longestWaitMs),
   };
 }
 
@@ -90,7 +105,10 @@ export async function unlessUnreadable<State>(look: () => Promise<State>): Promi
 }
 
 /** The problem for a state that cannot be read. */
-export function unreadable(kind: 'lock' | 'semaphore' | 'read-write lock', name: string): Problem {
+export function unreadable(
+  kind: 'lock' | 'semaphore' | 'read-write lock' | 'rate limit',
+  name: string,
+): Problem {
   return new Problem('redis-unavailable', `the keys of the ${kind} "${name}" hold no state of a ${kind}`);
 }
 
@@ -106,4 +124,9 @@ function seenMs(ms: number): number {
 /** Cut, and without halves of surrogate pairs. */
 function seenHolder(holder: string): string {
   return holder.slice(0, MAX_HOLDER_LENGTH).toWellFormed();
+}
+
+/** The label in a holder of @mortise/locks: `<client>.<acquisition>~<owner>.…` */
+function ownerOf(holder: string): string | null {
+  return /^[\w-]+\.[a-z\d]+~([\w@-]{1,64})\./.exec(holder)?.[1] ?? null;
 }

@@ -1,41 +1,62 @@
-/** Locks that pages watch. A hand-over publishes to the next waiter alone, so one reader looks at each watched lock twice a second. */
-import { Sampled } from '@mortise/redis';
+/** Locks, semaphores, read-write locks and rate limits that pages watch, and the lists of those that are in use. */
 import { Injectable } from '@nestjs/common';
 
-import { currentTenant } from '../tenants/tenancy.js';
-import type { SeenLock } from './seen-state.js';
-import { seenLock, unlessUnreadable } from './seen-state.js';
-import { TenantLocks } from './tenant-locks.js';
+import { DEFAULT_PAGE } from '../http/page-limits.js';
+import { byName, Watched } from '../lists/watched.js';
+import { OperatorLists } from './operator-lists.js';
+import { RemoteLocks } from './remote-locks.js';
+import { RemoteRateLimiters } from './remote-rate-limiters.js';
+import { RemoteReadWriteLocks } from './remote-read-write-locks.js';
+import { RemoteSemaphores } from './remote-semaphores.js';
 
 const EVERY_MS = 500;
+/** A list is a scan of keys, of at most 0.1 s. */
+const LIST_EVERY_MS = 2_000;
+
+export type LockTopic = 'lock' | 'semaphore' | 'read-write-lock' | 'rate-limiter';
+export type ListTopic = 'locks' | 'semaphores' | 'rate-limiters';
 
 @Injectable()
 export class WatchedLocks {
-  /** By tenant and name. */
-  readonly #watched = new Map<string, Sampled<SeenLock | null>>();
+  readonly #one = new Watched<object | null>(EVERY_MS);
+  readonly #lists = new Watched<object>(LIST_EVERY_MS);
+  readonly #inspect: Readonly<Record<LockTopic, (name: string) => Promise<object | null>>>;
+  readonly #page: Readonly<Record<ListTopic, () => Promise<Page>>>;
 
-  constructor(private readonly locks: TenantLocks) {}
-
-  /** The lock of the tenant of the request, and each change of its holder or of its waiters, until the signal. */
-  follow(name: string, signal: AbortSignal): AsyncIterable<SeenLock | null> {
-    for (const [key, { isFollowed }] of this.#watched) if (!isFollowed) this.#watched.delete(key);
-    const key = `${currentTenant()}\n${name}`;
-    const its = this.#watched.get(key) ?? this.#watch(name);
-    this.#watched.set(key, its);
-    return its.follow(signal);
+  constructor(
+    locks: RemoteLocks,
+    semaphores: RemoteSemaphores,
+    readWriteLocks: RemoteReadWriteLocks,
+    rateLimiters: RemoteRateLimiters,
+    lists: OperatorLists,
+  ) {
+    this.#inspect = {
+      lock: (name) => locks.inspect(name),
+      semaphore: (name) => semaphores.inspect(name),
+      'read-write-lock': (name) => readWriteLocks.inspect(name),
+      'rate-limiter': (name) => rateLimiters.inspect(name),
+    };
+    this.#page = {
+      locks: () => lists.locks(DEFAULT_PAGE, undefined),
+      semaphores: () => lists.semaphores(DEFAULT_PAGE, undefined),
+      'rate-limiters': () => lists.rateLimiters(DEFAULT_PAGE, undefined),
+    };
   }
 
-  #watch(name: string): Sampled<SeenLock | null> {
-    const mutex = this.locks.current.mutex(name);
-    const read = async (): Promise<SeenLock | null> => {
-      const state = await unlessUnreadable(() => mutex.inspect());
-      return state && seenLock(state);
-    };
-    return new Sampled(read, EVERY_MS, isSame);
+  /** One of the tenant of the request: its state, and each change, a renewal included, until the signal. */
+  follow(kind: LockTopic, name: string, signal: AbortSignal): AsyncIterable<object | null> {
+    return this.#one.follow(`${kind} ${name}`, signal, () => this.#inspect[kind](name));
+  }
+
+  /** The first page of a list of the tenant of the request, by name, and each change of it, until the signal. */
+  followList(kind: ListTopic, signal: AbortSignal): AsyncIterable<object> {
+    return this.#lists.follow(kind, signal, async () => {
+      const { items } = await this.#page[kind]();
+      return { items: items.toSorted(byName) };
+    });
   }
 }
 
-/** A renewal changes the remaining time alone. */
-function isSame(a: SeenLock | null, b: SeenLock | null): boolean {
-  return a?.holder === b?.holder && a?.fencingToken === b?.fencingToken && a?.queueLength === b?.queueLength;
+interface Page {
+  readonly items: readonly { readonly name: string }[];
 }

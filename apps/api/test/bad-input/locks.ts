@@ -160,13 +160,19 @@ describe('the list of locks', () => {
   const queries = ['limit=0', 'limit=-1', 'limit=201', 'limit=1e1', 'limit=NaN', 'limit=', 'limit=5&limit=6'];
   queries.push('cursor=', 'cursor=a&cursor=b', 'match=*', `cursor=${'x'.repeat(401)}`);
   refuseEach('invalid-query', 'the query', queries, (query) => [[`GET /v1/locks?${query}`]]);
-  refuse('invalid-query', [['semaphores listed by a pattern', 'GET /v1/semaphores?match=*']]);
+  refuse('invalid-query', [
+    ['semaphores listed by a pattern', 'GET /v1/semaphores?match=*'],
+    ['rate limits listed by a pattern', 'GET /v1/rate-limiters?match=*'],
+  ]);
 
   const cursors = ['- -1', '- 1 MATCH *'].map((cursor) => Buffer.from(cursor).toString('base64url'));
   refuseEach('invalid-cursor', 'the cursor', ['x', '%00', 'Kg', ...cursors], (cursor) => [
     [`GET /v1/locks?cursor=${cursor}`],
   ]);
-  refuse('invalid-cursor', [['semaphores listed from nowhere', 'GET /v1/semaphores?cursor=x']]);
+  refuse('invalid-cursor', [
+    ['semaphores listed from nowhere', 'GET /v1/semaphores?cursor=x'],
+    ['rate limits listed from nowhere', 'GET /v1/rate-limiters?cursor=x'],
+  ]);
 });
 
 test('an operator takes a lock away once', async () => {

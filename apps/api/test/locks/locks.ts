@@ -17,15 +17,38 @@ import { api, elsewhere, Leases, prefix, problem, redis } from './leases.js';
 
 const locks = new Leases('lock');
 
+test('the owner of each kind of lease is shown, and its holder renews and releases it', async () => {
+  const [name, owner] = [locks.freshName(), 'mailer-3'];
+  const kinds = {
+    locks: { body: {}, shown: { owner } },
+    semaphores: { body: { permits: 1 }, shown: { holders: [{ owner }] } },
+    'read-write-locks': { body: { mode: 'write' }, shown: { writer: expect.stringContaining(`~${owner}.`) } },
+  };
+  for (const [kind, { body, shown }] of Object.entries(kinds)) {
+    const post = (action: string, its: object): Promise<Answer> =>
+      api.send({ method: 'POST', path: `/v1/${kind}/${name}/${action}`, body: its });
+    expect((await post('acquire', { ...body, owner: 'a.b' })).status).toBe(400);
+    const { holder } = (await post('acquire', { ...body, owner })).json;
+    expect([kind, (await api.send({ path: `/v1/${kind}/${name}` })).json]).toMatchObject([kind, shown]);
+    expect((await post('renew', { holder })).status).toBe(200);
+    expect((await post('release', { holder })).status).toBe(200);
+  }
+  const body = { names: [name, `${name}-2`], owner };
+  await api.send({ method: 'POST', path: '/v1/multi-locks/acquire', body });
+  expect((await locks.look(`${name}-2`)).owner).toBe(owner);
+});
+
 describe('a lock', () => {
   test('is taken at one process, and renewed and released at another', async () => {
     const name = locks.freshName();
     expect(await locks.look(name)).toEqual({
       name,
       holder: null,
+      owner: null,
       fencingToken: null,
       remainingMs: 0,
       queueLength: 0,
+      longestWaitMs: 0,
     });
     const lease = await locks.take(name);
     expect(lease).toEqual({
@@ -240,7 +263,9 @@ describe('waiters', () => {
     const gone = AbortSignal.abort(new Error('gone'));
     const request = { leaseMs: 60_000, waitMs: 0, terms: '', requestKey: undefined, signal: gone };
     await expect(
-      inTenant('default', () => leases.acquire(api.app.get(RemoteLocks).lendable(name, 60_000), request)),
+      inTenant('default', () =>
+        leases.acquire(api.app.get(RemoteLocks).lendable(name, { leaseMs: 60_000 }), request),
+      ),
     ).rejects.toThrow('gone');
     expect(await locks.look(name)).toMatchObject({ holder: null, fencingToken: expect.any(Number) });
   });
@@ -279,18 +304,22 @@ describe('the list', () => {
       expect(byName.get(name)).toEqual({
         name,
         holder,
+        owner: null,
         fencingToken,
         remainingMs: expect.any(Number),
         queueLength: name === held[0].name ? 1 : 0,
+        longestWaitMs: expect.any(Number),
       });
     }
     expect(byName.get('a b}:{*}:lease\n')).toMatchObject({ holder: lease.holder });
     expect(byName.get(orphaned)).toEqual({
       name: orphaned,
       holder: null,
+      owner: null,
       fencingToken: null,
       remainingMs: 0,
       queueLength: 1,
+      longestWaitMs: expect.any(Number),
     });
     expect(byName.has(free.name)).toBe(false);
     const small = await locks.list(1);

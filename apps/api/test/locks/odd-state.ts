@@ -106,10 +106,10 @@ describe('a semaphore', () => {
       {
         limit: 3,
         holders: expect.arrayContaining([
-          { holder: 'me, ☃', permits: 1, remainingMs: expect.any(Number) },
-          { holder: '', permits: 1, remainingMs: expect.any(Number) },
-          { holder: 'a.b.c.-1', permits: 1, remainingMs: expect.any(Number) },
-          { holder: PERMIT_HOLDER, permits: 2, remainingMs: expect.any(Number) },
+          { holder: 'me, ☃', owner: null, permits: 1, remainingMs: expect.any(Number) },
+          { holder: '', owner: null, permits: 1, remainingMs: expect.any(Number) },
+          { holder: 'a.b.c.-1', owner: null, permits: 1, remainingMs: expect.any(Number) },
+          { holder: PERMIT_HOLDER, owner: null, permits: 2, remainingMs: expect.any(Number) },
         ]),
       },
     ],

@@ -29,6 +29,7 @@ describe('a read-write lock', () => {
       fencingToken: two.json.fencingToken,
       remainingMs: expect.any(Number),
       queueLength: 0,
+      longestWaitMs: 0,
     });
     const refused = await take(name, 'write');
     expect([...seen(refused), refused.json.lockName]).toEqual([409, problem('lock-timeout'), name]);
@@ -148,6 +149,33 @@ describe('a rate limit', () => {
     expect([status, json.isAllowed, json.retryAfterMs > 1_000_000]).toEqual([200, false, true]);
     const reset = await api.send({ method: 'DELETE', path: '/v1/rate-limiters/mails' });
     expect([reset.status, (await limiter.take(0)).remaining]).toEqual([204, 3]);
+  });
+
+  test('is shown with the terms of its last take, and listed until its burst is whole', async () => {
+    const look = async (name: string): Promise<Answer['json']> =>
+      (await api.send({ path: `/v1/rate-limiters/${name}` })).json;
+    const whole = { limit: null, periodMs: null, burst: null, remaining: null, resetAfterMs: 0 };
+    expect(await look('never-used')).toEqual({ name: 'never-used', ...whole });
+    await new RateLimiter(redis, 'shown', { ...limit, burst: 5, prefix }).take(2);
+    const shown = { name: 'shown', ...limit, burst: 5, remaining: 3, resetAfterMs: expect.any(Number) };
+    expect(await look('shown')).toEqual(shown);
+    const { items } = (await api.send({ path: '/v1/rate-limiters?limit=200' })).json;
+    expect(items.filter(({ name }: { name: string }) => name === 'shown')).toEqual([shown]);
+    expect(items.map(({ name }: { name: string }) => name)).not.toContain('never-used');
+    await api.send({ method: 'DELETE', path: '/v1/rate-limiters/shown' });
+    expect(await look('shown')).toEqual({ name: 'shown', ...whole });
+  });
+
+  test('of which another program wrote the key is unreadable, or has what can be read', async () => {
+    await redis.set(`${prefix}:locks:{odd}:rate`, 'nonsense');
+    await redis.lpush(`${prefix}:locks:{list}:rate`, 'x');
+    const odd = await api.send({ path: '/v1/rate-limiters/odd' });
+    expect([odd.status, odd.json]).toMatchObject([200, { limit: null, remaining: null, resetAfterMs: 0 }]);
+    expect((await api.send({ path: '/v1/rate-limiters/list' })).status).toBe(503);
+    const { status, json } = await api.send({ path: '/v1/rate-limiters?limit=200' });
+    const names = new Set(json.items.map(({ name }: { name: string }) => name));
+    expect([status, names.has('odd'), names.has('list')]).toEqual([200, false, false]);
+    for (const name of ['odd', 'list']) await redis.del(`${prefix}:locks:{${name}}:rate`);
   });
 
   test.each([

@@ -11,7 +11,8 @@ const semaphores = new Leases('semaphore');
 describe('a semaphore', () => {
   test('lends as many permits as there are, at every process', async () => {
     const name = semaphores.freshName();
-    expect(await semaphores.look(name)).toEqual({ name, limit: null, used: 0, queueLength: 0, holders: [] });
+    const unused = { name, limit: null, used: 0, queueLength: 0, longestWaitMs: 0, holders: [] };
+    expect(await semaphores.look(name)).toEqual(unused);
     const one = await semaphores.take(name, { permits: 3 });
     const two = await semaphores.post(
       `${name}/acquire`,
@@ -25,9 +26,10 @@ describe('a semaphore', () => {
       limit: 3,
       used: 3,
       queueLength: 0,
+      longestWaitMs: 0,
       holders: [
-        { holder: one.holder, permits: 1, remainingMs: expect.any(Number) },
-        { holder: two.json.holder, permits: 2, remainingMs: expect.any(Number) },
+        { holder: one.holder, owner: null, permits: 1, remainingMs: expect.any(Number) },
+        { holder: two.json.holder, owner: null, permits: 2, remainingMs: expect.any(Number) },
       ],
     });
     const refused = await semaphores.post(`${name}/acquire`, { permits: 3 });
@@ -136,7 +138,13 @@ test('the list has each semaphore that is held or waited for once', async () => 
   expect(new Set(found.map(({ name }) => name)).size).toBe(found.length);
   for (const name of held) {
     const queueLength = name === held[0] ? 1 : 0;
-    expect(found.find((entry) => entry.name === name)).toEqual({ name, limit: 4, used: 2, queueLength });
+    expect(found.find((entry) => entry.name === name)).toEqual({
+      name,
+      limit: 4,
+      used: 2,
+      queueLength,
+      longestWaitMs: expect.any(Number),
+    });
   }
   const [{ holder }] = (await semaphores.look(held[0]!)).holders;
   await semaphores.post(`${held[0]!}/release`, { holder });

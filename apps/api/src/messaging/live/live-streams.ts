@@ -34,6 +34,7 @@ const STREAM_SCOPES: ReadonlySet<Scope> = new Set<Scope>([
   'market:read',
   'ops:read',
   'locks:read',
+  'locks:admin',
 ]);
 
 @Injectable()
