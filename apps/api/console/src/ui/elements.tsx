@@ -5,7 +5,7 @@ import { ApiProblem, isNotFound } from '../http.ts';
 import { Link } from '../location.ts';
 import type { Resource } from '../resource.ts';
 import { useNow } from './clock.ts';
-import { agoText, durationText, instantText, jsonText } from './text.ts';
+import { agoText, instantText, jsonText } from './text.ts';
 
 export type Tone = 'good' | 'busy' | 'wait' | 'bad' | 'quiet';
 
@@ -31,12 +31,6 @@ export function Time({ at }: { readonly at: number | null | undefined }): JSX.El
       {agoText(at, now)}
     </time>
   );
-}
-
-/** What is left until an instant of this clock. */
-export function Remaining({ until }: { readonly until: number }): JSX.Element {
-  const now = useNow();
-  return <span class="number">{until > now ? durationText(until - now) : 'ended'}</span>;
 }
 
 export function Figure(props: {

@@ -1,6 +1,7 @@
 /** A table of a list that the API gives by pages. */
 import type { ComponentChildren, JSX } from 'preact';
 
+import { useTopic } from '../live.ts';
 import { usePages } from './pages.ts';
 import type { Pages } from './pages.ts';
 import { Empty, Skeleton, Trouble } from './elements.tsx';
@@ -16,13 +17,15 @@ interface Props<Row> {
   readonly hint?: ComponentChildren;
 }
 
-/** Reads the pages itself. */
+/** Reads the pages itself. The first one is read anew when its topic says that it has changed. */
 export function PagedTable<Row>({
   address,
+  topic,
   ...props
-}: Props<Row> & { readonly address: string }): JSX.Element {
+}: Props<Row> & { readonly address: string; readonly topic?: string }): JSX.Element {
   const pages = usePages<Row>(address);
-  return <TableOf {...props} pages={pages} again={pages.reload} />;
+  useTopic(topic, pages.refresh, pages.refresh);
+  return <TableOf {...props} pages={pages} {...(topic === undefined && { again: pages.reload })} />;
 }
 
 interface TableOfProps<Row> extends Props<Row> {

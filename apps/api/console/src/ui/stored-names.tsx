@@ -24,6 +24,7 @@ export function StoredNames({ kind, title, parts, empty, hint, session }: Props)
   return (
     <PagedTable<{ readonly name: string }>
       address={`names/${kind}`}
+      topic={`names:${kind}`}
       label={title}
       idOf={({ name }) => name}
       empty={empty}

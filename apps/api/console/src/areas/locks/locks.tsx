@@ -4,28 +4,30 @@ import { useCallback, useState } from 'preact/hooks';
 
 import type { AreaProps } from '../../areas.ts';
 import { call, path } from '../../http.ts';
-import { useTopic } from '../../live.ts';
-import type { LiveEvent } from '../../live.ts';
 import { hrefOf, Link } from '../../location.ts';
-import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange, mayDo } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
+import { useLiveValue } from '../../ui/live-value.ts';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { PagedTable } from '../../ui/paged-table.tsx';
-import { Card, Empty, Figure, Head, Read, Remaining, State } from '../../ui/elements.tsx';
+import { useNow } from '../../ui/clock.ts';
+import { Card, Empty, Figure, Head, Read, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
-import { countText, durationText, instantText } from '../../ui/text.ts';
+import { countText, durationText, instantText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
+import { Holder, LeaseLeft, seenAt, waitNote } from './lease-left.tsx';
 
 interface Lock {
   readonly name: string;
   readonly holder: string | null;
+  readonly owner: string | null;
   readonly fencingToken: number | null;
   readonly remainingMs: number;
   readonly queueLength: number;
+  readonly longestWaitMs: number;
 }
 
 export default function Locks({ parts: [name], session }: AreaProps): JSX.Element {
@@ -37,6 +39,7 @@ export default function Locks({ parts: [name], session }: AreaProps): JSX.Elemen
       {mayDo(session, 'locks:admin') ? (
         <PagedTable<Lock>
           address="locks"
+          topic="locks"
           label="Locks that are held or waited for"
           idOf={(lock) => lock.name}
           empty="No lock is held."
@@ -54,10 +57,25 @@ export default function Locks({ parts: [name], session }: AreaProps): JSX.Elemen
                 </Link>
               ),
             },
-            { title: 'Holder', cell: ({ holder }) => <code class="wide">{holder ?? '–'}</code> },
+            { title: 'Holder', cell: HolderOf },
             { title: 'Fencing token', kind: 'number', cell: ({ fencingToken }) => fencingToken ?? '–' },
-            { title: 'Lease left', kind: 'number', cell: ({ remainingMs }) => durationText(remainingMs) },
+            {
+              title: 'Lease left',
+              kind: 'number',
+              cell: (lock) =>
+                lock.holder === null ? (
+                  '–'
+                ) : (
+                  <LeaseLeft key={lock.holder} remainingMs={lock.remainingMs} at={seenAt(lock)} />
+                ),
+            },
             { title: 'Waiting', kind: 'number', cell: ({ queueLength }) => countText(queueLength) },
+            {
+              title: 'The first for',
+              kind: 'number',
+              cell: ({ queueLength, longestWaitMs }) =>
+                queueLength === 0 ? '–' : durationText(longestWaitMs),
+            },
           ]}
         />
       ) : (
@@ -67,48 +85,53 @@ export default function Locks({ parts: [name], session }: AreaProps): JSX.Elemen
   );
 }
 
-interface Change {
+function HolderOf({ holder, owner }: Pick<Lock, 'holder' | 'owner'>): JSX.Element {
+  return holder === null ? <State tone="quiet">free</State> : <Holder holder={holder} owner={owner} />;
+}
+
+interface Change extends Pick<Lock, 'holder' | 'owner' | 'fencingToken' | 'queueLength'> {
   readonly key: string;
   readonly at: number;
-  readonly holder: string | null;
-  readonly fencingToken: number | null;
-  readonly queueLength: number;
 }
 
 const MAX_CHANGES = 50;
 let lastChange = 0;
 
+/** The holders that the topic told of, the last one first, and how many came after the first. */
+function useChanges(): { changes: readonly Change[]; count: number; note: (lock: Lock) => void } {
+  const [{ changes, count }, set] = useState<{ changes: readonly Change[]; count: number }>({
+    changes: [],
+    count: 0,
+  });
+  const note = useCallback((lock: Lock) => {
+    const next = { ...lock, key: String((lastChange += 1)), at: Date.now() };
+    set((before) => {
+      const [newest, ...older] = before.changes;
+      // Only the lease or the number of waiters has changed.
+      if (newest?.holder === next.holder && newest.fencingToken === next.fencingToken)
+        return { ...before, changes: [{ ...newest, queueLength: next.queueLength }, ...older] };
+      const isHandOver = newest !== undefined && next.holder !== null;
+      return {
+        changes: [next, ...before.changes].slice(0, MAX_CHANGES),
+        count: before.count + (isHandOver ? 1 : 0),
+      };
+    });
+  }, []);
+  return { changes, count, note };
+}
+
 function OneLock({ name, session }: { readonly name: string; readonly session: Session }): JSX.Element {
-  const lock = useResource<Lock>(path`locks/${name}`);
-  const { reload } = lock;
-  const [changes, setChanges] = useState<readonly Change[]>([]);
-  const onEvent = useCallback(
-    (event: LiveEvent) => {
-      if (event.type !== 'lock') return;
-      const next = { ...(event as unknown as Lock), key: String((lastChange += 1)), at: Date.now() };
-      setChanges((before) => {
-        const [newest, ...older] = before;
-        // Only the number of waiters has changed.
-        const isSame = newest?.holder === next.holder && newest.fencingToken === next.fencingToken;
-        return (isSame ? [{ ...newest, queueLength: next.queueLength }, ...older] : [next, ...before]).slice(
-          0,
-          MAX_CHANGES,
-        );
-      });
-      reload();
-    },
-    [reload],
-  );
-  useTopic(`lock:${encodeURIComponent(name)}`, onEvent);
+  const { changes, count, note } = useChanges();
+  const lock = useLiveValue<Lock>(path`locks/${name}`, `lock:${encodeURIComponent(name)}`, note);
   return (
     <>
       <Head title={<Bread above={[['Locks', ['locks']]]} name={name} />}>
         {mayChange(session, 'locks:admin') && lock.value?.holder && (
-          <ForceRelease name={name} lock={lock.value} done={reload} />
+          <ForceRelease name={name} lock={lock.value} done={lock.reload} />
         )}
       </Head>
-      <Read of={lock}>{(shown) => <Figures lock={shown} />}</Read>
-      <Card title="Holders since this page was opened">
+      <Read of={lock}>{(shown) => <Figures lock={shown} at={lock.at} />}</Read>
+      <Card title="Holders since this page was opened" actions={<Rate count={count} />}>
         {changes.length === 0 ? (
           <Empty title="It has not changed hands yet.">
             <span>Leave this page open: each new holder is added here.</span>
@@ -120,11 +143,7 @@ function OneLock({ name, session }: { readonly name: string; readonly session: S
             idOf={({ key }) => key}
             columns={[
               { title: 'Time', kind: 'fit', cell: ({ at }) => instantText(at) },
-              {
-                title: 'Holder',
-                cell: ({ holder }) =>
-                  holder === null ? <State tone="quiet">free</State> : <code class="wide">{holder}</code>,
-              },
+              { title: 'Holder', cell: HolderOf },
               { title: 'Fencing token', kind: 'number', cell: ({ fencingToken }) => fencingToken ?? '–' },
               { title: 'Waiting', kind: 'number', cell: ({ queueLength }) => countText(queueLength) },
             ]}
@@ -135,27 +154,42 @@ function OneLock({ name, session }: { readonly name: string; readonly session: S
   );
 }
 
-function Figures({ lock }: { readonly lock: Lock }): JSX.Element {
-  const { holder, fencingToken, remainingMs, queueLength } = lock;
+function Figures({ lock, at }: { readonly lock: Lock; readonly at: number }): JSX.Element {
+  const { holder, owner, fencingToken, remainingMs, queueLength, longestWaitMs } = lock;
   return (
     <div class="grid">
       <Figure
         label="State"
         value={holder === null ? 'Free' : 'Held'}
-        note={holder === null ? 'nobody holds it' : <code class="wide">{holder}</code>}
+        note={holder === null ? 'nobody holds it' : <Holder holder={holder} owner={owner} />}
       />
       <Figure
         label="Lease"
-        value={holder === null ? '–' : <Remaining until={Date.now() + remainingMs} />}
+        value={holder === null ? '–' : <LeaseLeft key={holder} remainingMs={remainingMs} at={at} />}
         note="until it ends without a renewal"
       />
-      <Figure label="Waiting" value={countText(queueLength)} note="in the order of their calls" />
+      <Figure label="Waiting" value={countText(queueLength)} note={waitNote(longestWaitMs, queueLength)} />
       <Figure
         label="Fencing token"
         value={fencingToken === null ? '–' : <span class="long">{fencingToken}</span>}
         note="of the holder"
       />
     </div>
+  );
+}
+
+const MINUTE_MS = 60_000;
+
+/** How often the lock changes hands, as this page sees it: Redis keeps no history of a lock. */
+function Rate({ count }: { readonly count: number }): JSX.Element {
+  const now = useNow();
+  const [openedAt] = useState(Date.now);
+  const minutes = (now - openedAt) / MINUTE_MS;
+  return (
+    <span class="muted small">
+      {plural(count, 'change')}
+      {minutes >= 1 && `, ${(count / minutes).toFixed(1)} per minute`}
+    </span>
   );
 }
 

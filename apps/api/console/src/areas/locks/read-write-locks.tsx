@@ -3,17 +3,18 @@ import type { JSX } from 'preact';
 
 import type { AreaProps } from '../../areas.ts';
 import { call, path } from '../../http.ts';
-import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { Card, Facts, Figure, Head, Read } from '../../ui/elements.tsx';
+import { useLiveValue } from '../../ui/live-value.ts';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
-import { countText, durationText, plural } from '../../ui/text.ts';
+import { countText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
+import { LeaseLeft, waitNote } from './lease-left.tsx';
 
 interface ReadWriteLock {
   readonly writer: string | null;
@@ -22,6 +23,7 @@ interface ReadWriteLock {
   readonly fencingToken: number | null;
   readonly remainingMs: number;
   readonly queueLength: number;
+  readonly longestWaitMs: number;
 }
 
 const AREA = 'read-write-locks';
@@ -52,19 +54,19 @@ export default function ReadWriteLocks({ parts: [name], session }: AreaProps): J
 }
 
 function OneLock({ name, session }: { readonly name: string; readonly session: Session }): JSX.Element {
-  const lock = useResource<ReadWriteLock>(path`read-write-locks/${name}`);
+  const lock = useLiveValue<ReadWriteLock>(
+    path`read-write-locks/${name}`,
+    `read-write-lock:${encodeURIComponent(name)}`,
+  );
   const side = lock.value && sideOf(lock.value);
   return (
     <>
       <Head title={<Bread above={[['Read-write locks', [AREA]]]} name={name} />}>
-        <button type="button" onClick={lock.reload}>
-          Read again
-        </button>
         {side && mayChange(session, 'locks:admin') && (
           <ForceRelease name={name} mode={side} done={lock.reload} />
         )}
       </Head>
-      <Read of={lock}>{(shown) => <Shown lock={shown} />}</Read>
+      <Read of={lock}>{(shown) => <Shown lock={shown} at={lock.at} />}</Read>
     </>
   );
 }
@@ -74,8 +76,8 @@ function sideOf({ writer, readers }: ReadWriteLock): 'write' | 'read' | undefine
   return readers > 0 ? 'read' : undefined;
 }
 
-function Shown({ lock }: { readonly lock: ReadWriteLock }): JSX.Element {
-  const { writer, readers, firstReaders, fencingToken, remainingMs, queueLength } = lock;
+function Shown({ lock, at }: { readonly lock: ReadWriteLock; readonly at: number }): JSX.Element {
+  const { writer, readers, firstReaders, fencingToken, remainingMs, queueLength, longestWaitMs } = lock;
   const side = sideOf(lock);
   return (
     <>
@@ -85,8 +87,12 @@ function Shown({ lock }: { readonly lock: ReadWriteLock }): JSX.Element {
           value={side === 'write' ? 'Written' : side === 'read' ? 'Read' : 'Free'}
           note={plural(readers, 'reader')}
         />
-        <Figure label="Lease" value={side ? durationText(remainingMs) : '–'} note="of the last holder" />
-        <Figure label="Waiting" value={countText(queueLength)} note="in the order of their calls" />
+        <Figure
+          label="Lease"
+          value={side ? <LeaseLeft key={writer ?? side} remainingMs={remainingMs} at={at} /> : '–'}
+          note="of the last holder"
+        />
+        <Figure label="Waiting" value={countText(queueLength)} note={waitNote(longestWaitMs, queueLength)} />
       </div>
       {side && (
         <Card title="Holders">

@@ -4,29 +4,32 @@ import type { JSX } from 'preact';
 import type { AreaProps } from '../../areas.ts';
 import { call, path } from '../../http.ts';
 import { hrefOf, Link } from '../../location.ts';
-import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange, mayDo } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { useLiveValue } from '../../ui/live-value.ts';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { PagedTable } from '../../ui/paged-table.tsx';
 import { Empty, Figure, Head, Read, Share } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
-import { countText, durationText } from '../../ui/text.ts';
+import { countText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
+import { Holder, LeaseLeft, waitNote } from './lease-left.tsx';
 
 interface Summary {
   readonly name: string;
   readonly limit: number | null;
   readonly used: number;
   readonly queueLength: number;
+  readonly longestWaitMs: number;
 }
 
 interface Semaphore extends Summary {
   readonly holders: readonly {
     readonly holder: string;
+    readonly owner: string | null;
     readonly permits: number;
     readonly remainingMs: number;
   }[];
@@ -41,6 +44,7 @@ export default function Semaphores({ parts: [name], session }: AreaProps): JSX.E
       {mayDo(session, 'locks:admin') ? (
         <PagedTable<Summary>
           address="semaphores"
+          topic="semaphores"
           label="Semaphores that are held or waited for"
           idOf={(each) => each.name}
           empty="No permit is held."
@@ -83,7 +87,10 @@ function Used({ used, limit }: Summary): JSX.Element {
 }
 
 function OneSemaphore({ name, session }: { readonly name: string; readonly session: Session }): JSX.Element {
-  const semaphore = useResource<Semaphore>(path`semaphores/${name}`);
+  const semaphore = useLiveValue<Semaphore>(
+    path`semaphores/${name}`,
+    `semaphore:${encodeURIComponent(name)}`,
+  );
   const change = async ({ permits }: Readonly<Record<string, string>>): Promise<boolean> => {
     const isDone = await act(`${name} has ${permits} permits.`, () =>
       call('PUT', path`semaphores/${name}`, { body: { permits: Number(permits) } }),
@@ -94,9 +101,6 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
   return (
     <>
       <Head title={<Bread above={[['Semaphores', ['semaphores']]]} name={name} />}>
-        <button type="button" onClick={semaphore.reload}>
-          Read again
-        </button>
         {mayChange(session, 'locks:admin') && (
           <DialogButton label="Change the limit">
             {(close) => (
@@ -127,7 +131,7 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
               <Figure
                 label="Waiting"
                 value={countText(shown.queueLength)}
-                note="in the order of their calls"
+                note={waitNote(shown.longestWaitMs, shown.queueLength)}
               />
             </div>
             {shown.holders.length === 0 ? (
@@ -140,12 +144,14 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
                 rows={shown.holders}
                 idOf={({ holder }) => holder}
                 columns={[
-                  { title: 'Holder', cell: ({ holder }) => <code class="wide">{holder}</code> },
+                  { title: 'Holder', cell: Holder },
                   { title: 'Permits', kind: 'number', cell: ({ permits }) => countText(permits) },
                   {
                     title: 'Lease left',
                     kind: 'number',
-                    cell: ({ remainingMs }) => durationText(remainingMs),
+                    cell: ({ holder, remainingMs }) => (
+                      <LeaseLeft key={holder} remainingMs={remainingMs} at={semaphore.at} />
+                    ),
                   },
                 ]}
               />
