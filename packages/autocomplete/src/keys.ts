@@ -1,7 +1,7 @@
 /**
  * | Key | Type | Written by | Goes away |
  * |---|---|---|---|
- * | `<prefix>:autocomplete:{<user>}:recent:<version>` | LIST of entries, last touched first | `touch`, `remove` | with its last entry, or `keepMs` after the last `touch` or `remove` |
+ * | `<prefix>:autocomplete:{<user>}:recent:<version>` | LIST of entries, last touched first, and a text with the others | `touch`, `remove` | with its last entry, or `keepMs` after the last `touch` or `remove` |
  * | `<prefix>:autocomplete:{<user>}:ranked:<version>` | ZSET entry -> rank by frecency, with `halfLifeMs` instead of the list | `touch`, `remove` | as the list |
  * | `<prefix>:autocomplete:{<book>}:meta:<version>` | HASH: size, number of blocks | changes of the book | with its last entry |
  * | `<prefix>:autocomplete:{<book>}:b:<version>:<n>` | ZSET member -> rank; the first is number 0 | as above | with its last member |

@@ -37,9 +37,9 @@ test('recent contacts: each method is one round trip, and changes of a tick shar
     rows.push(await commandTable(redis, scope, steps));
   }
   expect(rows.join('\n')).toMatchInlineSnapshot(`
-"recent.touch → recent-contacts.apply:  lrem recent · lpush recent · pexpire recent
-recent.touchMany → recent-contacts.apply:  (lrem recent · lpush recent) ×2 · pexpire recent
-recent.touch, remove → recent-contacts.apply:  lrem recent · lpush recent · lrem recent · ltrim recent · pexpire recent
+"recent.touch → recent-contacts.apply:  lpush recent · pexpire recent
+recent.touchMany → recent-contacts.apply:  lpush recent ×2 · pexpire recent
+recent.touch, remove → recent-contacts.apply:  lpush recent · llen recent · lrange recent · del recent · rpush recent · pexpire recent
 recent.complete → recent-contacts.complete:  lrange recent
 recent.complete, too long → nothing
 recent.list → lrange recent

@@ -5,6 +5,9 @@
 import { expect, test } from '@jest/globals';
 import { AddressBook, RecentContacts } from '@mortise/autocomplete';
 import { connect, freshPrefix, resending } from '@mortise/test-kit';
+import { entriesIn } from '../src/contacts/stored-contacts.js';
+
+const CAPACITY = 3;
 
 interface World {
   readonly book: AddressBook;
@@ -94,7 +97,7 @@ async function stored(): Promise<{
   const prefix = freshPrefix();
   const worldOf = (client: typeof redis): World => ({
     book: new AddressBook(client, 'guild', { prefix }),
-    recent: new RecentContacts(client, { prefix, capacity: 3 }),
+    recent: new RecentContacts(client, { prefix, capacity: CAPACITY }),
     ranked: new RecentContacts(client, { prefix, capacity: 3, halfLifeMs: 60_000 }),
   });
   const { book, recent, ranked } = worldOf(redis);
@@ -113,7 +116,7 @@ async function stateOf(prefix: string): Promise<Record<string, unknown>> {
     const isRanked = key.includes(':ranked:');
     const reads: Record<string, () => Promise<unknown>> = {
       hash: () => redis.hgetall(key),
-      list: () => redis.lrange(key, '0', '-1'),
+      list: async () => entriesIn(await redis.lrangeBuffer(key, '0', '-1'), CAPACITY),
       string: () => redis.get(key),
       zset: () => (isRanked ? redis.zrange(key, '0', '-1') : redis.zrange(key, '0', '-1', 'WITHSCORES')),
     };

@@ -13,6 +13,7 @@
  */
 import { afterMicrotasks, BatchReplyError } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
+import { refusesKeys } from './refused-keys.js';
 
 /** The most changes in one script call: at the largest capacity they block the server for about 2 ms. */
 const MAX_BATCH = 100;
@@ -35,7 +36,7 @@ interface ContactBatch {
   readonly entries: readonly string[];
 }
 
-/** Runs the script. Resolves to 1 for each change whose entry existed, else 0, or to the error of the change. */
+/** Runs the script. Resolves to 1 for each removal whose entry existed, 0 for each other change, or to the error of the change. */
 export type ApplyChanges = (batch: ContactBatch) => Promise<readonly (number | Error)[]>;
 
 /** A change and its caller. */
@@ -58,13 +59,6 @@ interface Share {
   readonly submitted: readonly Submitted[];
 }
 
-/**
- * Errors about keys before the execution of a call, which has changed nothing. A NOPERM for a command, perhaps inside the
- * script, has another text, and may contain a user name with the word `keys`.
- */
-const REFUSES_KEYS =
-  /^(CROSSSLOT |NOPERM (No permissions to access a key|this user has no permissions to access one of the keys))/;
-
 export class ContactChanges {
   readonly #apply: ApplyChanges;
   /** Users with a call in flight or with waiting changes, by key. */
@@ -79,7 +73,7 @@ export class ContactChanges {
     this.#isShared = !redis.isCluster;
   }
 
-  /** Resolves to whether the entry existed. Changes of a user are applied in the order of the calls. */
+  /** Resolves to whether the removed entry existed. Changes of a user are applied in the order of the calls. */
   submit(change: ContactChange): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const submitted = { change, resolve, reject };
@@ -130,7 +124,7 @@ export class ContactChanges {
         else one.reject(count);
       }
     } catch (error) {
-      if (shares.length > 1 && error instanceof Error && REFUSES_KEYS.test(error.message)) {
+      if (shares.length > 1 && refusesKeys(error)) {
         // The client is for a single server, but its server is a node of a Cluster.
         if (error.message.startsWith('CROSSSLOT')) this.#isShared = false;
         for (const share of shares) void this.#send([share]);

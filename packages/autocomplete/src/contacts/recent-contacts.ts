@@ -1,13 +1,14 @@
 /**
  * The recent contacts of a user, for completion while typing: last touched first, or by frecency.
  *
- * One LIST per user, the last touched first. Rejected: a ZSET by time. Above 64 bytes or 128 members it leaves the compact
- * encoding and takes 2,750 to 5,200 B per 100 contacts; the list takes 1,725. Frecency needs a number for each contact, so
- * it is a ZSET of at most 128 members. A script filters: sending 100 contacts costs the client 47 µs, filtering them in Lua
- * costs Redis 16.
+ * One LIST per user: the last touched entries, then one text with all others (`recent-contacts.body.part.lua`). Rejected: an
+ * element for each, since a script takes 14 µs to receive 100 of them. One text alone, since a touch would write all of it. A
+ * ZSET by time: above 64 bytes or 128 members it leaves the compact encoding and takes 2,750 to 5,200 B per 100 contacts;
+ * the list takes 1,700. Frecency needs a number for each contact, so it is a ZSET of at most 128 members. A script filters:
+ * sending 100 contacts costs the client 47 µs.
  */
 import {
-  callRedis,
+  callRedisBuffer,
   ignorable,
   requireArray,
   requireClient,
@@ -23,19 +24,23 @@ import { recentContactsApply, recentContactsComplete, recentContactsRank } from 
 import { normalize } from '../text/normalize.js';
 import { isTooLong, requireTyped } from '../text/typed-text.js';
 import { ContactChanges } from './contact-changes.js';
+import { ContactCompletions } from './contact-completions.js';
 import { toContact, toEntry } from './contact.js';
+import { entriesIn } from './stored-contacts.js';
 
 /** The highest capacity. */
 const MAX_TOUCHED = 1_000;
 
 /** The recent contacts of all users, with completion. */
 export class RecentContacts {
-  readonly #redis: RedisClient;
   readonly #keys: AutocompleteKeys;
+  readonly #redis: RedisClient;
+  readonly #capacity: number;
   readonly #isRanked: boolean;
   readonly #displayOf: ((contact: string) => string) | undefined;
   readonly #telemetry: SafeTelemetry | undefined;
   readonly #changes: ContactChanges;
+  readonly #completions: ContactCompletions;
 
   /** Sends nothing. Throws TypeError or RangeError for unknown options and for values outside their limits. */
   constructor(redis: RedisClient, options: RecentContactsOptions = {}) {
@@ -43,6 +48,7 @@ export class RecentContacts {
     requireOptions('RecentContacts', options, RECENT_CONTACTS_OPTIONS);
     this.#keys = new AutocompleteKeys(options.prefix);
     const { capacity, keepMs, halfLifeMs, displayOf } = resolveRecentContactsOptions(options);
+    this.#capacity = capacity;
     this.#isRanked = halfLifeMs !== undefined;
     this.#displayOf = displayOf;
     this.#telemetry = SafeTelemetry.of(options.telemetry, { 'mortise.autocomplete.kind': 'recent' });
@@ -55,6 +61,14 @@ export class RecentContacts {
       const found = reply as (number | Error)[];
       this.#telemetry?.count(CHANGES, found.filter((count) => typeof count === 'number').length);
       return found;
+    });
+    this.#completions = new ContactCompletions(redis, async (all) => {
+      const queries: (string | number)[] = [];
+      for (const { prefix, limit } of all) queries.push(prefix, limit);
+      const keys = { contacts: all.map(({ key }) => key) };
+      const args = { isRanked: this.#isRanked ? 1 : 0, capacity, queries };
+      const reply = await recentContactsComplete.run(redis, keys, args);
+      return reply as (string[] | Error)[];
     });
   }
 
@@ -93,22 +107,22 @@ export class RecentContacts {
   /** All contacts of the user, last touched or best first. One round trip, read-only. O(capacity). */
   async list(user: string): Promise<string[]> {
     const command = this.#isRanked ? 'zrange' : 'lrange';
-    const entries = (await callRedis(this.#redis, command, [this.#key(user), 0, -1])) as string[];
-    return entries.map(toContact);
+    const elements = (await callRedisBuffer(this.#redis, command, [this.#key(user), 0, -1])) as Buffer[];
+    return entriesIn(elements, this.#capacity).map(toContact);
   }
 
   /**
    * The contacts that begin with the text, last touched or best first, in their original spelling. Case, accents and width
    * don't matter (see `normalize`). An empty text, or one of spaces and accents only, matches all. A text of more than
-   * 16,384 UTF-16 units matches none, and nothing is sent. One round trip, a read-only script. O(capacity). Rejects with
-   * TypeError for a text that is not a string, and with RangeError for a `limit` other than 1 to 1,000.
+   * 16,384 UTF-16 units matches none, and nothing is sent. One round trip, a read-only script. Up to 16 completions of one
+   * tick share it, on a Cluster only those of one user. O(capacity). Rejects with TypeError for a text that is not a
+   * string, and with RangeError for a `limit` other than 1 to 1,000.
    */
   async complete(user: string, text: string, options: CompleteOptions = {}): Promise<string[]> {
     const { limit } = resolveCompleteOptions(options);
-    const keys = { contacts: this.#key(user) };
+    const key = this.#key(user);
     if (isTooLong(requireTyped(text))) return [];
-    const args = { isRanked: this.#isRanked ? 1 : 0, prefix: normalize(text), limit };
-    const found = (await recentContactsComplete.run(this.#redis, keys, args)) as string[];
+    const found = await this.#completions.find({ key, prefix: normalize(text), limit });
     this.#telemetry?.count(COMPLETIONS, 1);
     this.#telemetry?.count(SUGGESTIONS, found.length);
     return found;

@@ -46,6 +46,38 @@ test('behaves like an array, whatever is called in the same tick', async () => {
   await fc.assert(property, { numRuns: 150 });
 });
 
+/** A capacity, the number of known contacts, and touches, of which a few are removals. */
+const history = fc.record({
+  capacity: fc.constantFrom(3, 12, 30),
+  known: fc.constantFrom(4, 14, 40),
+  length: fc.constantFrom(1, 9, 70),
+  changes: fc.array(fc.tuple(fc.nat(), fc.nat(40)), { minLength: 40, maxLength: 120 }),
+});
+
+test('behaves like an array after each of many touches, with contacts of all lengths', async () => {
+  const property = fc.asyncProperty(history, async ({ capacity, known, length, changes }) => {
+    const recent = new RecentContacts(redis, { prefix: freshPrefix(), capacity });
+    const names = Array.from(
+      { length: known },
+      (_, index) => `${'ab'[index % 2]!}${'é'.repeat(length)}${index}`,
+    );
+    let model: string[] = [];
+    for (const [which, kind] of changes) {
+      const name = names[which % known]!;
+      model = model.filter((other) => other !== name);
+      if (kind !== 0) model = [name, ...model].slice(0, capacity);
+      await recent[kind === 0 ? 'remove' : 'touch']('anna', name);
+      const [list, found] = await Promise.all([
+        recent.list('anna'),
+        recent.complete('anna', 'b', { limit: 40 }),
+      ]);
+      expect(list).toEqual(model);
+      expect(found).toEqual(model.filter((other) => other.startsWith('b')));
+    }
+  });
+  await fc.assert(property, { numRuns: 40 });
+});
+
 const tick = fc.record({
   passedMs: fc.oneof(fc.nat(100), fc.nat(200_000)),
   changes: fc.array(fc.tuple(fc.constantFrom('+', '+', '+', '-'), contact), { minLength: 1, maxLength: 5 }),
