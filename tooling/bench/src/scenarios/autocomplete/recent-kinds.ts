@@ -83,7 +83,47 @@ export const RECENT_ZSET: RecentKind = {
   },
 };
 
-const ALL: readonly RecentKind[] = [RECENT, RECENT_BOOK, RECENT_ZSET];
+/** Names, last touched first, in one text with a line end around each. */
+const PACKED_TOUCH = `#!lua
+local text, line = redis.call('GET', KEYS[1]) or '\\n', '\\n' .. ARGV[1]
+local at, to = string.find(text, line .. '\\n', 1, true)
+local rest = at and string.sub(text, 1, at - 1) .. string.sub(text, to) or text
+local _, count = string.gsub(rest, '\\n', '')
+if count > tonumber(ARGV[2]) then
+  rest = string.match(rest, '^(.*\\n)[^\\n]+\\n$')
+end
+redis.call('SET', KEYS[1], line .. rest)`;
+
+const PACKED_COMPLETE = `#!lua flags=no-writes
+local text, found = redis.call('GET', KEYS[1]) or '', {}
+local at = string.find(text, '\\n' .. ARGV[1], 1, true)
+while at and #found < tonumber(ARGV[2]) do
+  local to = string.find(text, '\\n', at + 1, true)
+  found[#found + 1] = string.sub(text, at + 1, to - 1)
+  at = string.find(text, '\\n' .. ARGV[1], to, true)
+end
+return found`;
+
+/** One text for each user, which scripts look through: the quickest completion, and touches that write all of it. */
+export const RECENT_PACKED: RecentKind = {
+  name: 'packed string in Lua',
+  version: '',
+  connect: (redis) => {
+    redis.defineCommand('packedTouch', { numberOfKeys: 1, lua: PACKED_TOUCH });
+    redis.defineCommand('packedComplete', { numberOfKeys: 1, lua: PACKED_COMPLETE, readOnly: true });
+    const scripts = redis as unknown as Record<
+      'packedTouch' | 'packedComplete',
+      (key: string, text: string, most: number) => Promise<string[]>
+    >;
+    return {
+      touch: (user, contact) => scripts.packedTouch(keyOf(user), contact, CAPACITY),
+      touchMany: (user, contacts) => redis.set(keyOf(user), `\n${contacts.toReversed().join('\n')}\n`),
+      complete: (user, text) => scripts.packedComplete(keyOf(user), text, RECENT_LIMIT),
+    };
+  },
+};
+
+const ALL: readonly RecentKind[] = [RECENT, RECENT_BOOK, RECENT_ZSET, RECENT_PACKED];
 
 export function recentKind(name: string): RecentKind {
   return ALL.find((kind) => kind.name === name)!;
