@@ -2,7 +2,9 @@ import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { BulkOperations } from '@mortise/queues/admin';
 import type { BulkOperation } from '@mortise/queues/admin';
-import { WaiterHub } from '@mortise/redis';
+import { TestQueues } from '@mortise/queues/testing';
+import { callRedis, WaiterHub } from '@mortise/redis';
+import type { RedisClient } from '@mortise/redis';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 import { redis } from '../fixture/new-queue.js';
 
@@ -16,7 +18,11 @@ afterAll(() => operations.stop());
 const keyOf = (id: string): string => `${prefix}:queues:{${id}}:operation`;
 const channelOf = (id: string): string => `${prefix}:queues:{${id}}:operation-written`;
 
-async function store(id: string, changes: Partial<BulkOperation>): Promise<void> {
+async function store(
+  id: string,
+  changes: Partial<BulkOperation>,
+  client: RedisClient = redis,
+): Promise<void> {
   const now = Date.now();
   const operation: BulkOperation = {
     id,
@@ -31,17 +37,21 @@ async function store(id: string, changes: Partial<BulkOperation>): Promise<void>
     updatedAt: now,
     ...changes,
   };
-  await redis.set(keyOf(id), JSON.stringify(operation), 'PX', 60_000);
+  await callRedis(client, 'SET', [keyOf(id), JSON.stringify(operation), 'PX', 60_000]);
 }
 /** As the process of the operation does it after a write. */
 const publish = (id: string): Promise<unknown> =>
   redis.call(WaiterHub.of(redis).publishCommand, [channelOf(id), '*:']);
 
 /** The values of a follower so far. */
-function followed(id: string, signal?: AbortSignal): { values: BulkOperation[]; end: Promise<void> } {
+function followed(
+  id: string,
+  signal?: AbortSignal,
+  its = others,
+): { values: BulkOperation[]; end: Promise<void> } {
   const values: BulkOperation[] = [];
   const end = (async () => {
-    for await (const value of others.follow(id, { signal })) values.push(value);
+    for await (const value of its.follow(id, { signal })) values.push(value);
   })();
   return { values, end };
 }
@@ -77,13 +87,6 @@ describe('follow', () => {
     expect(values.map(({ changed }) => changed)).toEqual([0, 1, 2, 3]);
   });
 
-  test('yields interrupted ten seconds after the last write of a lost process', async () => {
-    await store('lost', { updatedAt: Date.now() - 9_000 });
-    const { values, end } = followed('lost');
-    await end;
-    expect(values.map(({ status }) => status)).toEqual(['running', 'interrupted']);
-  });
-
   test('yields nothing for an unknown id', async () => {
     const { values, end } = followed('unknown');
     await end;
@@ -102,19 +105,22 @@ describe('follow', () => {
     expect([values.length, after.values]).toEqual([1, []]);
   });
 
-  test('reads nothing while nothing is written', async () => {
-    await store('quiet', {});
-    const { values, end } = followed('quiet');
-    await until('the first value', () => values.length === 1);
-    // Other files of tests use the same server.
-    const calls = jest.spyOn(itsRedis, 'sendCommand');
-    await new Promise((resolve) => setTimeout(resolve, 700));
+  test('reads nothing while nothing is written, and yields interrupted after ten seconds', async () => {
+    // Its clock moves at once.
+    await using memory = new TestQueues();
+    const quiet = new BulkOperations(memory.redis, { prefix });
+    await store('quiet', {}, memory.redis);
+    const { values, end } = followed('quiet', undefined, quiet);
+    await memory.clock.advance(0);
+    expect(values).toHaveLength(1);
+    const calls = jest.spyOn(memory.redis, 'call');
+    await memory.clock.advance(9_999);
     expect(calls).not.toHaveBeenCalled();
-    await store('quiet', { status: 'completed' });
-    await publish('quiet');
+    await memory.clock.advance(2);
     await end;
     expect(calls).toHaveBeenCalled();
-    calls.mockRestore();
+    expect(values.map(({ status }) => status)).toEqual(['running', 'interrupted']);
+    await quiet.stop();
   });
 
   test('refuses options that it does not have', () => {
