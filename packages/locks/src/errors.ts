@@ -25,10 +25,10 @@ export class LockTimeoutError extends CodedError {
 }
 
 /**
- * Too few replicas acknowledged a grant in time, so it was given back. `cause` is the error of its confirmation, if
- * it failed.
+ * Too few replicas acknowledged a grant in time, so the grant was given back. `cause` is the error of the confirmation, if that
+ * call failed.
  *
- * @remedy Try again. If it lasts, mend the replicas or lower `minReplicas`.
+ * @remedy Try again. If the error persists, repair the replicas or lower `minReplicas`.
  */
 export class LockReplicasError extends CodedError {
   static override readonly className: string = 'LockReplicasError';
@@ -91,7 +91,8 @@ export class LatchLostError extends CodedError {
 }
 
 /**
- * The latch has another count, or the semaphore another limit. Nothing was done; a waiter has left the queue.
+ * The latch began with another count, or the semaphore has another limit. The call changed nothing, and a waiter has left the
+ * queue.
  *
  * @code ERR_SEMAPHORE_LIMIT The semaphore has another limit, or got one below the requested permits.
  * @remedy Pass `knownValue`, or change the limit for all with `setPermits`.
@@ -124,9 +125,9 @@ export class LockSettingsError extends CodedError {
 }
 
 /**
- * Too few nodes of a quorum replied to decide.
+ * Too few nodes of a quorum replied, so there is no decision.
  *
- * @remedy Mend the nodes that `causes` names, then try again.
+ * @remedy Repair the nodes that `causes` names, then try again.
  */
 export class QuorumUnreachableError extends CodedError {
   static override readonly className: string = 'QuorumUnreachableError';

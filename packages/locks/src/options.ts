@@ -37,8 +37,8 @@ interface CommonOptions {
 /** The lease of a lock. */
 export interface LeaseOptions extends CommonOptions {
   /**
-   * How long the lock stays with a holder that no longer renews it, ms: a whole number from 10 to 86,400,000 (24 h). All
-   * users of a lock should use the same value: they rely on it after a loss of the keys. Default 10,000.
+   * How long the lock stays with a holder that no longer renews it, ms: a whole number from 10 to 86,400,000 (24 h). All users
+   * of a lock should use the same value: after a loss of the keys, they wait that long for the former holder. Default 10,000.
    */
   readonly leaseMs?: number | undefined;
   /** Whether each lease is renewed in the background after a third of its time, until it is released. Default `true`. */
@@ -61,8 +61,8 @@ export type ReadWriteLockOptions = LeaseOptions;
 /** Options of a MultiLock. */
 export interface MultiLockOptions extends LeaseOptions {
   /**
-   * `true`: first come, first served, among all processes. `false`: a free lock goes to the first request. That saves a
-   * message when one process takes it again and again, but can starve the others. All users of a lock should agree. Default
+   * `true`: first come, first served, among all processes. `false`: a free lock goes to the first request. That saves a message
+   * when one process takes the lock again and again, but other processes may starve. All users of a lock should agree. Default
    * `true`.
    */
   readonly fair?: boolean | undefined;
@@ -79,13 +79,13 @@ export interface ReplicationOptions {
    * Number of replicas that must acknowledge a grant before the caller gets it: from 0 to 100. If fewer do so within
    * `replicasWaitMs`, the lock is given back and the call rejects with LockReplicasError. A failover is then less likely to
    * give the lock to a second holder, but still may: Redis may promote a replica without the grant. Renewals wait for no
-   * replica. Costs a connection for each client (on Cluster for each master), a write, and a share of a WAIT. Only for
-   * Mutex. Default 0: no replica.
+   * replica. Each client needs one more connection (on Cluster one for each master). Each acquisition costs a write and a share
+   * of a WAIT. Only a Mutex has this option. Default 0: no replica.
    */
   readonly minReplicas?: number | undefined;
   /**
-   * How long to wait for the replicas, in ms: a whole number from 1 to half of `leaseMs`. Default 1,000, or half of
-   * `leaseMs` if that is less. It counts against the lease and against `waitMs`.
+   * How long to wait for the replicas, in ms: a whole number from 1 to half of `leaseMs`. Default 1,000, or half of `leaseMs`
+   * if that is less. This time is part of the lease and of `waitMs`.
    */
   readonly replicasWaitMs?: number | undefined;
 }
@@ -106,9 +106,8 @@ export interface RateLimiterOptions extends CommonOptions {
   /** The period, in ms: a whole number from 1 to 2,678,400,000 (31 days). */
   readonly periodMs: number;
   /**
-   * Maximum of permits taken at once after a quiet time. A whole number from 1 to 10,000,000, but not more than are
-   * available in 366 days. Default `limit`. With 1, permits become available one by one, a `limit`th of the period
-   * apart.
+   * The most permits that can be taken at once after a quiet time. A whole number from 1 to 10,000,000, but not more than are
+   * available in 366 days. Default `limit`. With 1, permits become available one by one, a `limit`th of the period apart.
    */
   readonly burst?: number | undefined;
 }
@@ -119,17 +118,14 @@ export interface CountDownLatchOptions extends CommonOptions {
   readonly count: number;
   /**
    * How long the latch is remembered after the last count-down, wait or opening, in ms: a whole number from 10,000 to
-   * 2,678,400,000 (31 days). It does not end while a caller waits. Default 86,400,000 (24 h).
+   * 2,678,400,000 (31 days). A latch is never forgotten while a caller waits. Default 86,400,000 (24 h).
    */
   readonly keepMs?: number | undefined;
 }
 
 /** How long to wait. */
 export interface AcquireOptions {
-  /**
-   * How long to wait, ms: from 0 to 86,400,000 (24 h). Default 30,000. With 0 it tries once, like `tryAcquire`, which
-   * never waits.
-   */
+  /** How long to wait, ms: from 0 to 86,400,000 (24 h). Default 30,000. With 0 the call tries once, as `tryAcquire` does. */
   readonly waitMs?: number | undefined;
   /** Ends the wait: the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -201,7 +197,7 @@ export function defaultsOf(kind: keyof typeof KNOWN, defaults: MutexOptions): ob
   };
 }
 
-/** Of a call without options, so that other options are refused. */
+/** The options of a call that has none: any option is refused. */
 export type NoOptions = Readonly<Record<string, never>>;
 
 export interface ResolvedLeaseOptions {

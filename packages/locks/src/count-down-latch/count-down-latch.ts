@@ -14,12 +14,12 @@ import type { LatchTerms } from './latch-waiters.js';
 import { Latches } from './latches.js';
 
 /**
- * A latch that opens after `count` count-downs from any processes; then all waiters go on together. It opens once. It is
- * `CountDownLatch` of Java, with `remaining` for `getCount` and `wait` for `await`.
+ * A latch that opens after `count` count-downs from any processes; then all waiters go on together. A latch opens once. The
+ * class is `CountDownLatch` of Java, with `remaining` for `getCount` and `wait` for `await`.
  *
- * It begins with the first count-down or wait and is forgotten `keepMs` after the last; then the same name is a new latch.
- * So give each use its own name: `import 2026-11-20`. An object is cheap, has no connection of its own and needs no closing.
- * Objects with the same name and prefix are the same latch.
+ * A latch begins with the first count-down or wait. It is forgotten `keepMs` after the last one, and the same name is then a
+ * new latch. So give each use its own name: `import 2026-11-20`. An object is cheap, has no connection of its own and needs no
+ * closing. Objects with the same name and prefix are the same latch.
  */
 export class CountDownLatch {
   readonly name: string;
@@ -39,10 +39,10 @@ export class CountDownLatch {
   }
 
   /**
-   * Counts down by `by`, at most to 0, and resolves to the remaining count. The call that reaches 0 opens the latch and
-   * wakes all waiters, in the same script. With an `id` it counts once, however often it is repeated. Without one, a
+   * Counts down by `by`, never below 0, and resolves to the remaining count. The call that reaches 0 opens the latch and wakes
+   * all waiters, in the same script. A call with an `id` counts once, however often it is repeated. Without an `id`, a
    * repetition after an error of ioredis may count twice, and open the latch too early. Rejects with LockSettingsError if the
-   * latch has another count. One round trip, O(1); count-downs of one latch and tick share it, in their order.
+   * latch began with another `count`. One round trip, O(1); count-downs of one latch and tick share it, in their order.
    */
   async countDown(options: CountDownOptions = {}): Promise<number> {
     const { id, by } = resolveCountDownOptions(options, this.count);
@@ -50,29 +50,29 @@ export class CountDownLatch {
   }
 
   /**
-   * Resolves when the latch is open. Rejects with LatchTimeoutError after `waitMs`, and with the reason of `signal`
-   * when that is aborted. Rejects with LatchLostError when the latch was reset or its keys are gone, and with
-   * LockSettingsError if it has another count. Rejects with ERR_CLIENT_CLOSED when the client is closed. Errors of
-   * ioredis pass through from the first check; later ones become the cause of LatchTimeoutError. Two round trips for
-   * the first waiter of a process, none for further ones meanwhile; then one command a second for each process and
-   * latch. With `waitMs: 0` one round trip. Safe to repeat.
+   * Resolves when the latch is open. Rejects with LatchTimeoutError after `waitMs`, and with the reason of `signal` when that
+   * is aborted. Rejects with LatchLostError when the latch was reset or its keys are gone, and with LockSettingsError if it
+   * began with another `count`. Rejects with ERR_CLIENT_CLOSED when the client is closed. Errors of ioredis pass through from
+   * the first check; later ones become the cause of LatchTimeoutError. The first waiter of a process costs two round trips,
+   * further waiters none. Then each process sends one command a second for each latch. A call with `waitMs: 0` costs one round
+   * trip. Safe to repeat.
    */
   async wait(options: LatchWaitOptions = {}): Promise<void> {
     await measured(this.#telemetry, this.#wait(resolveAcquireOptions(options, 'wait')));
   }
 
   /**
-   * The remaining count: 0 when the latch is open, `count` before it begins. Rejects with LockSettingsError if it has
-   * another count. One round trip, O(1).
+   * The remaining count: 0 when the latch is open, `count` before it begins. Rejects with LockSettingsError if the latch began
+   * with another `count`. One round trip, O(1).
    */
   async remaining(): Promise<number> {
     return this.#latches.remaining(this.#terms);
   }
 
   /**
-   * Deletes the latch, whatever its count: the next count-down or wait begins a new one. Waiters get LatchLostError.
-   * Resolves to whether it had begun. A command that the client resends deletes no later latch: then `false` may also mean
-   * that the first one was executed. Two round trips, O(1).
+   * Deletes the latch, whatever its count: the next count-down or wait begins a new one. Waiters get LatchLostError. Resolves
+   * to whether the latch had begun. If the client resends the command, no later latch is deleted; then `false` may also mean
+   * that the first command was executed. Two round trips, O(1).
    */
   async reset(): Promise<boolean> {
     return this.#latches.reset(this.#terms);

@@ -23,8 +23,8 @@ import type { LimitedRequest } from './address-key.js';
 /** Options of a limit of requests. */
 export interface RequestLimitOptions<Request extends LimitedRequest> extends RateLimiterOptions {
   /**
-   * Names the client that a request counts for; null: the request is not limited. Default: its address, `request.ip`, and for IPv6
-   * its network of 64 bits.
+   * Returns the name of the client that a request counts for, or null for a request without a limit. Default: the address
+   * `request.ip`; of an IPv6 address, its network of 64 bits.
    */
   readonly key?: ((request: Request) => string | null | Promise<string | null>) | undefined;
   /** Permits that a request takes, a whole number from 0 to `burst`. Default 1. */
@@ -33,7 +33,7 @@ export interface RequestLimitOptions<Request extends LimitedRequest> extends Rat
   readonly onUnavailable?: 'allow' | 'refuse' | undefined;
   /** How long a request waits for Redis, in ms, 1 ms to 10 s. Default 500 ms. */
   readonly timeoutMs?: number | undefined;
-  /** Receives failures of Redis, the same one once a minute. Default: one line on stderr. */
+  /** Receives failures of Redis; the same failure once a minute. Default: one line on stderr. */
   readonly onError?: OnError | undefined;
 }
 

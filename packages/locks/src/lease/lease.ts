@@ -30,14 +30,14 @@ const watchdog = /* @__PURE__ */ new SharedTimer(50);
 const RETRY_PART = 0.1;
 
 /**
- * A lock, or permits, held until `release` or until `expiresAt`. A watchdog renews it at a third of each lease,
- * unless its lock was made with `renew: false`. Leases of a Cluster slot that are due together share one command.
- * `await using` releases it.
+ * A held lock, or held permits, until `release` or `expiresAt`. The process renews the lease after each third of its time,
+ * unless the lock was made with `renew: false`. Renewals that are due together share one command (on Cluster, those of one
+ * slot). `await using` releases the lease.
  */
 export class Lease implements AsyncDisposable {
   /**
    * Greater than every earlier token of this lock. Let the protected resource refuse smaller ones (M. Kleppmann, How to do
-   * distributed locking, 2016). 0 for a lock without fencing: the resource should refuse it.
+   * distributed locking, 2016). A lock without fencing gives 0, which the resource should refuse.
    */
   readonly fencingToken: number;
   /** The id of this lease. `inspect` shows it as the holder. */
@@ -70,7 +70,7 @@ export class Lease implements AsyncDisposable {
     this.#planRenewal(startsAt, termMs);
   }
 
-  /** Whether the lock is certainly held, by a comparison of clocks: correct even after the event loop was blocked. */
+  /** Whether the lock is certainly held. The answer compares clocks, so it is correct even after the event loop was blocked. */
   get isValid(): boolean {
     return !this.#isReleased && !this.#lostBy && performance.now() < this.#endsAt;
   }
@@ -81,8 +81,8 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Aborted when the lease ends before its release, by a timer of this process, even if the server cannot be reached. The
-   * reason is a LeaseLostError.
+   * Aborted when the lease ends before its release. A timer of this process aborts it, even if the server cannot be reached.
+   * The reason is a LeaseLostError.
    */
   get signal(): AbortSignal {
     if (!this.#controller) {
@@ -96,9 +96,9 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Extends the lease to `leaseMs` from now, even if the watchdog renews it. Throws LeaseLostError if it has ended. Errors
-   * of ioredis pass through, and the lease then lasts until `expiresAt`. Takes no options: `leaseMs` is that of the lock. One
-   * round trip.
+   * Extends the lease to `leaseMs` from now, even if the process renews it in the background. Throws LeaseLostError if the
+   * lease has ended. Errors of ioredis pass through, and the lease then lasts until `expiresAt`. The call takes no options:
+   * `leaseMs` is that of the lock. One round trip.
    */
   async renew(options: NoOptions = {}): Promise<void> {
     requireNoOptions('renew', options);
@@ -110,7 +110,7 @@ export class Lease implements AsyncDisposable {
   /**
    * Grants the lock to the first waiter, or frees it. Resolves to false if the lease was lost before: then nothing changes.
    * Idempotent: further calls return the first result. One round trip, O(log waiters). Safe to repeat after an error of
-   * ioredis: then `false` may also mean that the first call was executed. A rejection that nobody awaits does no harm.
+   * ioredis: then `false` may also mean that the first call was executed. An unhandled rejection does not end the process.
    */
   release(): Promise<boolean> {
     const { gate, isFair } = this.#terms;

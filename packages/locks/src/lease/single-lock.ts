@@ -31,12 +31,12 @@ export abstract class SingleLock<Terms extends SingleLockTerms, L extends Lease 
   }
 
   /**
-   * Waits in the queue and resolves with the lock. Rejects with LockTimeoutError after `waitMs`, and with the
-   * signal's reason when it is aborted. Rejects with ERR_CLIENT_CLOSED when the client is closed during the wait.
-   * After a rejection it leaves the queue. Errors of ioredis pass through, also for a client that was already closed.
-   * A reply after the end of its lease is not an acquired lock: it is given back, and the wait goes on. One round
-   * trip if the lock is free. Under contention one command for each acquisition, and one for each process and second.
-   * O(log n) of holders and waiters.
+   * Waits in the queue and resolves with the lock. Rejects with LockTimeoutError after `waitMs`, and with the signal's reason
+   * when it is aborted. Rejects with ERR_CLIENT_CLOSED when the client is closed during the wait. After a rejection the caller
+   * is no longer in the queue. Errors of ioredis pass through, also for a client that was already closed. A grant that arrives
+   * after the end of its lease is given back, and the wait goes on. One round trip if the lock is free. Under contention each
+   * acquisition costs one command, and each waiting process one command a second. O(log n) in the number of holders and
+   * waiters.
    */
   async acquire(options: AcquireOptions = {}): Promise<L> {
     const { terms } = this;
@@ -58,10 +58,10 @@ export abstract class SingleLock<Terms extends SingleLockTerms, L extends Lease 
   }
 
   /**
-   * Acquires the lock, runs `section` and releases the lock. The section's signal is aborted when the lease ends too early,
-   * and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if the lease
-   * ended before the section: then another holder may have come. A failed release does not hide the result, since the lease
-   * expires. Two commands.
+   * Acquires the lock, runs `section` and releases the lock. The section's signal is aborted when the lease ends too early, and
+   * when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if the lease ended
+   * before the section: then another holder may have the lock. A failed release does not hide the result, since the lease
+   * expires. The call costs two commands.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: L) => Promise<Result> | Result,
@@ -72,8 +72,8 @@ export abstract class SingleLock<Terms extends SingleLockTerms, L extends Lease 
 
   /**
    * Extends the lease of a holder to `leaseMs` from now, for a service that acquires locks for its clients. With the
-   * `fencingToken` of the lease, Redis restores the lease if the keys of the lock were lost. Pass it only before the end of
-   * the lease. Resolves to false if that holder does not hold the lock. Throws TypeError for a value that is not the
+   * `fencingToken` of the lease, Redis restores the lease if the keys of the lock were lost. Pass the token only before the end
+   * of the lease. Resolves to false if that holder does not hold the lock. Throws TypeError for a value that is not the
    * `holder` of a lease. Safe to repeat. One round trip.
    */
   async renewFor(

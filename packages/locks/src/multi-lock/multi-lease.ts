@@ -4,11 +4,11 @@ import type { NoOptions } from '../options.js';
 import type { MultiHolder } from './multi-gate.js';
 import type { MultiLockGrant, MultiLockTerms } from './multi-lock-request.js';
 
-/** Several locks held together as one lease. It ends when the lease of any of them ends. */
+/** Several locks held together as one lease. The lease ends when one of the locks is lost. */
 export class MultiLease implements AsyncDisposable {
   /**
    * The fencing token of each name, greater than every earlier token of its lock. Let the resource that the name protects
-   * refuse smaller ones. 0 without fencing.
+   * refuse smaller tokens. The tokens are 0 without fencing.
    */
   readonly fencingTokens: ReadonlyMap<string, number>;
   /** The id of this lease. `inspect` shows it as the holder of each lock. */
@@ -32,7 +32,9 @@ export class MultiLease implements AsyncDisposable {
     this.#lease = new Lease({ ...terms, gate: all }, grant);
   }
 
-  /** Whether all locks are certainly held, by a comparison of clocks: correct even after the event loop was blocked. */
+  /**
+   * Whether all locks are certainly held. The answer compares clocks, so it is correct even after the event loop was blocked.
+   */
   get isValid(): boolean {
     return this.#lease.isValid;
   }
@@ -43,7 +45,7 @@ export class MultiLease implements AsyncDisposable {
   }
 
   /**
-   * Aborted when one of the locks is lost before its release, by a timer of this process, even if the server cannot be
+   * Aborted when one of the locks is lost before its release. A timer of this process aborts it, even if the server cannot be
    * reached. The reason is a LeaseLostError. The other locks stay held until `release` or the end of their leases.
    */
   get signal(): AbortSignal {

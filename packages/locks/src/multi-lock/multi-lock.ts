@@ -21,12 +21,12 @@ import type { MultiLockTerms } from './multi-lock-request.js';
 import { MultiLockRequest } from './multi-lock-request.js';
 
 /**
- * Acquires several locks together: all or none. A Mutex of the same name and prefix is the same lock, so the two exclude
- * each other and wait in one queue.
+ * Acquires several locks together: all or none. A Mutex of the same name and prefix is the same lock, so the two exclude each
+ * other and wait in one queue.
  *
- * Every MultiLock takes its names in the same order, whatever the caller's order, so MultiLocks cannot deadlock. A section
- * that holds one and acquires another lock can. Not reentrant. An object is cheap, has no connection of its own and needs
- * no closing.
+ * Every MultiLock takes its names in the same order, whatever the caller's order, so MultiLocks cannot deadlock. A section that
+ * holds a MultiLock and acquires one more lock can deadlock. A MultiLock is not reentrant. An object is cheap, has no
+ * connection of its own and needs no closing.
  */
 export class MultiLock {
   /** Each name once, in the order of acquisition: by Cluster slot, then by name. */
@@ -57,13 +57,13 @@ export class MultiLock {
   }
 
   /**
-   * Waits until it holds all locks. Rejects with LockTimeoutError after `waitMs`, which names the blocking lock, and
-   * with the signal's reason when it is aborted. Rejects with ERR_CLIENT_CLOSED when the client is closed during the
-   * wait. After a rejection it releases the acquired locks. Errors of ioredis pass through, also for a client that
-   * was already closed. While it waits for one lock, it holds the earlier ones and renews them in the background.
+   * Waits until it holds all locks. Rejects with LockTimeoutError after `waitMs`, which names the blocking lock, and with the
+   * signal's reason when it is aborted. Rejects with ERR_CLIENT_CLOSED when the client is closed during the wait. After a
+   * rejection the acquired locks are released. Errors of ioredis pass through, also for a client that was already closed. While
+   * the call waits for one lock, it holds the earlier locks and renews them in the background.
    *
-   * One round trip if all are free; on Cluster one for each slot, one after another. Each lock that is not free costs
-   * one more command, and one for each process and second. O(names · log waiters).
+   * One round trip if all locks are free; on Cluster one for each slot, one after another. Each lock that is not free costs one
+   * more command, and one more a second for each waiting process. O(names · log waiters).
    */
   async acquire(options: AcquireOptions = {}): Promise<MultiLease> {
     const resolved = resolveAcquireOptions(options);
@@ -73,9 +73,9 @@ export class MultiLock {
   }
 
   /**
-   * Resolves with all locks if all are free and nobody waits for any of them, else with null, holding none. Errors of
-   * ioredis pass through. One round trip; on Cluster one for each slot, and one to release acquired locks. Two more for
-   * each lock whose holder died unnoticed by its waiters.
+   * Resolves with all locks if all are free and nobody waits for any of them. Otherwise resolves with null, and holds no lock.
+   * Errors of ioredis pass through. One round trip; on Cluster one for each slot, and one to release acquired locks. Two more
+   * for each lock whose holder died unnoticed by its waiters.
    */
   async tryAcquire(options: NoOptions = {}): Promise<MultiLease | null> {
     requireNoOptions('tryAcquire', options);
@@ -84,10 +84,10 @@ export class MultiLock {
   }
 
   /**
-   * Acquires all locks, runs `section` and releases the locks. The section's signal is aborted when one of the leases ends
-   * too early, and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError
-   * if a lease ended before the section: then another holder may have come. A failed release does not hide the result,
-   * since the leases expire. The commands of `acquire` and `release`.
+   * Acquires all locks, runs `section` and releases the locks. The section's signal is aborted when one of the leases ends too
+   * early, and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if a
+   * lease ended before the section: then another holder may have that lock. A failed release does not hide the result, since
+   * the leases expire. The call costs the commands of `acquire` and `release`.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: MultiLease) => Promise<Result> | Result,
@@ -97,8 +97,8 @@ export class MultiLock {
   }
 
   /**
-   * The state of each lock, by its name, each at its own instant. One command for each name, in parallel. The locks may
-   * have different holders; to take one away from its holder, use `forceRelease` of its Mutex.
+   * The state of each lock, by its name. Each lock is read at its own instant. One command for each name, in parallel. The
+   * locks may have different holders. To take a lock away from its holder, use `forceRelease` of its Mutex.
    */
   async inspect(): Promise<ReadonlyMap<string, MutexState>> {
     const states = this.names.map(

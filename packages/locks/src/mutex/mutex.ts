@@ -16,7 +16,7 @@ import { MutexGate } from './mutex-gate.js';
 export interface MutexState {
   /** The `holder` of the present lease, or null. */
   readonly holder: string | null;
-  /** The last fencing token, which is the holder's if there is one. Null if none is known. */
+  /** The last fencing token: the holder's, if there is a holder. Null if no token is known. */
   readonly fencingToken: number | null;
   /** Remaining time of the holder's lease, ms; 0 for a free lock. */
   readonly remainingMs: number;
@@ -24,7 +24,10 @@ export interface MutexState {
   readonly queueLength: number;
   /** For how long the first waiter has waited, in whole ms; 0 without waiters. */
   readonly longestWaitMs: number;
-  /** Position in the queue, from 1, of this client's first waiter. Null if none is known to wait: a reply may be under way. */
+  /**
+   * Position in the queue, from 1, of this client's first waiter. Null without a waiter, and until the reply to a waiter has
+   * arrived.
+   */
   readonly position: number | null;
 }
 
@@ -35,11 +38,11 @@ interface MutexTerms extends ResolvedMutexOptions, SingleLockTerms {
 /**
  * An exclusive lock with a lease, a fencing token and, unless `fair` is false, one queue for all processes.
  *
- * Not reentrant: a holder that acquires it again waits for itself. An object is cheap, has no connection of its own and
- * needs no closing. Objects with the same name and prefix are the same lock. With `minReplicas`, the locks of a client
+ * A Mutex is not reentrant: a holder that acquires it again waits for itself. An object is cheap, has no connection of its own
+ * and needs no closing. Objects with the same name and prefix are the same lock. With `minReplicas`, the locks of a client
  * share one more connection (on Cluster, one for each master), which is closed after 30 s without use. An acquisition then
- * takes two more round trips and those of the replicas. If they are too few or too late, the grant is given back and the
- * call rejects with LockReplicasError.
+ * takes two more round trips and the time of the replicas. If too few replicas acknowledge in time, the grant is given back and
+ * the call rejects with LockReplicasError.
  */
 export class Mutex extends SingleLock<MutexTerms> {
   readonly name: string;
@@ -79,10 +82,10 @@ export class Mutex extends SingleLock<MutexTerms> {
   }
 
   /**
-   * Takes the lock away from its holder and grants it to the first waiter. Resolves to whether there was a holder. The
-   * former holder learns of it at its next renewal: until then, only fencing tokens protect the resource. Two round trips,
-   * O(log waiters). A command that the client resends takes the lock from nobody else: then `false` may also mean that the
-   * first one was executed. A repeated call takes the lock from the next holder.
+   * Takes the lock away from its holder and grants it to the first waiter. Resolves to whether there was a holder. The former
+   * holder learns of the loss at its next renewal. Until then, only fencing tokens protect the resource. If the client resends
+   * the command, no later holder loses the lock; then `false` may also mean that the first command was executed. A second call,
+   * however, takes the lock from the next holder. Two round trips, O(log waiters).
    */
   forceRelease(): Promise<boolean> {
     return this.terms.gate.forceRelease();

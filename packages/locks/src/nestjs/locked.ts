@@ -10,13 +10,13 @@ export interface LockedOptions extends MutexOptions, Pick<AcquireOptions, 'waitM
 }
 
 /**
- * Runs a method of a provider or a controller under a Mutex of a fixed name, or of one that is made from the
- * arguments. Calls wait for each other, among all processes, as with `using` of Mutex. It rejects with
- * LockTimeoutError after `waitMs`, and with LeaseLostError if the lease ended before the method did. A method that
- * must know of that earlier, or write the fencing token, takes the lock itself: `locks.mutex(name).using(…)`.
+ * Runs a method of a provider or a controller under a Mutex. The name of the Mutex is fixed, or made from the arguments. Calls
+ * of all processes wait for each other, as with `Mutex.using`. The method rejects with LockTimeoutError after `waitMs`, and
+ * with LeaseLostError if the lease ended before the method did. A method that must learn of the loss earlier, or that needs the
+ * fencing token, takes the lock itself: `locks.mutex(name).using(…)`.
  *
- * An unknown option throws TypeError. The boot fails without a `LocksModule`. Not reentrant: a method that calls
- * another one under the same name waits for itself. Two commands, as `using`.
+ * An unknown option throws TypeError. The boot fails without a `LocksModule`. The lock is not reentrant: a method that calls
+ * another one under the same name waits for itself. A call costs two commands, as `using` does.
  */
 export function Locked<Args extends unknown[] = []>(
   name: string | ((...args: Args) => string),

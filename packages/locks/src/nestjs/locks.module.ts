@@ -21,8 +21,8 @@ import { Locks } from './locks.js';
 import * as tokens from './tokens.js';
 
 /**
- * A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module closes. Its further options are
- * defaults for the locks that are made with it.
+ * A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module
+ * closes. The other options are the defaults of the locks that the module makes.
  */
 export type LocksModuleOptions = MutexOptions & ModuleClient;
 
@@ -99,9 +99,9 @@ const feature: FeatureShape<LocksFeature, Locks> = {
 };
 
 /**
- * Provides `Locks` to the whole application. `forRoot` takes a client or a `url`, defaults, and a `feature`: the locks of
- * `forFeature` for all modules. `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`.
- * Invalid options let the boot fail. Nothing is sent at boot. A client of yours is never closed.
+ * Provides `Locks` to the whole application. `forRoot` takes a client or a `url`, defaults, and a `feature`, which names locks
+ * for all modules as `forFeature` does for one. `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or
+ * `useExisting`. Invalid options let the boot fail. Nothing is sent at boot. A client of yours is never closed.
  */
 @Module({})
 export class LocksModule extends rootModule<LocksModuleOptions, 'Locks', LocksFeature, Locks>({

@@ -20,9 +20,9 @@ import { ReadWriteLock } from '../read-write-lock/read-write-lock.js';
 import { Semaphore } from '../semaphore/semaphore.js';
 
 /**
- * Makes locks on one client, with the defaults of its module. The options of a call override them. Each kind takes the
- * defaults that it has: `prefix` and `telemetry` all kinds, `leaseMs`, `renew` and `maxHoldMs` those with leases, `fair`
- * and `fencing` `mutex` and `multiLock`.
+ * Makes locks on one client, with the defaults of its module. The options of a call override them. The defaults `prefix` and
+ * `telemetry` apply to all kinds. `leaseMs`, `renew` and `maxHoldMs` apply to kinds with leases, `fair` and `fencing` to
+ * `mutex` and `multiLock`.
  *
  * A lock is cheap and keeps nothing open: make it where you need it, `locks.mutex(`invoice:${id}`)`. All methods throw
  * TypeError or RangeError for a name or option that cannot be used, and send nothing.
@@ -69,7 +69,7 @@ export class Locks {
     return new CountDownLatch(this.#redis, name, this.#with('CountDownLatch', options));
   }
 
-  /** A lock of a majority of independent servers, not on the client of the module. */
+  /** A lock that a majority of independent servers grants. It does not use the client of the module. */
   quorumMutex(clients: readonly RedisClient[], name: string, options: QuorumMutexOptions = {}): QuorumMutex {
     return new QuorumMutex(clients, name, this.#with('QuorumMutex', options));
   }

@@ -18,7 +18,7 @@ export const getCountDownLatchToken = featureTokenOf('Locks', 'count-down latch'
 /** The token of a QuorumMutex of `LocksModule.forFeature`. */
 export const getQuorumMutexToken = featureTokenOf('Locks', 'quorum mutex');
 
-/** Injects the `Locks` of a module. Its type alone injects those of the module without a name. */
+/** Injects the `Locks` of a module. For a module without a name, the type `Locks` is enough. */
 export const InjectLocks = injectorOf(getLocksToken);
 /** Injects a Mutex of `LocksModule.forFeature`. */
 export const InjectMutex = injectorOf(getMutexToken);

@@ -29,11 +29,12 @@ export interface QuorumMutexState {
 
 /**
  * An exclusive lock that a majority of independent Redis servers grants (Redlock, by Salvatore Sanfilippo,
- * https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). It outlives the failure of a minority of them.
+ * https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). The lock outlives the failure of a minority of the
+ * servers.
  *
  * Its leases have no fencing tokens (`fencingToken` is 0), so nothing protects a resource from a holder that was paused for
- * longer than its lease. Prefer a Mutex on one primary with fencing, unless you know that you need this. A Mutex of the
- * same name is another lock. Waiters are served in order within a process, and at random among processes.
+ * longer than its lease. Prefer a Mutex on one primary with fencing, unless you know that you need this. A Mutex of the same
+ * name is another lock. Waiters are served in order within a process, and at random among processes.
  */
 export class QuorumMutex {
   readonly name: string;
@@ -60,13 +61,13 @@ export class QuorumMutex {
   }
 
   /**
-   * Waits until a majority of the nodes has granted the lock. Rejects with LockTimeoutError after `waitMs`, and with
-   * the signal's reason when it is aborted. Rejects with QuorumUnreachableError if too few nodes replied to the last
-   * request or too few clients are open. It neither rejects because a minority of the nodes fails, nor waits for it.
-   * Votes that come too late, or are not a majority, are given back.
+   * Waits until a majority of the nodes has granted the lock. Rejects with LockTimeoutError after `waitMs`, and with the
+   * signal's reason when it is aborted. Rejects with QuorumUnreachableError if too few nodes replied to the last request or too
+   * few clients are open. The failure of a minority of the nodes causes neither a rejection nor a wait. Votes that come too
+   * late, or are not a majority, are given back.
    *
-   * One command on each node if the lock is free, in parallel. A waiter sends one command a second to each node, and
-   * tries again after a release and a random pause of up to 8 ms.
+   * One command on each node if the lock is free, in parallel. A waiter sends one command a second to each node, and tries
+   * again after a release and a random pause of up to 8 ms.
    */
   async acquire(options: AcquireOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options);
@@ -85,10 +86,10 @@ export class QuorumMutex {
   }
 
   /**
-   * Acquires the lock, runs `section` and releases the lock. The section's signal is aborted when the lease ends too early,
-   * and when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if the lease
-   * ended before the section: then another holder may have come. A failed release does not hide the result, since the lease
-   * expires. The commands of `acquire`, and one on each node.
+   * Acquires the lock, runs `section` and releases the lock. The section's signal is aborted when the lease ends too early, and
+   * when `signal` is aborted. Rejects as `acquire` does, with the section's error, and with LeaseLostError if the lease ended
+   * before the section: then another holder may have the lock. A failed release does not hide the result, since the lease
+   * expires. The call costs the commands of `acquire`, and one more on each node.
    */
   async using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
@@ -98,8 +99,8 @@ export class QuorumMutex {
   }
 
   /**
-   * The state on each node, each at its own instant. Rejects with QuorumUnreachableError if too few nodes replied. One
-   * command on each node.
+   * The state on each node. Each node is read at its own instant. Rejects with QuorumUnreachableError if too few nodes replied.
+   * One command on each node.
    */
   async inspect(): Promise<QuorumMutexState> {
     const { nodes, keys, nodeTimeoutMs } = this.#terms;
@@ -116,10 +117,10 @@ export class QuorumMutex {
   }
 
   /**
-   * Takes all votes away from their holders and wakes the waiters. Resolves to whether one of them had a majority. The
-   * former holder learns of it at its next renewal; until then nothing protects the resource. Rejects with
-   * QuorumUnreachableError if too few nodes replied. Two commands on each node. A command that the client resends takes no
-   * vote from a later holder: then `false` may also mean that the first one was executed.
+   * Takes all votes away from their holders and wakes the waiters. Resolves to whether a holder had a majority. The former
+   * holder learns of the loss at its next renewal; until then nothing protects the resource. Rejects with
+   * QuorumUnreachableError if too few nodes replied. Two commands on each node. If the client resends the command, no later
+   * holder loses a vote; then `false` may also mean that the first command was executed.
    */
   async forceRelease(): Promise<boolean> {
     const { votes } = await this.inspect();

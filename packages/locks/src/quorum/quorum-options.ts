@@ -11,18 +11,18 @@ import { known, resolveLeaseOptions } from '../options.js';
 import type { LeaseOptions, ResolvedLeaseOptions } from '../options.js';
 
 /**
- * Options of a QuorumMutex. The holder may rely on the lease for less than `leaseMs`: minus the nodes' reply time, and
- * minus the drift.
+ * Options of a QuorumMutex. The holder may rely on the lease for less than `leaseMs`: the time of the nodes' replies and the
+ * clock drift are subtracted.
  */
 export interface QuorumMutexOptions extends LeaseOptions {
   /**
    * Time limit for a node's reply, ms: a whole number from 1 to half of `leaseMs`. Default: a tenth of `leaseMs`, at most
-   * 100. A call waits for it only if the other nodes don't decide.
+   * 100. A call waits that long only if the other nodes don't decide.
    */
   readonly nodeTimeoutMs?: number | undefined;
   /**
-   * How much faster than the others a clock may run: a part of the lease, from 0 to 0.5. Default 0.01. Leases count as
-   * shorter by this part and 2 ms.
+   * How much faster one clock may run than the others, as a share of the lease: from 0 to 0.5. Default 0.01. A lease counts as
+   * shorter by this share and by 2 ms.
    */
   readonly driftFactor?: number | undefined;
 }

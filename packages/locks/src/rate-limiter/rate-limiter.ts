@@ -17,7 +17,7 @@ import { Takes } from './takes.js';
 
 /** The result of a take. */
 export interface TakeResult {
-  /** Whether the permits were taken. If not, nothing was. */
+  /** Whether the permits were taken. A refused call takes none. */
   readonly isAllowed: boolean;
   /** Permits that are available now. */
   readonly remaining: number;
@@ -37,18 +37,19 @@ export interface RateLimiterState {
 
 /** A limiter that somebody uses, from `RateLimiter.inspect`. */
 export interface RateLimiterInUse {
-  /** The options of the last take that changed it; null: it was made by a version that stored none. */
+  /** The options of the last take that changed the limiter. Null if a version that stored no options made it. */
   readonly terms: Readonly<Record<'limit' | 'periodMs' | 'burst', number>> | null;
-  /** Permits that are available now by these options. Null without them. */
+  /** Permits that are available now by these options. Null without options. */
   readonly remaining: number | null;
   readonly resetAfterMs: number;
 }
 
 /**
- * `limit` permits come back in each period, and `burst` of them may be taken at once. So a period gives at most `limit` + `burst`.
+ * A limit of permits per period, for all processes. `limit` permits come back in each period, and `burst` of them may be taken
+ * at once. So a period gives at most `limit` + `burst` permits.
  *
- * An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix are the
- * same limiter. They should have the same options: a changed limit applies from the next take on.
+ * An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix are the same
+ * limiter. They should have the same options: a changed limit applies from the next take on.
  */
 export class RateLimiter {
   readonly name: string;
@@ -74,13 +75,12 @@ export class RateLimiter {
   }
 
   /**
-   * Takes `cost` permits at once, or none. Never waits. In any time t it gives at most `burst` + `limit` · t /
-   * `periodMs` permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with
-   * RangeError unless the cost is a whole number from 0 to `burst`. One round trip, O(1); takes of one tick
-   * share it, in the order of the calls; on Cluster, those from limiters of one slot do. A command that the client resends takes the permits
-   * once, unless another call took some in between: of another process, or of another tick of this client. Then they
-   * are taken twice. Errors of ioredis pass through: the permits may have been taken then, and a repeated call takes
-   * more, never too many.
+   * Takes `cost` permits at once, or none. Never waits. In t ms the limiter gives at most `burst` + `limit` · t / `periodMs`
+   * permits, and never fewer than are due. A cost of 0 takes nothing and returns the state. Rejects with RangeError unless the
+   * cost is a whole number from 0 to `burst`. One round trip, O(1). Takes of one tick share it, in the order of the calls (on
+   * Cluster, those of limiters in one slot). If the client resends the command, the permits are taken once. They are taken
+   * twice if another process, or another tick of this client, took permits in between. Errors of ioredis pass through: the
+   * permits may then have been taken. A repeated call takes more of them, but never exceeds the limit.
    */
   async take(cost = 1): Promise<TakeResult> {
     requireInteger('cost', cost, { min: 0, max: this.burst });
@@ -95,8 +95,8 @@ export class RateLimiter {
   }
 
   /**
-   * The permits that are available now, without a take: changes nothing, and counts no take. Read-only, so it also runs with a
-   * user that may not write. One round trip, O(1). Errors of ioredis pass through. Safe to repeat.
+   * Reads the permits that are available now, without a take: the call changes nothing, and counts no take. It is read-only, so
+   * it also runs with a user that may not write. One round trip, O(1). Errors of ioredis pass through. Safe to repeat.
    */
   async peek(): Promise<RateLimiterState> {
     const { keys, periodMs, limit, burst } = this.#terms;
@@ -105,9 +105,10 @@ export class RateLimiter {
   }
 
   /**
-   * The state of a limiter whose options the caller does not know, such as for a dashboard: with those of the last take that
-   * changed it. Null: the whole burst is available, so Redis has no state of it. Read-only, one round trip, O(1). Throws TypeError or
-   * RangeError for a wrong client, name or prefix. Errors of ioredis pass through. Safe to repeat.
+   * Reads a limiter whose options the caller does not know, such as for a dashboard. The state has the options of the last take
+   * that changed the limiter. Null if the whole burst is available, since Redis then has no state of the limiter. Read-only,
+   * one round trip, O(1). Throws TypeError or RangeError for a wrong client, name or prefix. Errors of ioredis pass through.
+   * Safe to repeat.
    */
   static async inspect(
     redis: RedisClient,
@@ -126,7 +127,8 @@ export class RateLimiter {
   }
 
   /**
-   * Restores the whole burst. Shares the call of takes of the same tick, in the order of the calls. Safe to repeat.
+   * Restores the whole burst. The reset shares one script call with takes of the same tick, in the order of the calls. Safe to
+   * repeat.
    */
   async reset(): Promise<void> {
     await this.#takes.submit(this.#terms, -1);

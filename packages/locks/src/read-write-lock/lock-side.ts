@@ -10,7 +10,7 @@ export interface ReadWriteLockState {
   readonly writer: string | null;
   /** Number of readers that hold the lock. */
   readonly readers: number;
-  /** The `holder`s of up to 100 readers, by the ends of their leases. */
+  /** The `holder` of up to 100 readers, ordered by the ends of their leases. */
   readonly firstReaders: readonly string[];
   /** The last fencing token of a reader or writer. Null if none is known. */
   readonly fencingToken: number | null;
@@ -18,9 +18,12 @@ export interface ReadWriteLockState {
   readonly remainingMs: number;
   /** Number of waiting readers and writers. */
   readonly queueLength: number;
-  /** For how long the first of them has waited, in whole ms; 0 without waiters. */
+  /** For how long the first reader or writer has waited, in whole ms; 0 without waiters. */
   readonly longestWaitMs: number;
-  /** Position in the queue, from 1, of this client's first reader or writer. Null if none is known to wait: a reply may be under way. */
+  /**
+   * Position in the queue, from 1, of this client's first reader or writer. Null without a waiter, and until the reply to a
+   * waiter has arrived.
+   */
   readonly position: number | null;
 }
 
@@ -32,8 +35,8 @@ export interface SideTerms extends SingleLockTerms {
 const MAX_NAMED_READERS = 100;
 
 /**
- * One of the two sides of a read-write lock: `read` or `write`. Readers share the lock, a writer has it alone. The lock is
- * free for a side while no holder is in its way.
+ * One of the two sides of a read-write lock: `read` or `write`. Readers share the lock, a writer has it alone. The lock is free
+ * for readers while no writer holds it, and for a writer while nobody holds it.
  */
 export class LockSide<L extends Lease = Lease> extends SingleLock<SideTerms, L> {
   /** The state of the lock at one instant. One round trip, O(log (readers + waiters)). */
@@ -52,10 +55,10 @@ export class LockSide<L extends Lease = Lease> extends SingleLock<SideTerms, L> 
   }
 
   /**
-   * Takes the lock away from the holders of this side, all readers or the writer, and grants it to the next waiters.
-   * Resolves to whether there was a holder. The former holders learn of it at their next renewal: until then, only fencing
-   * tokens protect the resource. Two round trips, with one command for each 100 readers. A command that the client resends
-   * takes the lock from nobody else: then `false` may also mean that the first one was executed.
+   * Takes the lock away from the holders of this side, all readers or the writer, and grants it to the next waiters. Resolves
+   * to whether there was a holder. The former holders learn of the loss at their next renewal. Until then, only fencing tokens
+   * protect the resource. If the client resends the command, no later holder loses the lock; then `false` may also mean that
+   * the first command was executed. Two round trips, with one command for each 100 readers.
    */
   forceRelease(): Promise<boolean> {
     return this.terms.gate.forceRelease(this.terms.role);

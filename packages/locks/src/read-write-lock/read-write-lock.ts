@@ -19,12 +19,12 @@ import { WriteLease } from './write-lease.js';
 /**
  * A lock that readers share and a writer has alone, with leases and fencing tokens for both.
  *
- * A writer can become a reader (`downgrade`). A reader cannot become a writer: two readers that both wanted it would
- * wait for each other. A reader that acquires `write` waits for itself, until its own lease or `waitMs` ends: release the
- * read lock first, acquire `write`, and read again. Nothing else is reentrant either.
+ * A writer can become a reader (`downgrade`). A reader cannot become a writer: two readers that tried would wait for each
+ * other. A reader that acquires `write` waits for itself, until its own lease or `waitMs` ends. Release the read lock first,
+ * then acquire `write`, and read again. The lock is not reentrant in any other way.
  *
- * An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix are the
- * same lock. A Mutex of that name is another lock.
+ * An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix are the same
+ * lock. A Mutex of that name is another lock.
  */
 export class ReadWriteLock {
   readonly name: string;

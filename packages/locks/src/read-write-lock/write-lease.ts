@@ -27,11 +27,11 @@ export class WriteLease extends Lease {
   }
 
   /**
-   * Turns this writer into a reader. No other writer gets in between, and the readers at the head of the queue get
-   * the lock with it. Resolves with the lease of the reader, which has its own fencing token and `release`. This
-   * lease ends with the call; releasing it then changes nothing. Idempotent: further calls return the same lease.
-   * Throws LeaseLostError if this lease had ended before. An error of ioredis passes through, and the call may have
-   * been executed. It is safe to repeat, and `release` then releases writer or reader. Atomic, one round trip.
+   * Turns this writer into a reader. No other writer gets the lock in between, and the readers at the head of the queue share
+   * it at once. Resolves with the lease of the reader, which has its own fencing token and `release`. This lease ends with the
+   * call; releasing it then changes nothing. Idempotent: further calls return the same lease. Throws LeaseLostError if this
+   * lease had ended before. An error of ioredis passes through, and the call may have been executed. The call is safe to
+   * repeat. After such an error, `release` releases the writer or the reader. Atomic, one round trip.
    */
   downgrade(): Promise<Lease> {
     return (this.#downgrade ??= this.#becomeReader());

@@ -36,17 +36,20 @@ export interface PermitHolder {
 
 /** The state of a semaphore, from `inspect`. */
 export interface SemaphoreState {
-  /** The limit in Redis; without one, that of this object. */
+  /** The limit in Redis, or that of this object while Redis has none. */
   readonly limit: number;
   /** Number of held permits. Above the limit only after `setPermits`. */
   readonly used: number;
-  /** Up to 100 holders, by the ends of their leases. */
+  /** Up to 100 holders, ordered by the ends of their leases. */
   readonly holders: readonly PermitHolder[];
   /** Number of waiters. */
   readonly queueLength: number;
   /** For how long the first waiter has waited, in whole ms; 0 without waiters. */
   readonly longestWaitMs: number;
-  /** Position in the queue, from 1, of this client's first waiter. Null if none is known to wait: a reply may be under way. */
+  /**
+   * Position in the queue, from 1, of this client's first waiter. Null without a waiter, and until the reply to a waiter has
+   * arrived.
+   */
   readonly position: number | null;
 }
 
@@ -59,9 +62,9 @@ const MAX_HOLDERS = 100;
 /**
  * A semaphore with leases, fencing tokens and one queue for all processes.
  *
- * The limit is stored in Redis: that of the first caller, until `setPermits`. It is forgotten after 7 days without a grant
- * or renewal. An object is cheap, has no connection of its own and needs no closing. Objects with the same name and prefix
- * are the same semaphore. A Mutex of that name is independent of it.
+ * Redis stores the limit of the first caller, until `setPermits` changes it. The limit is forgotten after 7 days without a
+ * grant or renewal. An object is cheap, has no connection of its own and needs no closing. Objects with the same name and
+ * prefix are the same semaphore. A Mutex of that name is independent of it.
  */
 export class Semaphore extends SingleLock<SemaphoreTerms> {
   readonly name: string;
@@ -82,14 +85,14 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
   }
 
   /**
-   * Waits in the queue and resolves with all permits at once. First come, first served: a request that doesn't fit
-   * yet blocks the requests after it, so lighter ones never overtake it. Rejects with LockTimeoutError after
-   * `waitMs`, and with the signal's reason when it is aborted. Rejects with LockSettingsError if the semaphore has
-   * another limit, or gets a limit below the requested permits. Rejects with ERR_CLIENT_CLOSED when the client is
-   * closed during the wait. After a rejection it leaves the queue. Errors of ioredis pass through, also for a client
-   * that was already closed. A reply after the end of its lease is given back, and the wait goes on. One round trip
-   * if permits are free. Under contention one command for each acquisition, and one for each process and second.
-   * O(log n) of holders and waiters.
+   * Waits in the queue and resolves with all permits at once. First come, first served: a request that doesn't fit yet blocks
+   * the requests after it, so lighter ones never overtake it. Rejects with LockTimeoutError after `waitMs`, and with the
+   * signal's reason when it is aborted. Rejects with LockSettingsError if the semaphore has another limit, or gets a limit
+   * below the requested permits. Rejects with ERR_CLIENT_CLOSED when the client is closed during the wait. After a rejection
+   * the caller is no longer in the queue. Errors of ioredis pass through, also for a client that was already closed. A grant
+   * that arrives after the end of its lease is given back, and the wait goes on. One round trip if permits are free. Under
+   * contention each acquisition costs one command, and each waiting process one command a second. O(log n) in the number of
+   * holders and waiters.
    */
   override async acquire(options: AcquirePermitsOptions = {}): Promise<Lease> {
     const resolved = resolveAcquireOptions(options, 'acquire of a semaphore');
@@ -109,7 +112,7 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
     return grant && this.hold(terms, grant);
   }
 
-  /** As `using` of the other locks, with permits. Lost permits may have gone to too many holders. */
+  /** Works as `using` of the other locks, with permits. If the lease is lost, other holders may already have its permits. */
   override using<Result>(
     section: (signal: AbortSignal, lease: Lease) => Promise<Result> | Result,
     options: AcquirePermitsOptions = {},
@@ -118,8 +121,8 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
   }
 
   /**
-   * Number of free permits at this instant. `tryAcquire` may still fail, since waiters come first. 0 while nothing is
-   * granted because the state of the semaphore was lost. One round trip.
+   * Number of free permits at this instant. `tryAcquire` may still fail, since waiters come first. The result is 0 while
+   * nothing is granted because the state of the semaphore was lost. One round trip.
    */
   async available(): Promise<number> {
     const { limit, used, quarantineMs } = await this.terms.gate.inspect(0);
@@ -153,11 +156,11 @@ export class Semaphore extends SingleLock<SemaphoreTerms> {
 
   /**
    * Changes the limit for all users. This object continues with it. Objects with another limit are refused with
-   * LockSettingsError from now on, but they keep and renew their permits, and get those that they wait for. Below the
-   * number of used permits nobody loses any, and nothing is granted until permits are free. Waiters for more than the
-   * new limit are refused by their next re-check, within about 1.6 s. A re-check refuses the waiter at the head, and
-   * of one process the first 100. Safe to repeat. After an error of ioredis, repeat it: this object keeps the old
-   * limit until then. One round trip, and one more for each 100 waiters that are granted permits.
+   * LockSettingsError from now on, but they keep and renew their permits, and get those that they wait for. If the new limit is
+   * below the number of used permits, nobody loses any. Nothing is granted until permits are free. A waiter for more than the
+   * new limit is refused at its next recheck, within about 1.6 s. One recheck refuses the waiter at the head, and the first 100
+   * waiters of one process. Safe to repeat. After an error of ioredis, repeat the call: until then this object keeps the old
+   * limit. One round trip, and one more for each 100 waiters that are granted permits.
    */
   async setPermits(permits: number): Promise<void> {
     const gate = this.#gateFor(requireLimit(permits));

@@ -14,7 +14,7 @@ export interface LimitedResponse {
   end(body: string): unknown;
 }
 
-/** Express 4 and 5, Connect and Polka take it. */
+/** A middleware for Express 4 and 5, Connect and Polka. */
 export type LimitMiddleware<Request extends LimitedRequest> = (
   request: Request,
   response: LimitedResponse,
