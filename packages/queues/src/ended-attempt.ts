@@ -11,8 +11,11 @@ export interface EndedAttempt {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** `result` is what the handler returned. It may be async; what it throws goes to `onError`. */
+/** Called with the `result` that the handler returned. The function may be async; its errors go to `onError`. */
 export type OnSucceeded = (task: EndedAttempt, result: unknown) => unknown;
 
-/** `isFinal`: the task is dead now, otherwise it runs again. It may be async; what it throws goes to `onError`. */
+/**
+ * Called for a failed attempt. With `isFinal` the task is dead now; otherwise it runs again. The function may be async; its
+ * errors go to `onError`.
+ */
 export type OnFailed = (task: EndedAttempt, error: unknown, info: { readonly isFinal: boolean }) => unknown;

@@ -94,8 +94,8 @@ export class SettingsMismatchError extends CodedError {
 }
 
 /**
- * The id belongs to a task with another name or payload, or to the root of a flow with other children. Or the id
- * given to a child of a flow is taken. Nothing was stored except `stored`.
+ * The id belongs to a task with another name or payload, or to the root of a flow with other children. The id given to a child
+ * of a flow may also be taken. Nothing was stored except `stored`.
  *
  * @remedy Choose another `id`, or enqueue the same payload.
  */
@@ -119,8 +119,7 @@ export class TaskConflictError extends CodedError {
 }
 
 /**
- * Redis has no memory left and evicts nothing; `cause` is its answer. Nothing was stored except `stored`. Workers go
- * on.
+ * Redis has no memory left and evicts nothing; `cause` is its reply. Nothing was stored except `stored`. Workers go on.
  *
  * @remedy Enqueue later: workers free memory. Give Redis more.
  */
@@ -153,7 +152,7 @@ export class MemoryFullError extends CodedError {
 }
 
 /**
- * `runAt` is more than a minute ago, by the clock of the caller. Seconds in place of ms are in the past too.
+ * `runAt` is more than a minute ago, by the clock of the caller. A time in seconds, passed as ms, is also in the past.
  *
  * @remedy Pass ms since the epoch, not seconds.
  */
@@ -258,14 +257,14 @@ export class TaskActiveError extends CodedError {
 }
 
 /**
- * The task was cancelled. It is the reason of the aborted signal, and `result` rejects with it.
+ * The task was cancelled. The aborted signal has this error as its reason, and `result` rejects with it.
  *
  * @remedy Stop the work.
  */
 export class TaskCancelledError extends CodedError {
   static override readonly className: string = 'TaskCancelledError';
   readonly code = 'ERR_TASK_CANCELLED';
-  /** The reason that `cancel` was given. Only `result` knows it. */
+  /** The reason that `cancel` was given. Only the error of `result` has it. */
   declare readonly reason?: string;
 
   constructor(
@@ -283,9 +282,9 @@ export class TaskCancelledError extends CodedError {
 }
 
 /**
- * `result` rejects with it for a dead task. `error` and its message, `reason`, say why the last attempt failed.
+ * The task is dead: `result` rejects with this error. `error`, and its message `reason`, say why the last attempt failed.
  *
- * @remedy Read `error`, mend the cause, and `retry` the task.
+ * @remedy Read `error`, repair the cause, and `retry` the task.
  */
 export class TaskDeadError extends CodedError {
   static override readonly className: string = 'TaskDeadError';
@@ -344,8 +343,8 @@ export class IdleTimeoutError extends CodedError {
 }
 
 /**
- * The tree of tasks can't be a flow: too deep, too many tasks or bytes, an id twice, an option that children can't
- * have.
+ * The tree of tasks can't be a flow. It is too deep, has too many tasks or bytes, repeats an id, or gives children an option
+ * that they can't have.
  *
  * @remedy Split the flow, or leave the option out.
  */
@@ -381,7 +380,7 @@ export class InvalidScheduleError extends CodedError {
   }
 }
 
-/** ERR_LEASE_LOST of a task. Another worker has the task, or will. */
+/** The lease of a task is lost (ERR_LEASE_LOST). Another worker has the task, or will fetch it. */
 export type TaskLeaseLostError = LeaseLostError & { readonly queue: string; readonly taskId: string };
 
 /**

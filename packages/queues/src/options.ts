@@ -30,8 +30,8 @@ import { MAX_DELAY_MS, MAX_PRIORITIES } from './limits.js';
 import type { OnFailed, OnSucceeded } from './ended-attempt.js';
 
 /**
- * The delay before the next attempt. Defaults: exponential, `delayMs` 1,000, `maxDelayMs` 3,600,000 (an hour) or `delayMs` if
- * longer, `jitter` 0.5.
+ * The delay before the next attempt. Defaults: exponential, `delayMs` 1,000, `maxDelayMs` 3,600,000 (an hour) or `delayMs` if longer,
+ * `jitter` 0.5.
  */
 export interface Backoff extends Omit<PlainBackoff, 'type'> {
   /** `custom`, for tasks only, uses the function or backoff of the worker. */
@@ -55,7 +55,7 @@ export interface FailedAttempt {
 }
 
 /**
- * Returns the delay before the next attempt, ms: 0 to 10 years. Not called after the last attempt. If it throws or returns
+ * Returns the delay before the next attempt, ms: 0 to 10 years. The function is not called after the last attempt. If it throws or returns
  * another value (a promise, NaN), `onError` gets an error, and the default backoff is used.
  */
 export type BackoffFunction = (failed: FailedAttempt) => number;
@@ -68,27 +68,28 @@ export interface QueueOptions<Tasks = Record<string, unknown>> {
    * ERR_PRIORITIES_MISMATCH. Without this option, the stored names apply. Default `['high', 'medium', 'low']`.
    */
   readonly priorities?: readonly string[] | undefined;
-  /** Maximum size of a payload as JSON, bytes. It may have 128 levels. 2 to 67,108,864 (64 MiB). Default 262,144. */
+  /** Maximum size of a payload as JSON, bytes. A payload may have 128 levels. 2 to 67,108,864 (64 MiB). Default 262,144. */
   readonly maxPayloadBytes?: number | undefined;
   /** Cancelled tasks that stay stored; the oldest are removed. 1 to 10,000,000. Default 1,000. */
   readonly keepCancelled?: number | undefined;
   /**
-   * The slots over which the queue is spread, and so the masters of a Cluster. 1 to 64, fixed by the call that creates the queue.
+   * Number of slots over which the queue is spread, to use several masters of a Cluster. 1 to 64, fixed by the call that creates the queue.
    * Order, priorities and limits hold within a shard. Default: the stored number, or 1.
    */
   readonly shards?: number | undefined;
   /**
-   * Standard Schemas (zod, valibot, arktype …) by task name. A payload that doesn't fit, as JSON, fails with ERR_INVALID_PAYLOAD.
-   * Redis stores the given payload. A worker with these schemas gives their output to its handlers. Default: none.
+   * Standard Schemas (zod, valibot, arktype …) by task name. A payload that doesn't fit as JSON fails with ERR_INVALID_PAYLOAD. Redis
+   * stores the payload as given, not the output of the schema. A worker with these schemas passes their output to its handlers. Default:
+   * none.
    */
   readonly schemas?: InputSchemas<Tasks> | undefined;
   /**
-   * Encode payloads before they are stored, in the order of the list, and decode payloads and results: see
+   * Codecs that encode payloads before they are stored, in the order of the list, and decode payloads and results: see
    * `@mortise/queues/codecs`. 1 to 8. Limits and schemas apply to the plain JSON. Names, headers, progress, logs and errors are not
    * encoded. Default: none.
    */
   readonly codecs?: readonly PayloadCodec[] | undefined;
-  /** Receives counters, and a span for each enqueue. Its context travels in the headers. Default: none. */
+  /** Receives counters, and a span for each enqueue. The context of the span travels in the headers. Default: none. */
   readonly telemetry?: Telemetry | undefined;
 }
 
@@ -98,8 +99,8 @@ export interface EnqueueOptions {
   /** Delay, ms: the first attempt does not start earlier. 0 to 10 years. Excludes `runAt`. */
   readonly delayMs?: number | undefined;
   /**
-   * The first attempt does not start before this instant, ms since the epoch or a Date. An instant up to a minute ago means now; an
-   * earlier one fails with ERR_RUN_AT_PAST. Excludes `delayMs`.
+   * The first attempt does not start before this instant, ms since the epoch or a Date. An instant up to a minute ago means now; an earlier
+   * one fails with ERR_RUN_AT_PAST. Excludes `delayMs`.
    */
   readonly runAt?: number | Date | undefined;
   /** Identifies the task: a second enqueue with the same id stores nothing. 1 to 1,024 bytes. Default: a new UUIDv7. */
@@ -119,73 +120,73 @@ export interface EnqueueOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Tasks of a group take turns with those of other groups, under the group limits of the queue. 1 to 1,024 bytes. */
   readonly group?: string | undefined;
-  /** For this time the `id` counts as a duplicate, even after its task is removed. 1 ms to 10 years. Needs `id`. */
+  /** For this time the `id` counts as a duplicate, even after its task is removed. 1 ms to 10 years. Only together with `id`. */
   readonly dedupMs?: number | undefined;
 }
 
 export interface WorkerOptions<Tasks = Record<string, unknown>> {
-  /** The prefix of its queues. 1 to 1,024 bytes. Default `mortise`. */
+  /** The prefix of the worker's queues. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Maximum of tasks that run at the same time, over all queues of the worker. 1 to 10,000. Default 50. */
   readonly concurrency?: number | undefined;
   /**
-   * Tasks that the worker may fetch before a slot is free, while its handlers take less than 0.5 ms. If no slot is free within 8
-   * ms, they go back, and the attempt doesn't count. They start in order, but before tasks of a higher priority that come later. A
-   * last attempt is never prefetched. Several queues, shards, limits, ordered groups, batch handlers and a `concurrency` of a
-   * handler turn prefetch off. 0 to 100; 0 keeps every task in Redis until a slot is free. Default 8: four times the throughput at
-   * concurrency 1.
+   * Tasks that the worker may fetch before a slot is free, while its handlers take less than 0.5 ms. If no slot is free within 8 ms, these
+   * tasks go back, and the attempt doesn't count. They start in order, but before tasks of a higher priority that come later. A last
+   * attempt is never prefetched. Prefetch is off with several queues, shards, limits, ordered groups, batch handlers or a `concurrency` of
+   * a handler. 0 to 100; 0 keeps every task in Redis until a slot is free. Default 8: four times the throughput at concurrency 1.
    */
   readonly prefetch?: number | undefined;
   /**
-   * The lease of a task, ms. The worker renews it at a third of it while the handler runs. If the worker dies, the task runs again
-   * when the lease has ended, or a moment later. 1,000 to an hour. Default 10,000.
+   * The lease of a task, ms. The worker renews the lease after each third of this time while the handler runs. If the worker dies, the task
+   * runs again when the lease has ended, or a moment later. 1,000 to an hour. Default 10,000.
    */
   readonly leaseMs?: number | undefined;
   /**
-   * How long a task whose name has no handler here goes back for other workers, ms. It is due again after 0.1 s, later after a
-   * tenth of the time since then, 15 s at most. Then it is dead with ERR_UNKNOWN_TASK, unless a live worker handles its name. 0: at
-   * once. 0 to 10 years. Default 600,000.
+   * How long a task whose name has no handler here goes back for other workers, ms. The task is due again after 0.1 s, later after a tenth
+   * of the time since then, 15 s at most. When the time is over the task is dead with ERR_UNKNOWN_TASK, unless a live worker handles its
+   * name. With 0 it is dead at once. 0 to 10 years. Default 600,000.
    */
   readonly unknownAfterMs?: number | undefined;
   /** The backoff of tasks that have none, if their handler has none either. Default: exponential from 1 s. */
   readonly backoff?: Backoff | BackoffFunction | undefined;
   /**
-   * How the queues share the slots. `strict`: a later queue gets the slots that earlier ones leave free. `rotate`: equal shares.
-   * Weights of 1 to 1,000: tasks in proportion to them while all queues have some; a queue without a weight has 1. The shards of
-   * one queue always have equal shares. Default `strict`.
+   * How the queues share the slots. `strict`: a later queue gets the slots that earlier queues leave free. `rotate`: all queues get equal
+   * shares. With weights of 1 to 1,000, queues get shares in proportion to their weights while all have tasks; a queue without a weight has
+   * 1. The shards of one queue always have equal shares. Default `strict`.
    */
   readonly fairness?: Fairness | undefined;
   /** Maximum of stored succeeded tasks. 0 to 10,000,000. Default 1,000. */
   readonly keepSucceeded?: number | undefined;
-  /** How long succeeded tasks stay stored, ms. 0 keeps none. Up to 10 years. Default 86,400,000 (a day). */
+  /** How long succeeded tasks stay stored, ms. With 0 none is kept. Up to 10 years. Default 86,400,000 (a day). */
   readonly keepSucceededMs?: number | undefined;
   /** Maximum of stored dead tasks; the oldest are removed beyond it. 1 to 10,000,000. Default 10,000. */
   readonly keepDead?: number | undefined;
   /**
-   * Maximum size of a result as JSON, bytes. A larger result is dropped and reported to `onError`. 2 to 67,108,864. Default
-   * 262,144.
+   * Maximum size of a result as JSON, bytes. A larger result is dropped and reported to `onError`. 2 to 67,108,864. Default 262,144.
    */
   readonly maxPayloadBytes?: number | undefined;
   /**
-   * Receives errors that no handler caused: failed calls (a lasting failure once a minute), lost leases, unknown tasks, and results
-   * that can't be stored. Each has a `code` of docs/queues/reference/errors.md. Default: a line on stderr.
+   * Receives errors that no handler caused: failed calls (a lasting failure once a minute), lost leases, unknown tasks, and results that
+   * can't be stored. Each has a `code` of docs/queues/reference/errors.md. Default: a line on stderr.
    */
   readonly onError?: OnCodedError | undefined;
-  /** Called when a handler has returned, before Redis stores the end; again if the worker dies in between. Default: none. */
+  /**
+   * Called when a handler has returned, before Redis stores the end. The call comes again if the worker dies in between. Default: none.
+   */
   readonly onSucceeded?: OnSucceeded | undefined;
   /**
-   * Called for each failed attempt, except `RetryLater`, and for a task that expired or has no handler. The call comes before Redis
-   * stores the failure, and again if the worker dies in between. Default: a line on stderr for each dead task, unless there is an
+   * Called for each failed attempt, except `RetryLater`, and for a task that expired or has no handler. The call comes before Redis stores
+   * the failure. It comes again if the worker dies in between. Default: a line on stderr for each dead task, unless there is an
    * `onSucceeded`.
    */
   readonly onFailed?: OnFailed | undefined;
   /**
-   * Standard Schemas by task name. Handlers get their output. If a schema refuses a payload, the task is dead at once, and
-   * `onError` gets ERR_INVALID_PAYLOAD. If a schema throws, the attempt fails. Default: none.
+   * Standard Schemas by task name. Handlers get their output. If a schema refuses a payload, the task is dead at once, and `onError` gets
+   * ERR_INVALID_PAYLOAD. If a schema throws, the attempt fails. Default: none.
    */
   readonly schemas?: OutputSchemas<Tasks> | undefined;
   /**
-   * Decode payloads and encode results; the same list as for the queue. An attempt whose payload can't be decoded fails with
+   * Codecs that decode payloads and encode results: the same list as for the queue. An attempt whose payload can't be decoded fails with
    * ERR_PAYLOAD_ENCODED. Default: none.
    */
   readonly codecs?: readonly PayloadCodec[] | undefined;

@@ -85,15 +85,15 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   /**
    * Stores a task. Resolves when Redis has accepted it. Calls of one tick share one script call.
    *
-   * After a lost reply, enqueue a task with an `id` of your own again: it is stored once. The id is refused as a duplicate while
-   * the task waits, runs or is retained, and for `dedupMs` if that is longer.
+   * After a lost reply, repeat the call: a task with an `id` of your own is stored once. The id counts as a duplicate while the task waits,
+   * runs or is retained, and for `dedupMs` if that is longer.
    *
-   * With a `dedupKey` it changes the task that has the key, or stores a new one: one script call, O(bytes of both payloads).
-   * A repeated call does so again, and so may one that ioredis resends: `append` may add elements twice.
+   * With a `dedupKey` the call changes the task that has the key, or stores a new one: one script call, O(bytes of both payloads). A
+   * repeated call changes the task again, and so may a call that ioredis resends: `append` may add elements twice.
    *
-   * One round trip, O(1), O(log n) for a delayed task; one more round trip for the first use of the instance. Rejects with
-   * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE, ERR_TASK_CONFLICT (the id belongs to a task with another name or payload),
-   * ERR_QUEUE_FULL, ERR_PRIORITIES_MISMATCH, ERR_SHARDS_MISMATCH, or ERR_INVALID_ARG for options. Then nothing is stored.
+   * One round trip, and one more for the first use of the instance. O(1), or O(log n) for a delayed task. Rejects with ERR_INVALID_PAYLOAD,
+   * ERR_PAYLOAD_TOO_LARGE, ERR_TASK_CONFLICT (the id belongs to a task with another name or payload), ERR_QUEUE_FULL,
+   * ERR_PRIORITIES_MISMATCH, ERR_SHARDS_MISMATCH, or ERR_INVALID_ARG for options. Then nothing is stored.
    */
   enqueue<Name extends keyof Tasks & string>(
     name: Name,
@@ -104,11 +104,11 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Stores many tasks, in order. All are checked before the first is sent. A script call takes 64 tasks of a shard, or 4 MiB,
-   * and stores all of them or none. So a call with up to 64 tasks of one shard is atomic.
+   * Stores many tasks, in order. All tasks are checked before the first is sent. A script call takes up to 64 tasks of a shard, or 4 MiB,
+   * and stores all of them or none. So `enqueueMany` is atomic for up to 64 tasks of one shard.
    *
    * Resolves in the order of `tasks`. Rejects as `enqueue` does, when all script calls have ended. `stored` of ERR_TASK_CONFLICT,
-   * ERR_QUEUE_FULL and ERR_MEMORY_FULL has the ids of other script calls. After another error repeat it with ids of your own.
+   * ERR_QUEUE_FULL and ERR_MEMORY_FULL has the ids that other script calls have stored. After another error, repeat it with your own ids.
    */
   async enqueueMany<const Given extends readonly NewTask<Tasks>[]>(
     tasks: Given,
@@ -116,7 +116,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return this.#producer.enqueueMany(tasks) as Promise<EnqueuedEach<Tasks, Given>>;
   }
 
-  /** The task, or null when the id is unknown or no longer retained. One round trip, read-only, O(log n). */
+  /** Resolves to the task, or to null when the id is unknown or no longer retained. One round trip, read-only, O(log n). */
   async get(id: string): Promise<Task<Tasks> | null> {
     return lookUp<Tasks>(this.#shards, id);
   }
@@ -127,59 +127,59 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Cancels a task. A waiting task never runs. A running task's signal is aborted with ERR_TASK_CANCELLED, and its ack is
-   * refused. Resolves to false when the task has already ended or is unknown. Up to `keepCancelled` cancelled tasks are kept.
+   * Cancels a task. A waiting task never runs. A running task's signal is aborted with ERR_TASK_CANCELLED, and its ack is refused. Resolves
+   * to false when the task has already ended or is unknown. Up to `keepCancelled` cancelled tasks are kept.
    *
-   * For a flow, pass the value of `enqueueFlow`: all its tasks that have not ended are cancelled, parents before children, level
-   * by level and not in one step. Resolves to true when one was cancelled. Given one task alone, its children go on.
+   * For a flow, pass the value of `enqueueFlow`. All its tasks that have not ended are then cancelled, parents before children. This
+   * happens level by level, not in one step. Resolves to true when a task was cancelled. If you pass only the id of a parent, its children
+   * go on.
    *
-   * Atomic for one task: when it resolves, counts are right and no worker fetches the task any more. A resent command, after a lost
-   * reply, answers false though the first one was done. One round trip, shared by calls of one tick; one for each shard when the
-   * id is not in its own shard; one more for the first use of optional features. O(log n); of a ready list up to 200 entries
-   * are read. `reason` has up to 1,024 bytes and becomes the task's `error`. Rejects with ERR_INVALID_ARG for the reason.
+   * Atomic for one task: when the call resolves, counts are right and no worker fetches the task any more. If ioredis resends the command
+   * after a lost reply, the call answers false though the task was cancelled. One round trip, shared by calls of one tick. It costs one for
+   * each shard when the id is not in its own shard, and one more for the first use of optional features. O(log n); of a ready list up to
+   * 200 entries are read. `reason` has up to 1,024 bytes and becomes the task's `error`. Rejects with ERR_INVALID_ARG for the reason.
    */
   async cancel(task: string | FlowIds, options: { reason?: string | undefined } = {}): Promise<boolean> {
     return this.#flows.cancel(task, options);
   }
 
   /**
-   * Deletes a task and its id, also one that `dedupMs` still refuses. Resolves to false for an unknown id. A pending `result`
-   * of the task rejects with ERR_TASK_NOT_FOUND. Rejects with ERR_TASK_ACTIVE while the task runs: cancel it first. A resent
-   * command answers false. Costs what `cancel` does; a succeeded task is searched in the list of those, O(keepSucceeded).
+   * Deletes a task and its id, also an id that `dedupMs` still keeps. Resolves to false for an unknown id. A pending `result` of the task
+   * rejects with ERR_TASK_NOT_FOUND. Rejects with ERR_TASK_ACTIVE while the task runs: cancel it first. A resent command answers false.
+   * Costs what `cancel` does; to find a succeeded task takes O(keepSucceeded).
    */
   async remove(id: string): Promise<boolean> {
     return this.#operator.remove(id);
   }
 
   /**
-   * Makes a dead or cancelled task due now, with all its attempts before it and `expiresInMs` from now. A retrying task is due
-   * now, and its attempts stay counted. Resolves to false in any other state: of two concurrent calls one resolves to true. A
-   * resent command answers false. Costs what `cancel` does.
+   * Makes a dead or cancelled task due now: attempts and `expiresInMs` begin anew. A retrying task keeps its attempts. Resolves to false in
+   * other states, so one of two concurrent calls resolves to true. A resent command answers false. Costs what `cancel` does.
    */
   async retry(id: string): Promise<boolean> {
     return this.#operator.retry(id);
   }
 
   /**
-   * Makes a scheduled or retrying task due now. Resolves to false in any other state, and when the task was due already. A
-   * resent command answers false. Costs what `cancel` does.
+   * Makes a scheduled or retrying task due now. Resolves to false for other tasks, and for due ones. A resent command answers false. Costs
+   * what `cancel` does.
    */
   async promote(id: string): Promise<boolean> {
     return this.#operator.promote(id);
   }
 
   /**
-   * Moves a ready, scheduled or retrying task to another time; its attempts stay counted. Resolves to false for other tasks, and for
-   * ready ones that a worker has handed back. A task that expires before is dead then. A resent command with `runAt` changes nothing.
-   * Costs what `cancel` does. Rejects with ERR_INVALID_ARG, and with ERR_RUN_AT_PAST for a `runAt` more than a minute ago.
+   * Moves a ready, scheduled or retrying task to another time; its attempts stay counted. Resolves to false for other tasks, and for ready
+   * tasks that a worker has given back. A task that expires before that time is dead when it expires. A resent command with `runAt` changes
+   * nothing. Costs what `cancel` does. Rejects with ERR_INVALID_ARG, and with ERR_RUN_AT_PAST for a `runAt` more than a minute ago.
    */
   async reschedule(id: string, options: RescheduleOptions): Promise<boolean> {
     return this.#operator.reschedule(id, resolveReschedule(options));
   }
 
   /**
-   * Moves a waiting task to another priority, behind the ready tasks that have it. Resolves to false for a task that runs, has ended or
-   * is unknown. A resent command changes nothing. Writes the task again, O(bytes); else costs what `cancel` does. Rejects with
+   * Moves a waiting task to another priority, behind the ready tasks that have it. Resolves to false for a task that runs, has ended or is
+   * unknown. A resent command changes nothing. Writes the task again, O(bytes). Otherwise the call costs what `cancel` does. Rejects with
    * ERR_INVALID_ARG for a priority that the queue doesn't have.
    */
   async setPriority(id: string, priority: string): Promise<boolean> {
@@ -187,85 +187,86 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Replaces the payload of a task; schemas check it when it runs. Resolves to false for an active, succeeded or unknown task. Dead and
-   * cancelled ones get it for their retry. A resent command changes nothing. O(bytes); else costs what `cancel` does. Rejects with
-   * ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE or ERR_MEMORY_FULL.
+   * Replaces the payload of a task; schemas check the payload when the task runs. Resolves to false for an active, succeeded or unknown
+   * task. Dead and cancelled tasks use the payload when they are retried. A resent command changes nothing. O(bytes); otherwise the call
+   * costs what `cancel` does. Rejects with ERR_INVALID_PAYLOAD, ERR_PAYLOAD_TOO_LARGE or ERR_MEMORY_FULL.
    */
   async setPayload(id: string, payload: PayloadOf<Tasks, keyof Tasks & string>): Promise<boolean> {
     return this.#merger.setPayload(id, payload);
   }
 
   /**
-   * Delivers an event to a task, for `ctx.waitFor`. The task continues if it waits for the event; else the event is stored until its
-   * handler does. Resolves to false for a task that has ended or is unknown. Repeat it with an `id` after a lost reply. One round trip,
-   * shared by calls of one tick; one for each shard when the id is not in its own shard; one more for the first use of optional features.
-   * O(log n) and the bytes that are stored so. Rejects with ERR_INVALID_ARG (a payload has up to 65,536 bytes), ERR_TOO_MANY_EVENTS (100),
-   * ERR_EVENTS_TOO_LARGE (262,144 bytes) or ERR_MEMORY_FULL.
+   * Delivers an event to a task, for `ctx.waitFor`. The task continues if it waits for the event. Otherwise the event is stored until the
+   * handler waits for it. Resolves to false for a task that has ended or is unknown. Pass an `id` to repeat a delivery after a lost reply.
+   * Costs what `cancel` does: O(log n), and the bytes of the stored events. Rejects with ERR_INVALID_ARG (a payload has up to 65,536
+   * bytes), ERR_TOO_MANY_EVENTS (100), ERR_EVENTS_TOO_LARGE (262,144 bytes) or ERR_MEMORY_FULL.
    */
   deliver(id: string, event: string, payload?: unknown, options: DeliverOptions = {}): Promise<boolean> {
     return this.#deliverer.deliver(id, event, payload, options);
   }
 
   /**
-   * Retries all dead tasks, or all cancelled ones, or those of a name, the latest first. Tasks that die meanwhile are left. Resolves
-   * to their number, without those of a resent command. Two round trips for each 500 tasks; not atomic: repeat it after an error.
+   * Retries all dead tasks, or all cancelled ones, or those of a name, the latest first. Tasks that reach the state meanwhile stay. After
+   * an error, repeat it. Resolves to their number, without those of a resent command. Two round trips for each 500 tasks. Not atomic.
    */
   async retryAll(options: RetryAllOptions = {}): Promise<number> {
     return retryAll(this.#shards, this.#operator, options);
   }
 
   /**
-   * Deletes all ready tasks; with `scheduled` also scheduled and retrying ones. Running tasks and tasks that come during the call
-   * stay. Resolves to their number, without those of a resent command. A round trip for each 500 tasks and shard, not atomic.
+   * Deletes all ready tasks; with `scheduled` also scheduled and retrying ones. Running tasks and tasks that come during the call stay.
+   * Resolves to the number of deleted tasks, without those of a resent command. One round trip for each 500 tasks and shard; not atomic.
    */
   async drain(options: DrainOptions = {}): Promise<number> {
     return drain(this.#shards, options);
   }
 
   /**
-   * Deletes succeeded, dead or cancelled tasks, the oldest first. Resolves to their number, without those of a command that
-   * was resent. A round trip for each 500 tasks and shard, not atomic.
+   * Deletes succeeded, dead or cancelled tasks, the oldest first. Resolves to the number of deleted tasks, without those of a resent
+   * command. One round trip for each 500 tasks and shard; not atomic.
    */
   async clean(state: EndedState, options: CleanOptions = {}): Promise<number> {
     return clean(this.#shards, state, options);
   }
 
   /**
-   * A page of the tasks in one state, shard after shard. Ready tasks come in the order in which workers fetch them: by
-   * priority, due tasks first, grouped tasks last. Scheduled and retrying tasks come by priority and due instant, active ones by
-   * the end of their leases, ended ones the latest first, waiting ones in no order.
+   * Returns a page of the tasks in one state, shard after shard. Ready tasks come in the order in which workers fetch them: by priority,
+   * due tasks first, grouped tasks last. Scheduled and retrying tasks are ordered by priority and due instant, active tasks by the end of
+   * their leases. Ended tasks come the latest first, waiting tasks in no order.
    *
-   * A task that stays in the state is on some page, perhaps on two while others come and go. A call reads up to 1,000 tasks, or
-   * 4 MiB, of each shard, so a page may have few tasks, or none. The last one has the cursor null. Cursors don't expire.
-   * One round trip, and one for each further shard of the page. O(limit · log n), read-only. Rejects with ERR_INVALID_ARG for
-   * options and for a cursor of another state.
+   * A task that stays in the state is on some page, perhaps on two pages while others come and go. A call reads up to 1,000 tasks, or 4
+   * MiB, of each shard, so a page may have few tasks, or none. The cursor of the last page is null. Cursors don't expire. One round trip,
+   * and one for each further shard of the page. O(limit · log n), read-only. Rejects with ERR_INVALID_ARG for options and for a cursor of
+   * another state.
    */
   async list(state: TaskState, options: ListOptions = {}): Promise<Page<Task<Tasks>>> {
     return listPage<Tasks>(this.#shards, 'list', state, options);
   }
 
-  /** As `list`, without payloads and results, with interchangeable cursors. Up to 25 round trips where these are large: pages are full. */
+  /**
+   * Lists tasks without payloads and results. The cursors are those of `list`. Pages are full, which takes up to 25 round trips.
+   */
   async summaries(state: TaskState, options: ListOptions = {}): Promise<Page<TaskSummary<Tasks>>> {
     return listPage<Tasks>(this.#shards, 'summaries', state, options);
   }
 
   /**
-   * Names of tasks that live workers handle, sorted: the first 1,000 of each worker, for 150 s after the last worker that has
-   * them. Claims are not listed. One round trip, O(names).
+   * The names of the tasks that live workers handle, sorted. Each worker lists its first 1,000 names. A name stays for 150 s after the last
+   * worker that handles it. Claims are not listed. One round trip, O(names).
    */
   async names(): Promise<string[]> {
     return handledNames(this.#shards.first);
   }
 
   /**
-   * Removes the queue with all that it has: tasks, settings, schedules, results, events, flows and its name. Resolves to whether
-   * there was anything; a resent command, or the call after a crash, may answer false. A later `enqueue` creates the queue anew, and
-   * may give it other priorities and shards.
+   * Removes the queue with its tasks, settings, schedules, results, events, flows and its name. Resolves to whether the queue had anything;
+   * a resent command, or the call after a crash, may answer false. A later `enqueue` creates the queue anew, and may give it other
+   * priorities and shards.
    *
-   * Rejects with ERR_QUEUE_IN_USE while tasks are active or workers wait for tasks. `force` cancels active tasks, and a worker that
-   * still completes one reports ERR_LEASE_LOST. Children in other queues run. Parents there learn that children were removed.
-   * One round trip for each shard and three more, whatever the queue holds; after the use of an optional feature also those of `drain`.
-   * Atomic for each shard. After a crash or an error call it again.
+   * Rejects with ERR_QUEUE_IN_USE while tasks are active or workers wait for tasks. `force` cancels active tasks, and a worker that still
+   * completes one reports ERR_LEASE_LOST. Children in other queues still run. Parents in other queues learn that their children were
+   * removed. One round trip for each shard and three more, whatever the queue holds; after the use of an optional feature also those of
+   * `drain`. Atomic for each shard. After a crash or an error, repeat the call.
    */
   async obliterate(options: ObliterateOptions = {}): Promise<boolean> {
     return obliterate(this.#shards.first.redis, this.name, this.#shards.prefix, options);
@@ -276,7 +277,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return readSettings(this.#shards);
   }
 
-  /** Workers fetch no task until `resume`. Running tasks go on. One round trip for each shard. */
+  /** Pauses the queue: workers fetch no task until `resume`. Running tasks go on. One round trip for each shard. */
   async pause(): Promise<void> {
     await setPaused(this.#shards, true);
   }
@@ -287,25 +288,25 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Stores limits that hold for all workers together, at once. Concurrency and rates are limits of a shard. One round trip
-   * for each shard, and one for each 200 `groups`. Rejects with ERR_INVALID_ARG; then nothing is changed.
-   * `check` gets the stored settings of the first shard. Its error rejects the call, and nothing is changed. No change can come
-   * between the check and this one, so it may be called again. It costs two more round trips.
+   * Stores limits that hold for all workers together, at once. Concurrency and rates are limits of a shard. One round trip for each shard,
+   * and one for each 200 `groups`. Rejects with ERR_INVALID_ARG; then nothing is changed. `check` gets the stored settings of the first
+   * shard. If it throws, the call rejects with its error, and nothing is changed. No other change can come between the check and the write,
+   * so `check` may be called several times. It costs two more round trips.
    */
   async configure(limits: QueueLimits, options: ConfigureOptions = {}): Promise<void> {
     return configure(this.#shards, limits, options);
   }
 
   /**
-   * Enqueues a task at each instant of a rule, once across all workers. Any worker of the queue does it; a run does not wait for
-   * the one before. The task's id is `<key>@<instant>`; its headers `schedule-key` and `schedule-instant` have both values.
+   * Enqueues a task at each instant of a rule, once across all workers. Any worker of the queue does so. A run does not wait for the run
+   * before it. The task's id is `<key>@<instant>`; its headers `schedule-key` and `schedule-instant` have both values.
    *
-   * A different schedule of the same key is replaced, an equal one is left alone. While cron, time zone, `everyMs` and `startAt`
-   * stay, so do the next instant and the count of runs. An ended schedule is remembered for 30 days. A resent command reports
+   * The call replaces a different schedule of the same key, and leaves an equal one alone. The next instant and the count of runs stay if
+   * cron, time zone, `everyMs` and `startAt` are unchanged. An ended schedule is remembered for 30 days. A resent command reports
    * `isChanged: false`.
    *
-   * One round trip without a change, else two; O(log n). Rejects with ERR_INVALID_SCHEDULE, ERR_TOO_MANY_SCHEDULES (10,000), or
-   * as `enqueue` does. Then nothing is stored.
+   * One round trip if nothing changes, otherwise two; O(log n). Rejects with ERR_INVALID_SCHEDULE, ERR_TOO_MANY_SCHEDULES (10,000), or as
+   * `enqueue` does. Then nothing is stored.
    */
   async schedule<Name extends keyof Tasks & string>(
     key: string,
@@ -323,16 +324,16 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Removes a schedule. Resolves to false for an unknown key. Its tasks stay, and a worker that runs the schedule right now may
-   * still enqueue one. A resent command answers false. One round trip, O(log n).
+   * Removes a schedule. Resolves to false for an unknown key. Its tasks stay, and a worker that runs the schedule right now may still
+   * enqueue one. A resent command answers false. One round trip, O(log n).
    */
   async unschedule(key: string): Promise<boolean> {
     return this.#schedules.remove(key);
   }
 
   /**
-   * Waits for the end of a task, and resolves to the value that its handler returned. A lost message of the end is repaired
-   * within 3.5 s by one command for all waits of a process and shard; without retention: ERR_TASK_NOT_FOUND.
+   * Waits for the end of a task, and resolves to the value that its handler returned. If the message of the end is lost, a recheck finds
+   * the result within 3.5 s, by one command for all waits of a process and shard. A result that is not retained is then ERR_TASK_NOT_FOUND.
    * Two round trips, shared by all calls of one tick; then only the rechecks. Rejects with ERR_TASK_DEAD, ERR_TASK_CANCELLED,
    * ERR_TASK_NOT_FOUND (unknown, removed, or no longer retained), ERR_RESULT_TIMEOUT, or the reason of the signal.
    */
@@ -341,57 +342,56 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Waits until no task is ready, active, retrying or waiting for its children. Scheduled tasks count when they are due, tasks
-   * that come during the call as well, ready tasks of a paused queue too. Looks at one shard after the other.
+   * Waits until no task is ready, active, retrying or waiting for its children. Scheduled tasks count when they are due. Tasks that come
+   * during the call count, and so do ready tasks of a paused queue. The call looks at one shard after the other.
    *
-   * Costs what `result` does, for one task after another: the last of those that are there. Rejects with ERR_IDLE_TIMEOUT after
-   * `waitMs` (default: never), or with the reason of the signal.
+   * Costs what `result` does for one task after another, each time the last one of the tasks that exist. Rejects with ERR_IDLE_TIMEOUT
+   * after `waitMs` (default: never), or with the reason of the signal.
    */
   async idle(options: IdleOptions = {}): Promise<void> {
     return waitUntilIdle(this.#shards, this.#results, options);
   }
 
   /**
-   * The events of the queue, from now on or after an event. The first call switches events on: 10,000 are kept in each shard,
-   * unless `configure` has set `keepEvents`. From then on each script that changes something appends its events. Events that
-   * were trimmed before they were read are reported as a `gap`. Events of one task, and those of one shard, are in order. An idle
-   * reader sends one command every 3 s and shard.
+   * Yields the events of the queue, from now on or after an event. The first call switches events on: Redis keeps 10,000 in each shard,
+   * unless `configure` has set `keepEvents`. From then on each script that changes something appends its events. A `gap` reports events
+   * that were trimmed before they were read. Events of one task, and those of one shard, are in order. An idle reader sends one command
+   * every 3 s for each shard.
    *
-   * Reading begins with the first `next()`. That rejects with the reason of the signal, ERR_INVALID_ARG for a cursor of a queue
-   * with other shards, and errors of Redis: continue after the last event then. The end of `await using` ends the reading.
+   * Reading begins with the first `next()`. `next()` rejects with ERR_INVALID_ARG for a cursor of a queue with other shards, and with
+   * errors of Redis. Continue after the last event then. The end of `await using` ends the reading.
    */
   events(options: EventsOptions = {}): AsyncGenerator<QueueEvent, void> {
     return readEvents(this.#shards, options);
   }
 
   /**
-   * The last events, the oldest first: at most `limit`, of those that the queue still has. Switches events on. Two round trips for each
-   * shard, O(limit). Rejects with ERR_INVALID_ARG.
+   * The last `limit` stored events, the oldest first. Switches events on. Two round trips a shard, O(limit). Rejects with ERR_INVALID_ARG.
    */
   lastEvents(options: LastEventsOptions = {}): Promise<QueueEvent[]> {
     return lastEvents(this.#shards, options);
   }
 
-  /** The cursor of now, for `after` of a later `events`. Switches events on. Two round trips for each shard. */
+  /** Resolves to the cursor of now, for `after` of a later `events` call. Switches events on. Two round trips for each shard. */
   eventsCursor(): Promise<string> {
     return newestCursor(this.#shards);
   }
 
   /**
-   * Stores a task and its children, in this and other queues of the prefix: up to 10 levels, 1,000 tasks and 8 MiB. A parent is ready
-   * when all its children have ended. Once Redis has accepted the root, the whole flow is certain: this call stores the children,
-   * or a worker of the parent's queue does within 10 s. The end of a child is counted once.
-   * A round trip for each level and two more, O(tasks). With an `id` of the root a repeated call returns the same ids, or rejects with
-   * ERR_TASK_CONFLICT for other children. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored. In other
-   * shards than the root's, a child with a taken id counts as dead, and a full queue is tried for a minute.
+   * Stores a task and its children, in this and other queues of the prefix: up to 10 levels, 1,000 tasks and 8 MiB. A parent is ready when
+   * all its children have ended. Once Redis has accepted the root, the whole flow will be stored: this call stores the children, or a
+   * worker of the parent's queue does so within 10 s. The end of a child is counted once. One round trip for each level and two more,
+   * O(tasks). With an `id` of the root a repeated call returns the same ids, or rejects with ERR_TASK_CONFLICT for other children. Rejects
+   * with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored. In other shards than the root's, a child with a taken id counts as
+   * dead, and storing a child in a full queue is tried for a minute.
    */
   async enqueueFlow(flow: FlowTask<Tasks>): Promise<EnqueuedFlow> {
     return this.#flows.enqueue(flow);
   }
 
   /**
-   * How many children a task of a flow has, and the ends of those that have ended, with results. Null for a task without
-   * children, and when it is no longer retained. Which children have not ended is known to `enqueueFlow` alone. As `get`.
+   * Resolves to the number of children of a task in a flow, and to the ends of the children that have ended, with results. Null for a task
+   * without children or one that is no longer retained. Only the result of `enqueueFlow` names the other children. Costs what `get` does.
    */
   async children(id: string): Promise<FlowChildren | null> {
     return findChildren(this.#shards, id);

@@ -22,7 +22,10 @@ export class StoredQueues {
     return queueNames(requireClient(redis), resolvePrefix('names', options));
   }
 
-  /** Pauses every queue that `names` lists, not later ones, and resolves to these names. Not atomic: 16 queues at a time. */
+  /**
+   * Pauses every queue that `names` lists, and resolves to these names. Queues that are created later are not paused. Not
+   * atomic: 16 queues at a time.
+   */
   static async pauseAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
     return setAllPaused(requireClient(redis), resolvePrefix('pauseAll', options), true);
   }
@@ -31,7 +34,7 @@ export class StoredQueues {
   static async resumeAll(redis: RedisClient, options: PrefixOptions = {}): Promise<string[]> {
     return setAllPaused(requireClient(redis), resolvePrefix('resumeAll', options), false);
   }
-  /** Closes the client of a URL, after calls that were made. Pending waits end. Does nothing for a client that was given. */
+  /** Waits for calls that were made, then closes the client of a URL. Pending waits end. A client of the caller stays open. */
   close(): Promise<void> {
     return this.#client.close();
   }

@@ -1,10 +1,10 @@
 /** An error as Redis keeps it: up to 2,000 characters; where it has a stack, the message up to 1,000 of them. */
 export interface TaskError {
-  /** Of its class; `Error` for a thrown value that is no Error. */
+  /** The name of its class; `Error` for a thrown value that is no Error. */
   readonly name: string;
-  /** Of a thrown value that is no Error: the string, or what `util.inspect` shows. */
+  /** The message. For a thrown value that is no Error, the string, or the output of `util.inspect`. */
   readonly message: string;
   readonly code?: string;
-  /** Name, message, and the frames that are not of Mortise. */
+  /** The name, the message, and the frames outside of Mortise. */
   readonly stack: string;
 }

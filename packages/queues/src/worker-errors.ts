@@ -11,7 +11,7 @@ const ENDS = {
 };
 
 /**
- * The attempt ended without its handler. It is the reason of the aborted signal, and the error of a task that is dead
+ * The attempt ended before its handler did. The aborted signal has this error as its reason, and so has a task that is dead
  * because of it.
  *
  * @code ERR_TASK_TIMEOUT The attempt took longer than `timeoutMs`.
@@ -42,7 +42,8 @@ const STEP_LIMITS = {
 };
 
 /**
- * `ctx.step` or `ctx.setCursor` rejects with it: the step has run, and its result was not stored.
+ * A step has run, but its result was not stored, or a cursor was not stored. `ctx.step` or `ctx.setCursor` rejects with this
+ * error.
  *
  * @code ERR_TOO_MANY_STEPS The task has 1,000 steps.
  * @remedy Use a cursor for a loop, or split the task.
@@ -64,10 +65,10 @@ export class StepError extends CodedError {
 }
 
 /**
- * No event came within `timeoutMs`. `ctx.waitFor` rejects with it, in each later attempt too. If the handler doesn't
+ * No event came within `timeoutMs`. `ctx.waitFor` rejects with this error, in each later attempt too. If the handler doesn't
  * catch it, the task is dead.
  *
- * @remedy Catch it, and go another way; or raise `timeoutMs`.
+ * @remedy Catch the error and continue without the event, or raise `timeoutMs`.
  */
 export class EventTimeoutError extends CodedError {
   static override readonly className: string = 'EventTimeoutError';
@@ -92,7 +93,7 @@ const DELIVERY_LIMITS = {
 };
 
 /**
- * `deliver` rejects with it: the event is not stored.
+ * An event was not stored. `deliver` rejects with this error.
  *
  * @code ERR_TOO_MANY_EVENTS The task has 100 events that it has not taken.
  * @remedy Deliver only events for which the handler waits.
@@ -131,18 +132,17 @@ const REPORTS = {
 };
 
 /**
- * A worker reports it to `onError` and goes on.
+ * A problem that a worker reports to `onError`; the worker goes on.
  *
- * @code ERR_UNKNOWN_TASK No worker had a handler for the name of the task within `unknownAfterMs`. The task is dead
- * now.
+ * @code ERR_UNKNOWN_TASK No worker had a handler for the name of the task within `unknownAfterMs`. The task is dead now.
  * @remedy Add the handler, then `retryAll({ name })`.
- * @code ERR_HANDLER_MISSING This worker has no handler for the name of the task, which goes back for other workers.
- * Reported once a minute and name.
+ * @code ERR_HANDLER_MISSING This worker has no handler for the name of the task, which goes back for other workers. Reported
+ *   once a minute and name.
  * @remedy Deploy a worker with a handler.
  * @code ERR_TASK_UNREADABLE A newer version has stored the task, which is dead now and has no `taskName`.
  * @remedy Upgrade the worker, then retry the task.
  * @code ERR_LISTENER_FAILED `onSucceeded` or `onFailed` threw; `cause` is its error.
- * @remedy Mend the listener.
+ * @remedy Repair the listener.
  * @code ERR_RESULT_NOT_KEPT The task succeeded, but its result is no JSON, or too large.
  * @remedy Return less, or nothing. Store large results elsewhere.
  * @code ERR_BACKOFF_FUNCTION A backoff function threw, or returned no delay. The default was used.
@@ -163,9 +163,9 @@ export class WorkerError extends CodedError {
 }
 
 /**
- * `onError` gets it when a call to Redis has failed. `cause` is the error of ioredis. The worker repeats the call.
+ * A call to Redis has failed, and the worker repeats it. `onError` gets this error; `cause` is the error of ioredis.
  *
- * @remedy None, unless it lasts.
+ * @remedy None, unless the error persists.
  */
 export class CallFailedError extends CodedError {
   static override readonly className: string = 'CallFailedError';

@@ -34,7 +34,7 @@ const BEAT_MS = 1_000;
 const SILENT_MS = 10_000;
 
 export interface BulkOperationsOptions {
-  /** The prefix of the keys; that of the queues keeps tenants apart. Default `mortise`. */
+  /** The prefix of the operations' keys. The prefix of the queues keeps tenants apart. Default `mortise`. */
   readonly prefix?: string | undefined;
   /** Operations of this object that run at the same time. 1 to 1,000. Default 4. */
   readonly maxRunning?: number | undefined;
@@ -57,7 +57,7 @@ const START_OPTIONS = new Set(['id']);
 const FOLLOW_OPTIONS = new Set(['signal']);
 const MOST_RUNNING = 1_000;
 
-/** Runs bulk operations on queues, and shows how far each is to every process with the same prefix. */
+/** Runs bulk operations on queues. Every process with the same prefix can read how far each operation is. */
 export class BulkOperations implements AsyncDisposable {
   readonly #redis: RedisClient;
   readonly #prefix: string | undefined;
@@ -82,14 +82,15 @@ export class BulkOperations implements AsyncDisposable {
   }
 
   /**
-   * Starts an operation on all tasks of a state that match, and resolves when it is stored. It runs in this process, 20 tasks at a
-   * time, and is not atomic. Tasks that reach the state meanwhile may or may not be changed.
+   * Starts an operation on all matching tasks of a state, and resolves when the operation is stored. The operation runs in this
+   * process, 20 tasks at a time, and is not atomic. Tasks that reach the state meanwhile may or may not be changed.
    *
-   * After a lost reply start it again with an `id` of your own: an operation of this id is returned, not started again. It is kept for
-   * a day after its last write. One round trip, two with an `id` that is taken, and one more for the action `set-priority`.
+   * Pass an `id` of your own to repeat the call after a lost reply: an operation of this id is returned, not started again. An
+   * operation is kept for a day after its last write. One round trip, two with an `id` that is taken, and one more for the
+   * action `set-priority`.
    *
-   * Rejects with ERR_TOO_MANY_OPERATIONS, ERR_OPERATION_CONFLICT for an id of another request, ERR_RUN_AT_PAST, and ERR_INVALID_ARG, also
-   * for a priority that the queue doesn't have. Then nothing is started.
+   * Rejects with ERR_TOO_MANY_OPERATIONS, ERR_OPERATION_CONFLICT for an id of another request, ERR_RUN_AT_PAST, and
+   * ERR_INVALID_ARG, also for a priority that the queue doesn't have. Then nothing is started.
    */
   async start<Tasks extends TaskMap<Tasks>>(
     queue: Queue<Tasks>,
@@ -131,10 +132,11 @@ export class BulkOperations implements AsyncDisposable {
   }
 
   /**
-   * How far an operation is now, and each change, about one a second, until it has ended: the last value has another status than
-   * `running`. Yields nothing for an unknown id. It polls nothing: the process of the operation publishes, and a lost process shows
-   * after ten seconds as `interrupted`. One subscription, shared by all followers of the client, and one read-only round trip for each
-   * value, O(1). Continue after an error with a new call. Rejects with ERR_CLIENT_CLOSED and errors of Redis.
+   * Yields how far an operation is now, and then each change, about one a second, until it has ended. The last value has
+   * another status than `running`. Yields nothing for an unknown id. No poll is needed: the process of the operation publishes
+   * its changes. The operation of a lost process is `interrupted` after ten seconds. All followers of the client share one
+   * subscription, and each value costs one read-only round trip, O(1). After an error, continue with a new call. Rejects with
+   * ERR_CLIENT_CLOSED and errors of Redis.
    */
   follow(id: string, options: BulkFollowOptions = {}): AsyncGenerator<BulkOperation, void> {
     const { signal } = requireOptions('follow', options, FOLLOW_OPTIONS);
@@ -146,7 +148,10 @@ export class BulkOperations implements AsyncDisposable {
     });
   }
 
-  /** Interrupts the operations of this object, and resolves when they are stored as `interrupted`. Idempotent. Later ones run. */
+  /**
+   * Interrupts the operations of this object, and resolves when they are stored as `interrupted`. Idempotent. Operations that
+   * are started later run.
+   */
   async stop(): Promise<void> {
     this.#ending.abort();
     this.#ending = new AbortController();

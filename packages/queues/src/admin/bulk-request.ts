@@ -33,13 +33,18 @@ export interface BulkRequest extends TaskFilter {
   readonly action: BulkAction;
   /** One of the states in `BULK_ACTIONS[action]`. */
   readonly state: TaskState;
-  /** For `reschedule`: from the start of the operation, ms, one instant for all tasks. 0 to 10 years. Excludes `runAt`. */
+  /**
+   * For `reschedule`: the delay from the start of the operation, ms. All tasks get the same instant. 0 to 10 years. Excludes
+   * `runAt`.
+   */
   readonly delayMs?: number | undefined;
   /** For `reschedule`: an instant, ms since the epoch. Excludes `delayMs`. */
   readonly runAt?: number | undefined;
-  /** For `set-priority`: one of the queue's. */
+  /** For `set-priority`: one of the queue's priorities. */
   readonly priority?: string | undefined;
-  /** Changed tasks; up to 199 more may be changed. 1 to 1,000,000. Default 10,000. */
+  /**
+   * The number of changed tasks after which the operation ends; up to 199 more may be changed. 1 to 1,000,000. Default 10,000.
+   */
   readonly limit?: number | undefined;
 }
 
@@ -51,13 +56,16 @@ export interface BulkOperation extends ResolvedRequest {
   readonly id: string;
   /** The name of the queue. */
   readonly queue: string;
-  /** `interrupted`: its process has ended or stopped it; `failed`: a call has failed, see `onError`. Changed tasks stay changed. */
+  /**
+   * `interrupted`: the process has ended, or has stopped the operation. `failed`: a call has failed, see `onError`. Changed
+   * tasks stay changed.
+   */
   readonly status: 'running' | 'completed' | 'interrupted' | 'failed';
   /** Changed tasks so far. */
   readonly changed: number;
-  /** Tasks that had another state by the time of their turn. */
+  /** Tasks that had left the state before the operation reached them. */
   readonly skipped: number;
-  /** By the clock of its process, ms since the epoch. */
+  /** The start by the clock of its process, ms since the epoch. */
   readonly startedAt: number;
   readonly updatedAt: number;
 }

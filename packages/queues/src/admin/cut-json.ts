@@ -10,10 +10,10 @@ export interface CutJson {
 }
 
 /**
- * The value, or the beginning of its JSON when that has more than `maxBytes` of UTF-8. No character is cut in two. O(bytes). Throws
- * ERR_INVALID_ARG.
+ * The value, or the beginning of its JSON when that has more than `maxBytes` of UTF-8. No character is cut in two. O(bytes).
+ * Throws ERR_INVALID_ARG.
  *
- * @param maxBytes Undefined: the value is never cut.
+ * @param maxBytes With undefined the value is never cut.
  */
 export function cutJson(value: unknown, maxBytes?: number): CutJson {
   if (maxBytes === undefined || value === undefined) return { value };

@@ -3,7 +3,7 @@ import { CodedError } from '@mortise/redis';
 /**
  * This object already runs `maxRunning` bulk operations. Nothing was started.
  *
- * @remedy Start it when one of them has ended, or raise `maxRunning`.
+ * @remedy Start the operation when another one has ended, or raise `maxRunning`.
  */
 export class TooManyOperationsError extends CodedError {
   static override readonly className: string = 'TooManyOperationsError';

@@ -13,7 +13,7 @@ const MOST_VISITED = 1_000;
 const OPTIONS = new Set(['limit', 'cursor']);
 
 export interface FindTasksOptions {
-  /** Tasks of a page; those of the last step come too, up to 199. 1 to 1,000. Default 100. */
+  /** The number of tasks on a page; up to 199 more may come. 1 to 1,000. Default 100. */
   readonly limit?: number | undefined;
   /** The cursor of the previous page. Default: the first page. */
   readonly cursor?: string | null | undefined;
@@ -28,8 +28,8 @@ export interface FoundTasks<Tasks extends TaskMap<Tasks> = Record<string, unknow
 }
 
 /**
- * A page of the tasks in a state that match the filter, in the order of `queue.list`. It visits 1,000 tasks at most, so it may be
- * empty before the last one. Tasks that change their state meanwhile may or may not be on a page.
+ * Returns a page of the tasks in a state that match the filter, in the order of `queue.list`. A call visits 1,000 tasks at
+ * most, so a page may be empty before the last one. Tasks that change their state meanwhile may or may not be on a page.
  *
  * Up to five round trips for each shard of the page, read-only, O(visited tasks). Rejects as `queue.list` does, and with
  * ERR_INVALID_ARG for a filter with only one of `field` and `equals`.

@@ -55,7 +55,7 @@ export class LiveOverview {
     return this.#sampled.isFollowed;
   }
 
-  /** The overview of now. The round trips of `names`, and then those of `Overviews.read`. */
+  /** Resolves to the overview of now. The call costs the round trips of `names`, and then those of `Overviews.read`. */
   async read(): Promise<OverviewOfQueues> {
     const names = await this.#names();
     const shown = names.slice(0, this.#limit);
@@ -74,8 +74,8 @@ export class LiveOverview {
   }
 
   /**
-   * The overview of now, and each change until the signal. It is read while somebody follows, once for all followers, and a read that
-   * fails is repeated. A slow follower gets the last overview, not those between.
+   * Yields the overview of now, and each change until the signal is aborted. While somebody follows, the overview is read once
+   * for all followers. A read that fails is repeated. A slow follower gets the last overview, not those between.
    */
   follow(signal: AbortSignal): AsyncIterable<OverviewOfQueues> {
     return this.#sampled.follow(signal);

@@ -29,7 +29,7 @@ export interface QueueView extends SettingsView {
   readonly headAgeMs: number | null;
 }
 
-/** The settings that `queue.settings()` returned, of the queue of this name. */
+/** A queue's settings for a page, made from the result of `queue.settings()`. */
 export function settingsView(name: string, values: SettingsValues): SettingsView {
   const { priorities, shards, isPaused, keepEvents } = values;
   return {

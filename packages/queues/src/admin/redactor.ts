@@ -14,8 +14,8 @@ export class Redactor {
   }
 
   /**
-   * Whether a search would reveal the value of a hidden member: the path of members, joined by dots, leads into one, or the value that
-   * the search looks for is the JSON of an object or array that has one. O(members).
+   * Whether a search would reveal the value of a hidden member. The path of members, joined by dots, may lead into a hidden
+   * member. The searched value may also be the JSON of an object or array that has one. O(members).
    */
   hides(field: string, equals = ''): boolean {
     const isHidden = field.split('.').some((member) => this.#names.has(plainName(member)));
@@ -27,7 +27,7 @@ export class Redactor {
     return this.#redact(value, 0);
   }
 
-  /** The same for a line of a log, where it is JSON. Other texts stay, and so does JSON of which all is shown. O(length). */
+  /** Redacts a line of a log that is JSON. Other texts stay as they are, and so does JSON without hidden members. O(length). */
   redactLine(line: string): string {
     if (!/^\s*[[{]/.test(line)) return line;
     try {

@@ -1,7 +1,7 @@
 /** How long tasks waited and ran, by the last events of their queue. */
 import type { QueueEvent } from '../events/event.js';
 
-/** Durations, ms, without those above: half, 5 % and 1 % of the tasks took longer. */
+/** Durations, ms: half, 5 % and 1 % of the tasks took longer. */
 export interface Percentiles {
   readonly p50: number;
   readonly p95: number;
@@ -11,9 +11,9 @@ export interface Percentiles {
 export interface TaskTimes {
   /** Runs among the events, from their start to their end. */
   readonly count: number;
-  /** From the enqueue, or the instant at which the task became due, to its start; null: of no task. */
+  /** The time from the enqueue, or from the instant at which the task became due, to its start. Null without such a task. */
   readonly wait: Percentiles | null;
-  /** From the start of an attempt to its end; null: of no task. */
+  /** The time from the start of an attempt to its end. Null without such a task. */
   readonly run: Percentiles | null;
 }
 

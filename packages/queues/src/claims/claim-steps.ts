@@ -20,7 +20,7 @@ export interface ClaimedStep {
 }
 
 export interface ClaimedSteps {
-  /** In the order of their ends. Waits whose time was over are left out. */
+  /** The stored steps, in the order in which they ended. A `waitFor` that timed out is left out. */
   readonly steps: readonly ClaimedStep[];
   readonly cursor?: unknown;
 }
@@ -30,7 +30,9 @@ export interface ClaimWaitOptions {
   readonly step: string;
   /** The name of the event. */
   readonly event: string;
-  /** From the first call with this step. 0 to 10 years; 0 takes an event that is there. */
+  /**
+   * How long to wait, ms, from the first call with this step. 0 to 10 years. With 0 only an event that has already come counts.
+   */
   readonly timeoutMs: number;
 }
 

@@ -82,12 +82,13 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Claims tasks in the order in which a worker would fetch them; `[]` if none comes within `waitMs`. A waiting claim costs
-   * nothing, like an idle worker. The holder of its `lease` has a task until `leaseUntil`. A task that is neither completed
-   * nor failed by then runs again, and so does a task whose reply was lost. Tasks of all names are claimed, or those of `names`.
-   * `unknownAfterMs` of workers doesn't count here: a task that no claim takes waits on.
+   * nothing, like an idle worker. The holder of a task's `lease` has the task until `leaseUntil`. A task that is neither
+   * completed nor failed by then runs again, and so does a task whose reply was lost. Tasks of all names are claimed, or only
+   * those of `names`. `unknownAfterMs` of workers doesn't apply here: a task that no claim takes goes on waiting.
    *
-   * One round trip; without a task one more to end the wait; both for each shard. Claims of one tick and lease share them.
-   * Rejects with TypeError or RangeError, with the reason of the signal, and with errors of Redis, also while it waits.
+   * One round trip for each shard, and one more to end the wait when no task comes. Claims of one tick with the same `leaseMs`
+   * share round trips. Rejects with TypeError or RangeError, with the reason of the signal, and with errors of Redis, also
+   * during the wait.
    */
   async claim(options: ClaimOptions = {}): Promise<ClaimedTask<Tasks>[]> {
     const { limit, waitMs, leaseMs, names, signal } = resolveClaim(options);
@@ -107,9 +108,9 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Completes a task as succeeded. `result`: JSON of up to `maxPayloadBytes`, otherwise TypeError or RangeError. One round
-   * trip, shared by calls of one tick. Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED; then nothing is changed. A lost
-   * reply may mean that it was done: repeating the call is safe, and then rejects with ERR_LEASE_LOST.
+   * Completes a task as succeeded. The `result` has up to `maxPayloadBytes` as JSON; otherwise the call rejects with TypeError
+   * or RangeError. One round trip, shared by calls of one tick. Rejects with ERR_LEASE_LOST or ERR_TASK_CANCELLED; then nothing
+   * is changed. After a lost reply the task may be completed: repeat the call, which then rejects with ERR_LEASE_LOST.
    */
   async complete(id: string, lease: string, result?: unknown): Promise<void> {
     const { maxPayloadBytes, codecs } = this.#options;
@@ -119,8 +120,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Fails the attempt: the task runs again after its backoff or `delayMs`. It is dead without attempts left, or with
-   * `retry: false`. Two round trips. Rejects as `complete` does.
+   * Fails the attempt: the task runs again after its backoff or `delayMs`. A task without attempts left is dead, and so is one
+   * with `retry: false`. Two round trips. Rejects as `complete` does.
    */
   async fail(id: string, lease: string, options: FailOptions): Promise<void> {
     requireFailOptions(options);
@@ -154,21 +155,21 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     await claims.heartbeats.renew(task, termMs);
   }
 
-  /** Stores the progress of the task; as `TaskContext.progress`. */
+  /** Stores the progress of the task, as `TaskContext.progress` does. */
   async progress(id: string, lease: string, value: unknown): Promise<void> {
     const progress = progressJson(value);
     await this.#report(id, lease, { progress, lines: '' });
   }
 
-  /** Stores a log line with the task; as `TaskContext.log`. After a lost reply, a second call may store the line twice. */
+  /** Stores a log line with the task, as `TaskContext.log` does. After a lost reply, a second call may store the line twice. */
   async log(id: string, lease: string, text: string): Promise<void> {
     const lines = linesOf(text);
     await this.#report(id, lease, { progress: '', lines });
   }
 
   /**
-   * The steps that earlier attempts and this one have stored, and the cursor: skip what is there. Two round trips. Rejects as
-   * `complete` does.
+   * Reads the cursor and the steps that this attempt and earlier ones have stored. The claimer skips these steps. The call
+   * costs two round trips, and rejects as `complete` does.
    */
   async steps(id: string, lease: string): Promise<ClaimedSteps> {
     const { claims, task } = await this.#find(id, lease);
@@ -177,25 +178,25 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Stores the result of a step, and resolves to it as a later attempt gets it. A step that is there keeps its result, so repeating
-   * the call is safe. Limits are those of `TaskContext.step`. One round trip, or two for a step that is there; O(steps). Rejects as
-   * `complete` does, and with ERR_TOO_MANY_STEPS or ERR_STEPS_TOO_LARGE.
+   * Stores the result of a step, and resolves to the result as a later attempt gets it. A step that is already stored keeps its
+   * result, so repeating the call is safe. The limits are those of `TaskContext.step`. One round trip, or two for a step that
+   * is already stored; O(steps). Rejects as `complete` does, and with ERR_TOO_MANY_STEPS or ERR_STEPS_TOO_LARGE.
    */
   async storeStep(id: string, lease: string, name: string, result?: unknown): Promise<unknown> {
     const { claims, task } = await this.#findForSteps(id, lease);
     return claims.steps.store(task, name, result);
   }
 
-  /** Stores where a loop stands, in place of the last cursor. Cost and errors as for `storeStep`. */
+  /** Stores the position of a loop, in place of the last cursor. Cost and errors as for `storeStep`. */
   async setCursor(id: string, lease: string, value: unknown): Promise<void> {
     const { claims, task } = await this.#findForSteps(id, lease);
     await claims.steps.setCursor(task, value);
   }
 
   /**
-   * Takes an event that `queue.deliver` has sent, or one that an earlier call has stored under this step. Resolves to null when none
-   * has come: then the claim is over, and the task is claimed again when the event comes. One round trip, and one for null. Rejects as
-   * `storeStep` does, and with ERR_EVENT_TIMEOUT when the step has waited for `timeoutMs`.
+   * Takes an event that `queue.deliver` has sent, or one that an earlier call has stored under this step. Resolves to null when
+   * no event has come: then the claim is over, and the task can be claimed again when the event comes. One round trip, and one
+   * more for null. Rejects as `storeStep` does, and with ERR_EVENT_TIMEOUT when the step has waited for `timeoutMs`.
    */
   async waitFor(
     id: string,
@@ -212,7 +213,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
 
   /**
    * Ends all waits with `[]`; this and other instances can still complete the claimed tasks. Idempotent; a later call starts
-   * again. Ends within 2 s, even if Redis cannot be reached.
+   * again. The call takes at most 2 s, even if Redis cannot be reached.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop().finally(() => {

@@ -33,9 +33,9 @@ export interface ClaimOptions {
   /** The lease of the tasks, ms; `heartbeat` renews it. 1,000 to an hour. Default 10,000. */
   readonly leaseMs?: number | undefined;
   /**
-   * The names of the tasks to claim, 1 to 100. Tasks of other names go back, and the attempt doesn't count. They are due
-   * again after about a tenth of their age: 0.1 to 15 s. So use `names` where most tasks of the queue have one of them.
-   * Without a wait, the claim examines the next `limit` tasks. Default: all names.
+   * The names of the tasks to claim, 1 to 100. Tasks of other names go back to the queue, and the attempt doesn't count. They
+   * are due again after about a tenth of their age: 0.1 to 15 s. So use `names` where most tasks of the queue have one of these
+   * names. Without a wait, the claim examines only the next `limit` tasks. Default: all names.
    */
   readonly names?: readonly string[] | undefined;
   /** Ends the wait: the claim rejects with the signal's reason, and tasks that still arrive are given back. */

@@ -41,13 +41,13 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 export interface Enqueued<Result = unknown> {
   readonly id: unknown extends Result ? string : TaskId<Result>;
   /**
-   * Whether the caller's id was stored before; that task is unchanged. Also if ioredis has sent this call again after a lost
-   * reply.
+   * Whether a task with the caller's id was stored before; that task is unchanged. Also true when ioredis has resent this call
+   * after a lost reply.
    */
   readonly isDuplicate: boolean;
 }
 
-/** The resolved value of `enqueueMany`: a stored task for each given one, with the type of the result of its name. */
+/** The resolved value of `enqueueMany`: a stored task for each given one. Each has the result type of its task name. */
 export type EnqueuedEach<Tasks, Given extends readonly NewTask<Tasks>[]> = {
   -readonly [Index in keyof Given]: Enqueued<ResultOf<Tasks, Given[Index]['name']>>;
 };

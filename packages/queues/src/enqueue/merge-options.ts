@@ -6,19 +6,20 @@ export type OnDuplicate = 'keep' | 'replace' | 'earliest' | 'latest' | 'append';
 
 export interface KeyedEnqueueOptions extends Omit<EnqueueOptions, 'id' | 'dedupMs'> {
   /**
-   * At most one task has this key that no worker has fetched yet. 1 to 1,024 bytes; each `group` has keys of its own. Once a worker has
-   * fetched the task, the next call stores a new one. The task gets an id of its own. Only for `enqueue`.
+   * At most one task that waits for a worker has this key. 1 to 1,024 bytes; each `group` has keys of its own. Once a worker
+   * has fetched the task, the next call stores a new one. The task gets an id of its own. Only `enqueue` takes this option.
    */
   readonly dedupKey: string;
   /**
-   * The effect on the task that has the key. `keep`: none. `replace`: it gets the new payload. `earliest`, `latest`: the new
-   * payload, and the earlier or later one of both times (`latest`: debounce). `append`: the payload is an array, and its elements are
-   * added to the array of the task; not with `codecs`. Its other options stay. Default `keep`.
+   * The effect on the task that has the key. `keep`: none. `replace`: the task gets the new payload. `earliest` and `latest`:
+   * the task gets the new payload, and the earlier or later one of both times (`latest` is a debounce). `append`: the payload
+   * is an array, whose elements are added to the array of the task; not with `codecs`. The other options of the task stay.
+   * Default `keep`.
    */
   readonly onDuplicate?: OnDuplicate | undefined;
   /**
-   * Of `append`: maximum of elements in a payload. A task with as many is due at once, and the next call stores a new one; `maxPayloadBytes`
-   * limits it too. 1 to 100,000. Default 1,000.
+   * For `append`: the maximum of elements in a payload. A task with that many elements is due at once, and the next call stores
+   * a new task. `maxPayloadBytes` limits the payload too. 1 to 100,000. Default 1,000.
    */
   readonly maxElements?: number | undefined;
 }

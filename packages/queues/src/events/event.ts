@@ -36,7 +36,7 @@ export interface QueueEvent {
   readonly id?: string;
   /** The name of an enqueued task. */
   readonly name?: string;
-  /** The event that was `delivered`, or for which a `retrying` task waits. */
+  /** The name of the event that was `delivered`, or for which a `retrying` task waits. */
   readonly event?: string;
   /** The attempt that started or ended. */
   readonly attempt?: number;

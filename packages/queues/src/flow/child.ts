@@ -81,7 +81,7 @@ export function failureOf({ queue, id, name }: ChildIdentity, end: Buffer): stri
 export interface FlowChildren {
   /** How many there are. */
   readonly count: number;
-  /** Those that have ended, in the order of the flow. */
+  /** The children that have ended, in the order of the flow. */
   readonly ended: readonly Child[];
 }
 

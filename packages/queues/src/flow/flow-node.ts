@@ -30,14 +30,15 @@ import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
 
 interface FlowFields<Tasks> {
   /**
-   * As for `enqueue`, without `dedupMs`. The delay of a task with children begins when these have ended; `expiresInMs`
-   * counts from the enqueue. Default `id`: derived from the parent's id, so that a repeated call names the same tasks. A
-   * given id must not belong to a stored task or still be refused by `dedupMs`, whatever the payload: see `enqueueFlow`.
+   * The options of `enqueue`, without `dedupMs`. The delay of a task with children begins when all children have ended;
+   * `expiresInMs` counts from the enqueue. The default `id` is derived from the parent's id, so a repeated call names the same
+   * tasks. A given id must not belong to a stored task, nor still be refused by `dedupMs`, whatever the payload: see
+   * `enqueueFlow`.
    */
   readonly options?: EnqueueOptions | undefined;
   /**
-   * When a child is dead, cancelled or removed: `fail` makes this task dead at once, with a reason that names the child;
-   * `ignore` runs it when all children have ended. Default `fail`.
+   * The effect of a child that is dead, cancelled or removed. `fail`: this task is dead at once, with a reason that names the
+   * child. `ignore`: this task runs when all children have ended. Default `fail`.
    */
   readonly onChildFailure?: 'fail' | 'ignore' | undefined;
   /** Tasks that must end before this one runs. Up to 10 levels and 1,000 tasks in all. */

@@ -13,7 +13,10 @@ import { TASK_STATES } from '../task/task.js';
 /** The state of a queue at one instant. */
 export interface QueueOverview {
   readonly counts: Counts;
-  /** When the next task was enqueued, ms, by the clock of Redis; null when none is ready. Of several shards the earliest. */
+  /**
+   * When the next task was enqueued, ms since the epoch, by the clock of Redis; null when no task is ready. With several
+   * shards, the earliest of these instants.
+   */
   readonly nextEnqueuedAt: number | null;
   /** Whether workers fetch none of its tasks: see `Queue.pause`. */
   readonly isPaused: boolean;
@@ -46,9 +49,10 @@ export class Overviews {
   }
 
   /**
-   * The overviews of these queues, in their order; one that isn't there is empty. Exact for each shard at one instant. One call for
-   * 25 shards, all sent at once; on Cluster one for each shard. One round trip, two for new queues; read-only, O(log n) for each.
-   * Rejects with ERR_INVALID_ARG for a name.
+   * Resolves to the overviews of these queues, in their order. The overview of a queue that doesn't exist is empty. The numbers
+   * of a shard are exact at one instant. One script call reads 25 shards (on Cluster one shard), and all calls are sent at
+   * once. One round trip, two for queues that are read the first time; read-only, O(log n) for each queue. Rejects with
+   * ERR_INVALID_ARG for a name.
    */
   async read(names: readonly string[]): Promise<QueueOverview[]> {
     if (!Array.isArray(names)) throw new ArgumentTypeError('names must be an array');

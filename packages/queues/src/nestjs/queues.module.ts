@@ -55,9 +55,9 @@ const shape = {
 
 /**
  * Provides `Queues` to a NestJS application, and runs workers of `@TaskHandler` methods in it. `forRoot` takes a client or a
- * `url`, the options of workers, and a `feature`: the queues of `forFeature` for all modules. `forRootAsync` takes `useFactory`
- * with `inject` and `imports`, `useClass` or `useExisting`. Without `workers` the application only enqueues. An application
- * with several clients gives each `forRoot` a `name`.
+ * `url`, the options of workers, and a `feature`, which names queues for all modules as `forFeature` does for one.
+ * `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`. Without `workers` the application
+ * only enqueues. An application with several clients gives each `forRoot` a `name`.
  *
  * The boot fails for bad options, for a task name with two handlers, and for a queue of a worker whose task has no handler.
  * Workers start in `onApplicationBootstrap` and drain in `beforeApplicationShutdown`: close what handlers use in

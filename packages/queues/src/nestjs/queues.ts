@@ -17,7 +17,7 @@ type Common = Pick<QueueOptions, 'prefix' | 'telemetry'>;
  */
 export class Queues implements BeforeApplicationShutdown {
   readonly redis: RedisClient;
-  /** Those that the module runs, from `onApplicationBootstrap` on; for probes. */
+  /** The workers that the module runs, from `onApplicationBootstrap` on; for probes. */
   workers: readonly Worker[] = [];
   readonly #common: Common;
   readonly #claims: Claims[] = [];
@@ -33,12 +33,12 @@ export class Queues implements BeforeApplicationShutdown {
     this.#common = withDefaults<Common>({ prefix, telemetry }, undefined);
   }
 
-  /** Each call makes a `Queue`, which needs no end. */
+  /** Makes a `Queue`. You need not close it. */
   queue(name: string, options: Omit<QueueOptions, keyof Common> = {}): Queue {
     return new Queue(this.redis, name, this.ownOptions('Queue', options));
   }
 
-  /** Each call makes `Claims`. The application stops them at its shutdown. */
+  /** Makes `Claims`. The application stops them at its shutdown. */
   claims(queue: string, options: Omit<ClaimsOptions, keyof Common> = {}): Claims {
     const claims = new Claims(this.redis, queue, this.ownOptions('Claims', options));
     this.#claims.push(claims);

@@ -5,9 +5,9 @@ import type { BatchHandler, BatchTask, HandlerOptions } from '../work/handlers.j
 
 /** Options of a method that runs one task at a time. */
 export interface TaskHandlerOptions extends HandlerOptions {
-  /** The queue whose tasks it runs. Default: every queue with tasks of this name. */
+  /** The queue whose tasks the method runs. Default: every queue with tasks of this name. */
   readonly queue?: string | undefined;
-  /** The module whose queues it serves: the `name` of `forRoot`, or `default`. Default: all modules. */
+  /** The module whose queues the method serves: the `name` of `forRoot`, or `default`. Default: all modules. */
   readonly module?: string | undefined;
 }
 
@@ -35,12 +35,12 @@ const BATCH = new Set(['maxSize', 'waitMs']);
 const MARKS = Symbol.for('@mortise/queues:task-handler');
 
 /**
- * Makes a method of a provider the handler of a task name, in every worker of the application that serves the queue. The
- * method gets the payload and the context of the task, and returns the result. With `batch` it gets many tasks, like
- * `handleMany` of a `Worker`. One method may have several names.
+ * Makes a method of a provider the handler of a task name, in every worker of the application that serves the queue. The method
+ * gets the payload and the context of the task, and returns the result. With `batch` the method gets many tasks, like
+ * `handleMany` of a `Worker`. One method may handle several task names.
  *
- * A request-scoped or transient provider is created for each call; its `REQUEST` is the context of the task, or the array
- * of tasks.
+ * A request-scoped or transient provider is created for each call; its `REQUEST` is the context of the task, or the array of
+ * tasks.
  *
  * Throws ERR_INVALID_ARG for a wrong name, an unknown option and a static method.
  */

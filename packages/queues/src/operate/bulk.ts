@@ -22,7 +22,7 @@ export interface RetryAllOptions {
   readonly state?: 'dead' | 'cancelled' | undefined;
   /** Only tasks with this name. */
   readonly name?: string | undefined;
-  /** Maximum of tasks; the latest go first. Default: all. */
+  /** Maximum of tasks; the latest ones are retried first. Default: all. */
   readonly limit?: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface DrainOptions {
 export interface CleanOptions {
   /** Only tasks whose end is at least this long ago, ms. 0 to 10 years. Default 0. */
   readonly olderThanMs?: number | undefined;
-  /** Maximum of tasks; the oldest go first. Default: all. */
+  /** Maximum of tasks; the oldest ones are deleted first. Default: all. */
   readonly limit?: number | undefined;
 }
 

@@ -11,8 +11,8 @@ import { encodeTaskId } from '../task/task-id.js';
 
 export interface DeliverOptions {
   /**
-   * A delivery with the id of an earlier one stores nothing. So it is safe to repeat one whose reply was lost. The task remembers
-   * the ids of 60 events that it has taken, or more. 1 to 256 bytes. Default: none.
+   * Identifies the delivery: a second one with the same id stores nothing. So a delivery whose reply was lost is safe to
+   * repeat. The task remembers the ids of at least 60 events that it has taken. 1 to 256 bytes. Default: none.
    */
   readonly id?: string | undefined;
 }

@@ -10,17 +10,19 @@ import {
 import { MAX_DELAY_MS } from '../limits.js';
 import type { RateLimit, SettingsValues } from '../shard/settings-text.js';
 
-/** At most `limit + burst - 1` starts in any `periodMs`, spread evenly: GCRA, by the clock of the server. */
+/**
+ * At most `limit + burst - 1` tasks start in any `periodMs`, spread evenly. The algorithm is GCRA, by the clock of the server.
+ */
 export interface RateLimitOptions {
   /** 1 to 1,000,000,000. */
   readonly limit: number;
   /** 1 ms to 10 years. */
   readonly periodMs: number;
-  /** Starts at once after a quiet period. 1 to `limit`. Default 1. */
+  /** Tasks that may start at once after a quiet period. 1 to `limit`. Default 1. */
   readonly burst?: number | undefined;
 }
 
-/** Limits for all workers of a queue together. A limit that is undefined stays as it is; null removes a limit. */
+/** Limits for all workers of a queue together. An undefined limit stays as it is; null removes a limit. */
 export interface QueueLimits {
   /** Tasks that run at the same time. 1 to 1,000,000. */
   readonly concurrency?: number | null | undefined;
@@ -38,11 +40,11 @@ export interface QueueLimits {
       }
     | undefined;
   /**
-   * Maximum of tasks in the queue, retained ones included. Then `enqueue` fails with ERR_QUEUE_FULL. 1 to 1,000,000,000.
+   * Maximum of tasks in the queue, retained ones included. Beyond it, `enqueue` fails with ERR_QUEUE_FULL. 1 to 1,000,000,000.
    * Default 10,000,000.
    */
   readonly maxTasks?: number | null | undefined;
-  /** Events that Redis keeps for `events()`. 0 writes none. 0 to 10,000,000. */
+  /** Events that Redis keeps for `events()`, in each shard. With 0 no event is written. 0 to 10,000,000. */
   readonly keepEvents?: number | undefined;
 }
 

@@ -2,9 +2,9 @@ import { ArgumentTypeError, requireOptions } from '@mortise/redis';
 import { resolveWhen } from '../options.js';
 
 export interface RescheduleOptions {
-  /** From now, ms: 0 to 10 years. Excludes `runAt`. */
+  /** The delay from now, ms: 0 to 10 years. Excludes `runAt`. */
   readonly delayMs?: number | undefined;
-  /** An instant, ms since the epoch or a Date. Excludes `delayMs`. One up to a minute ago means now. */
+  /** An instant, ms since the epoch or a Date. Excludes `delayMs`. An instant up to a minute ago means now. */
   readonly runAt?: number | Date | undefined;
 }
 

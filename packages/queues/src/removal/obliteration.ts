@@ -27,7 +27,7 @@ import { drain } from '../operate/bulk.js';
 import { Operator } from '../operate/operator.js';
 
 export interface ObliterateOptions {
-  /** Also while tasks are active, workers are idle, or ends of children can't be delivered. Default false. */
+  /** Removes the queue even while tasks are active, workers are idle, or ends of children can't be delivered. Default false. */
   readonly force?: boolean | undefined;
 }
 

@@ -12,7 +12,7 @@ import type { Shards } from '../shard/shards.js';
 import type { Results } from './results.js';
 
 export interface IdleOptions {
-  /** How long to wait, ms. 0 looks once. Default `Infinity`. */
+  /** How long to wait, ms. With 0 the call looks once. Default `Infinity`. */
   readonly waitMs?: number | undefined;
   /** Aborts the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;

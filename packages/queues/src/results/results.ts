@@ -9,7 +9,7 @@ import type { End } from './result-waiter.js';
 import { ResultWaiter } from './result-waiter.js';
 
 export interface ResultOptions {
-  /** How long to wait, ms. 0 looks once; `Infinity` waits without limit. Default 30,000. */
+  /** How long to wait, ms. With 0 the call looks once; with `Infinity` it waits without limit. Default 30,000. */
   readonly waitMs?: number | undefined;
   /** Aborts the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;

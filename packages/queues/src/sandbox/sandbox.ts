@@ -19,14 +19,14 @@ export interface SandboxHandler<Payload, Result = unknown> extends AsyncDisposab
 }
 
 /**
- * Creates a handler that runs in threads. The module's default export is called with the payload and a context like any
- * handler; `signal` is aborted there as well, and the methods of the context return promises. It may import and throw
- * `Discard` and `RetryLater`. Errors keep name, message, stack and code; payloads travel by structured clone, results as
+ * Creates a handler that runs in threads. The module's default export is called with the payload and a context, like any
+ * handler. `signal` is aborted in the thread as well, and the methods of the context return promises. The module may import and
+ * throw `Discard` and `RetryLater`. Errors keep name, message, stack and code. Payloads travel by structured clone, results as
  * JSON.
  *
- * Threads start on demand. Neither idle nor abandoned threads keep the process alive. A thread that crashes, exits or runs
- * out of memory fails its attempt with ERR_SANDBOX_EXITED; the next task gets a new thread. Throws TypeError or RangeError
- * for a module that is not an absolute path or URL, and for wrong options.
+ * Threads start on demand. Neither idle nor abandoned threads keep the process alive. A thread that crashes, exits or runs out
+ * of memory fails its attempt with ERR_SANDBOX_EXITED; the next task gets a new thread. Throws TypeError or RangeError for a
+ * module that is not an absolute path or URL, and for wrong options.
  */
 /* oxlint-disable typescript/no-explicit-any -- only the module knows payload and result */
 export function sandbox<Payload = any, Result = any>(

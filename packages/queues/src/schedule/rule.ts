@@ -6,20 +6,20 @@ import { nextByCron, normalizeCron } from './cron.js';
 
 /** Limits of a schedule. */
 interface ScheduleLimits {
-  /** No run before this instant; an interval also counts from it. ms since the epoch or a Date. Default: at once. */
+  /** No run comes before this instant, and an interval counts from it. ms since the epoch or a Date. Default: at once. */
   readonly startAt?: number | Date | undefined;
-  /** No run after this instant. Default: no end. */
+  /** No run comes after this instant. ms since the epoch or a Date. Default: no end. */
   readonly until?: number | Date | undefined;
   /** Maximum number of runs. 1 to 2^53 - 1. Default: no limit. */
   readonly maxRuns?: number | undefined;
   /**
-   * Instants that passed while no worker ran. `once` fires for the first missed one and drops the others, `all` fires for
-   * each, 100 in a round trip, `skip` drops those that are more than a minute late. Default `once`.
+   * The handling of instants that passed while no worker ran. `once` fires for the first missed instant and drops the others.
+   * `all` fires for each of them, 100 in a round trip. `skip` drops instants that are more than a minute late. Default `once`.
    */
   readonly missed?: 'skip' | 'once' | 'all' | undefined;
   /**
-   * `skip` drops an instant while the task of the last one has not ended; `allow` does not look. `skip` and `missed: 'all'`
-   * exclude each other. Default `allow`.
+   * `skip` drops an instant if the task of the instant before has not ended; `allow` does not check this. `skip` and `missed:
+   * 'all'` exclude each other. Default `allow`.
    */
   readonly overlap?: 'allow' | 'skip' | undefined;
 }
@@ -35,7 +35,7 @@ export interface CronRule extends ScheduleLimits {
 
 /** Fires at all multiples of a period since the epoch, or since `startAt`. Restarts do not shift it. */
 export interface IntervalRule extends ScheduleLimits {
-  /** ms. 1,000 to 10 years. */
+  /** The period, ms. 1,000 to 10 years. */
   readonly everyMs: number;
   readonly cron?: undefined;
   readonly timezone?: undefined;

@@ -36,15 +36,15 @@ export interface Schedule {
   readonly name: string;
   readonly payload: unknown;
   readonly options: ScheduledTaskOptions;
-  /** When it is due next, by the server's clock; absent when it has ended. */
+  /** When the schedule is due next, ms since the epoch by the server's clock; absent when it has ended. */
   readonly nextAt?: number;
   /** The last instant for which tasks were enqueued. */
   readonly lastAt?: number;
-  /** How many instants were enqueued. */
+  /** The number of instants for which a task was enqueued. */
   readonly runs: number;
   readonly definedAt: number;
   /**
-   * Why this version cannot read the schedule: a newer one has stored it, or it is damaged. All other fields are then
+   * Why this version cannot read the schedule: a newer version has stored it, or it is damaged. All other fields are then
    * empty.
    */
   readonly problem?: string;

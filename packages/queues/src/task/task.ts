@@ -29,9 +29,10 @@ import type { PayloadOf, ResultOf } from '../task-types.js';
 import { readError } from './stored-error.js';
 
 /**
- * Names of tasks and the types of their payloads, such as `{ 'mail.sold': { itemId: string } }`; with the type of its result
- * `{ 'order.total': { payload: { orderId: string }; result: number } }`. Both travel as JSON, so a Date arrives as a string and
- * undefined fields don't arrive. A payload that has these two fields and no other needs the longer form.
+ * The names of tasks and the types of their payloads, such as `{ 'mail.sold': { itemId: string } }`. The longer form also has
+ * the type of the result: `{ 'order.total': { payload: { orderId: string }; result: number } }`. Payloads and results travel as
+ * JSON, so a Date arrives as a string and undefined fields don't arrive. A payload whose only fields are `payload` and `result`
+ * needs the longer form.
  */
 export type TaskMap<Tasks> = { [Name in keyof Tasks]: unknown };
 
@@ -73,21 +74,21 @@ interface TaskFields {
   /** Time limit of an attempt, ms. */
   readonly timeoutMs?: number;
   /**
-   * When it was enqueued, or retried after its end, ms since the epoch by the server's clock. The client estimates that
+   * When the task was enqueued, or retried after its end, ms since the epoch by the server's clock. The client estimates that
    * clock to 20 ms.
    */
   readonly enqueuedAt: number;
-  /** When a scheduled or retrying task is due, rounded up from µs. */
+  /** When a scheduled or retrying task is due, ms since the epoch, rounded up from µs. */
   readonly runAt?: number;
-  /** The first attempt does not start after this. */
+  /** The first attempt does not start after this instant, ms since the epoch. */
   readonly expiresAt?: number;
   /** When the lease of an active task ends, unless renewed. */
   readonly leaseUntil?: number;
-  /** When it succeeded, died or was cancelled. */
+  /** When the task succeeded, died or was cancelled. */
   readonly finishedAt?: number;
   /** The event for which `ctx.waitFor` waits, while the task is retrying. `runAt` is the end of the wait. */
   readonly waitsFor?: string;
-  /** Why the last attempt failed, unless it runs again or has succeeded; or why it was cancelled. */
+  /** Why the last attempt failed, until the task runs again or has succeeded; or why the task was cancelled. */
   readonly error?: TaskError;
   /** The last value of `ctx.progress`. */
   readonly progress?: unknown;

@@ -7,7 +7,10 @@ import type { Handlers } from '../work/handlers.js';
 import { Worker } from '../work/worker.js';
 
 export interface DrainQueuesOptions<Tasks> extends WorkerOptions<Tasks> {
-  /** Lets the time pass to the next timer as long as tasks are scheduled or retrying. Default false: only what is due now runs. */
+  /**
+   * Moves the clock to the next timer as long as tasks are scheduled or retrying. Default false: only tasks that are due now
+   * run.
+   */
   readonly delayed?: boolean | undefined;
 }
 

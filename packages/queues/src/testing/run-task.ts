@@ -9,15 +9,15 @@ import { TestQueues } from './test-queues.js';
 const QUEUE = 'test';
 
 /**
- * Runs one task to its end, with its retries, in the memory of this process: the real worker runs it, and its delays pass at
+ * Runs one task to its end, with its retries, in the memory of this process. The real worker runs the task, and delays pass at
  * once. Resolves to the attempts in their order, with those of tasks that a handler enqueues in this queue. An attempt has its
- * `result` or `error`; a failed one is not thrown.
+ * `result` or `error`; the error of a failed attempt is not thrown.
  *
- * Rejects as `enqueue` does, and after 4 s of real time without an end of an attempt. Throws while a virtual clock is installed:
- * a test with `TestQueues` calls `drain`.
+ * Rejects as `enqueue` does, and after 4 s of real time without an end of an attempt. Throws while a virtual clock is
+ * installed: a test with `TestQueues` calls `drain`.
  *
- * @param handlers Those of a `Worker`.
- * @param options Those of `enqueue`, such as `attempts`.
+ * @param handlers Handlers as for a `Worker`.
+ * @param options Options of `enqueue`, such as `attempts`.
  */
 export async function runTask<Tasks extends TaskMap<Tasks>, Name extends keyof Tasks & string>(
   handlers: Handlers<Tasks>,

@@ -7,9 +7,9 @@ export interface TestContext extends TaskContext {
 }
 
 /**
- * A context for a direct call of a handler, without a queue: `await handlers['mail.send'](payload, testContext())`. It records progress
- * and log lines, and renews nothing. It runs each step, keeps the cursor, and sleeps no time. `waitFor`
- * rejects, unless you pass one.
+ * A context for a direct call of a handler, without a queue: `await handlers['mail.send'](payload, testContext())`. The context
+ * records progress and log lines, and renews no lease. It runs each step and keeps the cursor; `sleep` resolves at once.
+ * `waitFor` rejects, unless you pass a function for it.
  */
 export function testContext(given: Partial<TaskContext> = {}): TestContext {
   const progressed: unknown[] = [];

@@ -7,10 +7,10 @@ import { drain } from './drain.js';
 
 /** Queues in the memory of this process, and a clock that a test moves. */
 export class TestQueues {
-  /** Pass it to `Queue` and `Worker`. */
+  /** The client to pass to `Queue` and `Worker`. */
   readonly redis: MemoryRedis;
 
-  /** @param options Those of `MemoryRedis`, but a virtual clock. Throws while another one is installed. */
+  /** @param options Options of `MemoryRedis`, with a virtual clock. Throws while another virtual clock is installed. */
   constructor(options: Omit<MemoryRedisOptions, 'clock'> = {}) {
     this.redis = new MemoryRedis(options);
   }
@@ -20,9 +20,9 @@ export class TestQueues {
   }
 
   /**
-   * Runs the tasks of these queues with the real worker until none is due, also those that handlers enqueue. Resolves to the attempts
-   * that ended, in their order; a failed one has its `error`, and is not thrown. Scheduled and retrying tasks stay, unless `delayed`.
-   * Rejects after 4 s of real time without an end of an attempt.
+   * Runs the tasks of these queues with the real worker until none is due, also those that handlers enqueue. Resolves to the
+   * attempts that ended, in their order. A failed attempt has its `error`, which is not thrown. Scheduled and retrying tasks
+   * stay, unless `delayed` is set. Rejects after 4 s of real time without an end of an attempt.
    */
   drain<Tasks extends TaskMap<Tasks>>(
     queues: string | readonly string[],

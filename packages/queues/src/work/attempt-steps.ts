@@ -22,7 +22,10 @@ import type { Suspension } from './completion.js';
 import type { NewStep, NewWait, StoredSteps, WaitAnswer } from './step-store.js';
 
 export interface WaitForOptions {
-  /** How long the task waits, from the first attempt that comes to this wait. 0 to 10 years; 0 takes an event that is there. */
+  /**
+   * How long the task waits, ms, from the first attempt that reaches this wait. 0 to 10 years. With 0 only an event that has
+   * already come counts.
+   */
   readonly timeoutMs: number;
 }
 

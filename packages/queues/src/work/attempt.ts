@@ -20,7 +20,7 @@ import { decodeRecord, PARENT } from '../task/record.js';
 import { decodeTaskId } from '../task/task-id.js';
 import type { Call } from './worker-telemetry.js';
 
-/** The second argument of a handler. Its functions can be called without it. */
+/** The second argument of a handler. Its functions can be destructured. */
 export interface TaskContext {
   readonly id: string;
   readonly queue: string;
@@ -30,15 +30,15 @@ export interface TaskContext {
   readonly attempts: number;
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Aborted when the attempt no longer counts: the lease is lost (ERR_LEASE_LOST), the task was cancelled
-   * (ERR_TASK_CANCELLED), it took too long (ERR_TASK_TIMEOUT), or the worker stops and waits no longer
-   * (ERR_WORKER_STOPPED).
+   * Aborted when the attempt no longer counts. The reason's code tells why: the lease is lost (ERR_LEASE_LOST), the task was
+   * cancelled (ERR_TASK_CANCELLED) or took too long (ERR_TASK_TIMEOUT). With ERR_WORKER_STOPPED the worker stops and waits no
+   * longer.
    */
   readonly signal: AbortSignal;
   /**
-   * Renews the lease now; the worker does so by itself at a third of it. Rejects with the reason of the signal when that is
-   * aborted, or with ERR_ATTEMPT_ENDED when the handler has returned. One round trip, shared by all calls of one tick. A
-   * rejection that nobody awaits does no harm.
+   * Renews the lease now. The worker also does so by itself, after each third of the lease. Rejects with the reason of the
+   * signal when that is aborted, or with ERR_ATTEMPT_ENDED when the handler has returned. One round trip, shared by all calls
+   * of one tick. An unhandled rejection does not end the process.
    */
   readonly renew: () => Promise<void>;
   /**
@@ -53,35 +53,43 @@ export interface TaskContext {
    */
   readonly log: (text: string) => Promise<void>;
   /**
-   * The ended children of this task, in their order; none unless it is the parent of a flow. They are kept as long as the
-   * parent may run, whatever the retention of the children. One round trip for each 2 MiB.
+   * Resolves to the ended children of this task, in their order; to none unless the task is the parent of a flow. Children are
+   * kept as long as the parent may run, whatever their retention. One round trip for each 2 MiB.
    */
   readonly children: () => Promise<Child[]>;
   /**
-   * Runs a step once: its result is stored with the task, and a later attempt gets it in place of running the step again. A step runs
-   * again only if its attempt ended before the result was stored. Each name occurs once in an attempt. Results are JSON, up to
-   * 262,144 bytes; a task has up to 1,000 steps and 1 MiB of them. One command a step, shared by all calls of one tick, and one for the
-   * first use in an attempt. Rejects as `renew` does, with the error of the step, ERR_TOO_MANY_STEPS or ERR_STEPS_TOO_LARGE.
+   * Runs a step once. Its result is stored with the task, and a later attempt gets the result instead of running the step
+   * again. A step runs again only if its attempt ended before the result was stored. Each name occurs once in an attempt. A
+   * result has up to 262,144 bytes as JSON; a task has up to 1,000 steps with 1 MiB of results. One command for each step,
+   * shared by all calls of one tick, and one for the first use in an attempt. Rejects as `renew` does, with the error of the
+   * step, ERR_TOO_MANY_STEPS or ERR_STEPS_TOO_LARGE.
    */
   readonly step: <Result>(name: string, run: () => Result | PromiseLike<Result>) => Promise<Result>;
   /**
-   * Frees the slot, and goes on after this time on any worker: rejects now, and the handler runs from its start again, where `sleep`
-   * resolves. So have the code before it in steps. No attempt is counted; the task is `retrying` meanwhile, and `expiresInMs` goes on.
-   * It is a step, named by its place among the sleeps of the handler. 0 to 10 years. Costs what a step does.
+   * Frees the slot; after this time, in ms, the task goes on at any worker. The call rejects now. Later the handler runs from
+   * its start again, and the same `sleep` resolves. So put the code before it into steps. No attempt is counted; the task is
+   * `retrying` meanwhile, and `expiresInMs` goes on. A sleep is a step, named by its place among the sleeps of the handler. 0
+   * to 10 years. Costs what a step does.
    */
   readonly sleep: (ms: number) => Promise<void>;
   /**
-   * Waits for an event that `queue.deliver` sends to this task, and resolves to its payload. An event that has come before counts; else
-   * the slot is freed, as `sleep` does, until the event comes. Each event is taken once, in the order of the deliveries. It is a step,
-   * named by the event. Waits of one attempt follow each other.
+   * Waits for an event that `queue.deliver` sends to this task, and resolves to its payload. An event that has come before
+   * counts. Otherwise the slot is freed until the event comes, as with `sleep`. Each event is taken once, in the order of the
+   * deliveries. The wait is a step, named by the event. Waits of one attempt follow each other.
    *
-   * Rejects with ERR_EVENT_TIMEOUT when none came within `timeoutMs` of the first call, in later attempts too. Costs a command, and
-   * one more attempt when it frees its slot.
+   * Rejects with ERR_EVENT_TIMEOUT when no event came within `timeoutMs` of the first call, in later attempts too. Costs one
+   * command, and one more run of the handler when the slot was freed.
    */
   readonly waitFor: <Payload = unknown>(event: string, options: WaitForOptions) => Promise<Payload>;
-  /** The value of the last `setCursor`, also of an earlier attempt; undefined without one. Costs what the first step does. */
+  /**
+   * Resolves to the value of the last `setCursor`, also of an earlier attempt; to undefined without a cursor. Costs what the
+   * first step does.
+   */
   readonly cursor: () => Promise<unknown>;
-  /** Stores where a loop stands, in place of the last cursor. JSON; limits, costs and rejections are those of a step. */
+  /**
+   * Stores the position of a loop, in place of the last cursor. The value is JSON. Limits, costs and rejections are those of a
+   * step.
+   */
   readonly setCursor: (value: unknown) => Promise<void>;
 }
 

@@ -19,19 +19,24 @@ export type HandlerFunction<Payload, Result = unknown> = (
 
 export interface HandlerOptions {
   /**
-   * An attempt that takes longer fails with ERR_TASK_TIMEOUT, which aborts its signal. Its slot is free at once, though the
-   * handler may still run; its outcome no longer counts. A `timeoutMs` of the task has precedence. 1 ms to 24 days.
-   * Default: none.
+   * An attempt that takes longer fails with ERR_TASK_TIMEOUT, which aborts its signal. Its slot is free at once. The handler
+   * may still run, but its outcome no longer counts. A `timeoutMs` of the task has precedence. 1 ms to 24 days. Default: none.
    */
   readonly timeoutMs?: number | undefined;
-  /** Takes precedence over the backoff of the worker; that of a task takes precedence over this. */
+  /**
+   * The backoff of this handler's tasks. It takes precedence over the backoff of the worker; the backoff of a task takes
+   * precedence over it.
+   */
   readonly backoff?: Backoff | BackoffFunction | undefined;
   /**
-   * Simultaneous calls of this handler in this worker. Further tasks go back to the queue for a moment, so tasks of other
-   * names go on; that does not count as an attempt. 1 to 10,000. Default: only the worker's limit.
+   * Simultaneous calls of this handler in this worker. Further tasks go back to the queue for a moment, so tasks of other names
+   * can run. The return does not count as an attempt. 1 to 10,000. Default: only the worker's limit.
    */
   readonly concurrency?: number | undefined;
-  /** The queues whose tasks this handler runs; those of others are as without a handler. Default: all queues of the worker. */
+  /**
+   * The queues whose tasks this handler runs. Tasks of other queues are treated as without a handler. Default: all queues of
+   * the worker.
+   */
   readonly queues?: readonly string[] | undefined;
 }
 
@@ -46,13 +51,13 @@ export interface BatchTask<Payload> {
   readonly ctx: TaskContext;
 }
 
-/** Results in the order of the tasks; nothing where a result may be undefined. */
+/** The results in the order of the tasks; may be void if a result may be undefined. */
 type Results<Result> = readonly (Result | Error)[] | (undefined extends Result ? void : never);
 
 /**
- * Runs many tasks of one name in one call. Returns nothing, or an array with the result of each task in their order. An
- * Error in it fails that task alone, as if a handler had thrown it (also Discard and RetryLater). A thrown error, or an
- * array of another length, fails the attempts of all tasks in the batch.
+ * Runs many tasks of one name in one call. Returns nothing, or an array with the result of each task in their order. An Error
+ * in the array fails that task alone, as if a handler had thrown it (also Discard and RetryLater). A thrown error, or an array
+ * of another length, fails the attempts of all tasks in the batch.
  */
 export interface BatchHandler<Payload, Result = unknown> extends HandlerOptions {
   /** Runs the tasks of a batch. */
@@ -60,8 +65,8 @@ export interface BatchHandler<Payload, Result = unknown> extends HandlerOptions 
   /** The most tasks in one call. Each takes a slot of the worker. 1 to the concurrency of the worker. */
   readonly maxSize: number;
   /**
-   * Batch window: how long the first task waits for others, ms; 0 to an hour. Default 0: a batch is the tasks of one reply
-   * of Redis.
+   * Batch window: how long the first task waits for others, ms; 0 to an hour. Default 0: a batch has the tasks of one reply of
+   * Redis.
    */
   readonly waitMs?: number | undefined;
 }

@@ -104,18 +104,18 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * For a liveness probe: how long a queue or shard has had neither a reply nor an error of Redis while a slot was free, the longest of
-   * them, ms. An idle worker stays below 5 s. 0 while the worker is stopped, paused or full. It rises in an outage if the
-   * client keeps commands until Redis is back, so check with a PING of your own that Redis answers.
+   * For a liveness probe: the longest time, ms, for which a queue or shard got no reply or error of Redis while a slot was
+   * free. An idle worker stays below 5 s. The value is 0 while the worker is stopped, paused or full. It rises in an outage if
+   * the client keeps commands until Redis is back, so check with a PING of your own that Redis answers.
    */
   get silentMs(): number {
     return this.#shards && this.#executor!.free > 0 ? this.#shards.silentMs : 0;
   }
 
   /**
-   * Begins to run tasks, again after `stop`. Does not wait for Redis: while it is away, the worker retries with a backoff, and
-   * `onError` gets ERR_REDIS_UNREACHABLE after 5 s.
-   * Idempotent. Waits for a running `stop`; a later `stop` cancels it.
+   * Begins to run tasks; after `stop` it begins again. The call does not wait for Redis: without a connection the worker
+   * retries with a backoff, and `onError` gets ERR_REDIS_UNREACHABLE after 5 s. Idempotent. Waits for a running `stop`; a later
+   * `stop` cancels it.
    */
   async start(): Promise<void> {
     this.#mayStart = true;
@@ -149,8 +149,9 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Fetches no tasks until `resume`. Running tasks still run, and those of a call under way unless prefetched tasks went back; a
-   * task that is handed off to this worker meanwhile goes back. Other workers go on (see `Queue.pause`). Idempotent, legal before `start`.
+   * Fetches no tasks until `resume`. Running tasks go on. The tasks of a fetch that is under way still run, unless prefetched
+   * tasks went back. A task that is handed off to this worker meanwhile goes back. Other workers go on (see `Queue.pause`).
+   * Idempotent, legal before `start`.
    */
   pause(): void {
     this.#isPaused = true;
@@ -166,10 +167,10 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * Fetches no more tasks, waits up to `graceMs` (default 10,000) for running ones, then aborts their signals and gives
-   * them back: other workers can have them at once, and the attempt does not count. Tasks that have not started go back at
-   * once. Idempotent, legal before `start`. Ends at most 2 s after `graceMs`, even if Redis cannot be reached; then leases
-   * expire instead.
+   * Fetches no more tasks, and waits up to `graceMs` (default 10,000) for running ones. Then it aborts their signals and gives
+   * the tasks back: other workers can fetch them at once, and the attempt does not count. Tasks that have not started go back
+   * at once. Idempotent, legal before `start`. The call takes at most 2 s more than `graceMs`, even if Redis cannot be reached;
+   * then leases expire instead.
    */
   stop(options: { graceMs?: number | undefined } = {}): Promise<void> {
     requireOptions('stop', options, STOP_OPTIONS);
