@@ -8,6 +8,7 @@ import { Time } from '../../ui/elements.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
 import { act } from '../../ui/toasts.tsx';
+import { LimitFields, limitOf } from './limit-fields.tsx';
 import type { Limit } from './limit-text.ts';
 import { limitText } from './limit-text.ts';
 import { putNew } from './put-new.ts';
@@ -30,13 +31,19 @@ interface Made {
 
 type Fields = Readonly<Record<string, string>>;
 
+/** @param revoked The id of a key whose secret is shown no more. */
+type Done = (text: string, action: () => Promise<Made | undefined>, revoked?: string) => Promise<boolean>;
+
 const HOUR_MS = 3_600_000;
 
 export function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element {
   const keys = usePages<Key>('admin/keys');
   const [shown, setShown] = useState<Made>();
-  const done = async (text: string, action: () => Promise<Made | undefined>): Promise<boolean> => {
-    const isDone = await act(text, async () => setShown(await action()));
+  const done: Done = async (text, action, revoked) => {
+    const isDone = await act(text, async () => {
+      const made = await action();
+      setShown((before) => made ?? (before?.id === revoked ? undefined : before));
+    });
     keys.reload();
     return isDone;
   };
@@ -46,9 +53,9 @@ export function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element 
         <div class="row">
           <DialogButton label="Make a key">
             {(close) => (
-              <MakeDialog
+              <KeyDialog
                 close={close}
-                make={(fields) => done(`${fields['id']} is made.`, () => make(fields))}
+                store={(fields) => done(`${fields['id']} is made.`, () => make(fields))}
               />
             )}
           </DialogButton>
@@ -78,7 +85,7 @@ export function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element 
           {
             title: <span class="hidden-text">Actions</span>,
             kind: 'fit',
-            cell: ({ id }) => mayWrite && <KeyActions id={id} done={done} />,
+            cell: (key) => mayWrite && <KeyActions shown={key} done={done} />,
           },
         ]}
       />
@@ -86,53 +93,70 @@ export function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element 
   );
 }
 
-interface MakeProps {
+interface KeyDialogProps {
+  /** A key that is there: its id and tenant stay. */
+  readonly shown?: Key;
   readonly close: () => void;
-  readonly make: (fields: Fields) => Promise<boolean>;
+  readonly store: (fields: Fields) => Promise<boolean>;
 }
 
-function MakeDialog({ close, make: onSubmit }: MakeProps): JSX.Element {
+function KeyDialog({ shown, close, store }: KeyDialogProps): JSX.Element {
+  const title = shown ? `Change ${shown.id}` : 'Make an API key';
   return (
-    <Dialog title="Make an API key" submit="Make" close={close} onSubmit={onSubmit}>
+    <Dialog title={title} submit={shown ? 'Store' : 'Make'} close={close} onSubmit={store}>
       <div class="fields">
-        <Field label="Id" hint="letters, digits and -">
-          <input name="id" required pattern="[A-Za-z0-9\-]{1,32}" />
-        </Field>
+        {!shown && (
+          <Field label="Id" hint="letters, digits and -">
+            <input name="id" required pattern="[A-Za-z0-9\-]{1,32}" />
+          </Field>
+        )}
         <Field label="Name">
-          <input name="name" />
+          <input name="name" defaultValue={shown?.name} />
         </Field>
-        <Field label="Tenant" hint="empty: the default one">
-          <input name="tenant" />
-        </Field>
+        {!shown && (
+          <Field label="Tenant" hint="empty: the default one">
+            <input name="tenant" />
+          </Field>
+        )}
         <Field label="Acts for" hint="empty: everybody">
-          <input name="subject" />
+          <input name="subject" defaultValue={shown?.subject ?? ''} />
         </Field>
       </div>
       <Field label="Scopes" hint="with blanks between them">
-        <textarea name="scopes" required defaultValue="queues:read" />
+        <textarea name="scopes" required defaultValue={shown?.scopes.join(' ') ?? 'queues:read'} />
       </Field>
+      <LimitFields limit={shown?.limit ?? null} />
     </Dialog>
   );
 }
 
-async function make(fields: Fields): Promise<Made | undefined> {
-  const { id = '', name = '', tenant = '', subject = '', scopes = '' } = fields;
-  const body = {
+function bodyOf(fields: Fields): object {
+  const { name = '', subject = '', scopes = '' } = fields;
+  return {
+    name,
+    subject: subject === '' ? null : subject,
     scopes: scopes.split(/[\s,]+/).filter((scope) => scope !== ''),
-    ...(name !== '' && { name }),
-    ...(tenant !== '' && { tenant }),
-    ...(subject !== '' && { subject }),
+    limit: limitOf(fields),
   };
+}
+
+async function make(fields: Fields): Promise<Made | undefined> {
+  const { id = '', tenant = '' } = fields;
+  const body = { ...bodyOf(fields), ...(tenant !== '' && { tenant }) };
   const { key } = await putNew<{ readonly key?: string }>(path`admin/keys/${id}`, `a key ${id}`, body);
   return key === undefined ? undefined : { id, key };
 }
 
 interface ActionProps {
-  readonly id: string;
-  readonly done: (text: string, action: () => Promise<Made | undefined>) => Promise<boolean>;
+  readonly shown: Key;
+  readonly done: Done;
 }
 
-function KeyActions({ id, done }: ActionProps): JSX.Element {
+function KeyActions({ shown, done }: ActionProps): JSX.Element {
+  const { id, tenant } = shown;
+  const change = async (fields: Fields): Promise<undefined> => {
+    await call('PUT', path`admin/keys/${id}`, { body: { ...bodyOf(fields), tenant } });
+  };
   const rotate = async ({ hours = '' }: Fields): Promise<Made> => {
     const body = { overlapMs: Math.round(Number(hours) * HOUR_MS) };
     return { id, ...(await call<{ readonly key: string }>('POST', path`admin/keys/${id}/rotate`, { body })) };
@@ -142,6 +166,15 @@ function KeyActions({ id, done }: ActionProps): JSX.Element {
   };
   return (
     <span class="row">
+      <DialogButton label="Change">
+        {(close) => (
+          <KeyDialog
+            shown={shown}
+            close={close}
+            store={(fields) => done(`${id} is changed.`, () => change(fields))}
+          />
+        )}
+      </DialogButton>
       <DialogButton label="Rotate">
         {(close) => (
           <Dialog
@@ -163,7 +196,7 @@ function KeyActions({ id, done }: ActionProps): JSX.Element {
             submit="Revoke"
             isDanger
             close={close}
-            onSubmit={() => done(`${id} is revoked.`, revoke)}
+            onSubmit={() => done(`${id} is revoked.`, revoke, id)}
           >
             <p>Its requests are refused within a second, and its streams end.</p>
           </Dialog>

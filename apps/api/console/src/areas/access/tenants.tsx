@@ -2,20 +2,18 @@
 import type { JSX } from 'preact';
 
 import { call, path } from '../../http.ts';
-import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
 import { bytesText, countText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
-import type { Limit } from './limit-text.ts';
 import { limitText } from './limit-text.ts';
 import { putNew } from './put-new.ts';
+import type { Terms } from './tenant-dialog.tsx';
+import { TenantDialog } from './tenant-dialog.tsx';
 
-interface Tenant {
+interface Tenant extends Terms {
   readonly id: string;
-  readonly name: string;
-  readonly limit: Limit;
-  readonly quotas: Readonly<Record<string, number>>;
   readonly keys: number;
   readonly usage: { readonly keys: number; readonly bytes?: number } | null;
 }
@@ -51,7 +49,13 @@ export function Tenants({ mayWrite }: { readonly mayWrite: boolean }): JSX.Eleme
           {
             title: <span class="hidden-text">Actions</span>,
             kind: 'fit',
-            cell: ({ id, keys }) => mayWrite && <RemoveButton id={id} hasKeys={keys > 0} done={done} />,
+            cell: (tenant) =>
+              mayWrite && (
+                <span class="row">
+                  <ChangeButton tenant={tenant} done={done} />
+                  <RemoveButton id={tenant.id} hasKeys={tenant.keys > 0} done={done} />
+                </span>
+              ),
           },
         ]}
       />
@@ -75,29 +79,40 @@ interface ActionProps {
 }
 
 function AddButton({ done }: ActionProps): JSX.Element {
-  const add = ({ id = '', name = '', tasks = '' }: Readonly<Record<string, string>>): Promise<boolean> =>
-    done(`The tenant ${id} is made.`, () =>
-      putNew(path`admin/tenants/${id}`, `a tenant ${id}`, {
-        ...(name !== '' && { name }),
-        ...(tasks !== '' && { quotas: { tasks: Number(tasks) } }),
-      }),
-    );
   return (
     <DialogButton label="Add a tenant">
       {(close) => (
-        <Dialog title="Add a tenant" submit="Add" close={close} onSubmit={add}>
-          <div class="fields">
-            <Field label="Id" hint="a-z, 0-9 and -">
-              <input name="id" required pattern="[a-z0-9\-]{1,32}" autocomplete="off" />
-            </Field>
-            <Field label="Name">
-              <input name="name" autocomplete="off" />
-            </Field>
-          </div>
-          <Field label="Tasks at most" hint="empty: no quota">
-            <input name="tasks" type="number" min="1" />
-          </Field>
-        </Dialog>
+        <TenantDialog
+          title="Add a tenant"
+          submit="Add"
+          close={close}
+          store={(id, terms) =>
+            done(`The tenant ${id} is made.`, () =>
+              putNew(path`admin/tenants/${id}`, `a tenant ${id}`, terms),
+            )
+          }
+        />
+      )}
+    </DialogButton>
+  );
+}
+
+function ChangeButton({ tenant, done }: ActionProps & { readonly tenant: Tenant }): JSX.Element {
+  const { id } = tenant;
+  return (
+    <DialogButton label="Change">
+      {(close) => (
+        <TenantDialog
+          title={`Change ${id}`}
+          submit="Store"
+          terms={tenant}
+          close={close}
+          store={(_, terms) =>
+            done(`The tenant ${id} is changed.`, () =>
+              call('PUT', path`admin/tenants/${id}`, { body: terms }),
+            )
+          }
+        />
       )}
     </DialogButton>
   );
