@@ -28,6 +28,7 @@ const REQUESTS: Sent[] = (
   [
     ['GET /v1/market/players/frank'],
     ['GET /v1/market/listings'],
+    ['GET /v1/market/figures'],
     ['GET /v1/tasks/x'],
     ['GET /v1/queues/mail'],
     ['GET /health/ready'],

@@ -58,6 +58,7 @@ const ROUTES: Readonly<Record<string, Actor>> = {
   'GET /v1/market/listings/:id': 'anybody',
   'DELETE /v1/market/listings/:id': ['query', 'sellerId'],
   'POST /v1/market/listings/:id/purchases': ['body', 'buyerId'],
+  'GET /v1/market/figures': 'others',
   'GET /v1/market/sales/:id': 'others',
   'POST /v1/market/password-resets': ['body', 'playerId'],
   // The mail of a sale, with its payload.

@@ -11,6 +11,7 @@ import { OutboxRelay } from './outbox-relay.js';
 import { PasswordResetsController } from './password-resets.controller.js';
 import { PasswordResets } from './password-resets.js';
 import { PlayersController } from './players.controller.js';
+import { PurchaseOutcomes } from './purchase-outcomes.js';
 import { SalesController } from './sales.controller.js';
 
 const queues = QueuesModule.forFeature({
@@ -26,6 +27,7 @@ const queues = QueuesModule.forFeature({
     OutboxRelay,
     ListingTimers,
     PasswordResets,
+    PurchaseOutcomes,
     {
       provide: Market,
       inject: [REDIS, CONFIG],

@@ -23,6 +23,8 @@ import {
 } from '../scripts.gen.js';
 import { pageOf, readCursor, requireLimit } from './cursor.js';
 import { MarketFullError } from './errors.js';
+import type { MarketFigures } from './figures.js';
+import { figuresOf } from './figures.js';
 import { requireId } from './ids.js';
 import type { MarketKeys } from './keys.js';
 import { marketKeys } from './keys.js';
@@ -103,6 +105,11 @@ export class Market {
     })) as [string, string];
     if (status === 'market-full') throw new MarketFullError('maxPlayers', maxPlayers);
     return { player: { id, name, email, funds: Number(funds) }, isNew: status === 'created' };
+  }
+
+  /** The market in numbers. Two round trips, O(1). */
+  async figures(): Promise<MarketFigures> {
+    return figuresOf(this.#redis, this.#keys);
   }
 
   /** The player, or null. One round trip, O(1). Throws ERR_INVALID_ID. */

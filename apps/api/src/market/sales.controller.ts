@@ -13,7 +13,8 @@ import type { Receipt } from './index.js';
 import { Market } from './index.js';
 import { lockWaitOf } from './lock-wait.js';
 import { OutboxRelay } from './outbox-relay.js';
-import { purchaseBody, receiptSchema } from './schemas.js';
+import { PurchaseOutcomes } from './purchase-outcomes.js';
+import { figuresSchema, purchaseBody, receiptSchema } from './schemas.js';
 
 type ReceiptDocument = z.infer<typeof receiptSchema>;
 
@@ -23,6 +24,7 @@ export class SalesController {
   constructor(
     private readonly market: Market,
     private readonly relay: OutboxRelay,
+    private readonly outcomes: PurchaseOutcomes,
   ) {}
 
   @Post('listings/:id/purchases')
@@ -59,11 +61,33 @@ export class SalesController {
     @IdempotencyKey() requestKey: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReceiptDocument> {
-    const { value, isRepeated } = await this.market.purchase({ listingId, requestKey, ...body });
+    const { value, isRepeated } = await this.outcomes.count(
+      this.market.purchase({ listingId, requestKey, ...body }),
+    );
     if (!isRepeated) await this.relay.enqueueMail(value);
     reply.status(isRepeated ? HttpStatus.OK : HttpStatus.CREATED);
     reply.header('location', `/v1/market/sales/${value.id}`);
     return document(value);
+  }
+
+  @Get('figures')
+  @ApiOperation({
+    summary: 'Read the market in numbers',
+    description: 'The numbers of `purchases` are those of the process that answers, since its start.',
+  })
+  @Answers(figuresSchema, 'The numbers.')
+  @Problems()
+  async figures(): Promise<z.infer<typeof figuresSchema>> {
+    const { outcomes } = this;
+    return {
+      ...(await this.market.figures()),
+      purchases: {
+        since: outcomes.since,
+        sold: outcomes.of('sold'),
+        conflicts: outcomes.of('conflict'),
+        refused: outcomes.of('refused'),
+      },
+    };
   }
 
   @Get('sales/:id')

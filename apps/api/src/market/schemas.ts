@@ -105,6 +105,27 @@ export const receiptSchema = z
   })
   .meta({ id: 'Receipt', description: 'A sale.' });
 
+const count = z.int().min(0);
+
+export const figuresSchema = z
+  .object({
+    listings: count.meta({ description: 'items for sale' }),
+    sales: count.meta({ description: 'whose receipts are kept' }),
+    outbox: count.meta({ description: 'sales whose mail is not enqueued yet' }),
+    salesPerSecond: z.number().min(0).meta({
+      description: 'of the last minute, or of the newest 100 sales if these are younger',
+    }),
+    purchases: z
+      .object({
+        since: instant,
+        sold: count,
+        conflicts: count.meta({ description: 'another purchase or change came first' }),
+        refused: count.meta({ description: 'for another reason, such as funds' }),
+      })
+      .meta({ description: 'requests to this process since its start' }),
+  })
+  .meta({ id: 'MarketFigures' });
+
 export const resetBody = z
   .strictObject({ playerId: id('frank') })
   .meta({ id: 'PasswordResetBody', examples: [{ playerId: 'frank' }] });

@@ -6,9 +6,9 @@ import type { AreaProps } from '../../areas.ts';
 import { call, path, withQuery } from '../../http.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
-import { hrefOf, Link, usePlace } from '../../location.ts';
-import { useThrottled } from '../../resource.ts';
-import { mayChange } from '../../session.ts';
+import { hrefOf, usePlace } from '../../location.ts';
+import { useResource, useThrottled } from '../../resource.ts';
+import { mayChange, mayDo } from '../../session.ts';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { TableOf } from '../../ui/paged-table.tsx';
 import { usePages } from '../../ui/pages.ts';
@@ -17,6 +17,8 @@ import { Card, Empty, Head, State, Tabs, Time } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, instantText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
+import type { Mails, MarketFigures } from './figures.tsx';
+import { Figures } from './figures.tsx';
 
 interface Listing {
   readonly id: string;
@@ -49,7 +51,19 @@ export default function Market({ session }: AreaProps): JSX.Element {
   const sort = usePlace().query.get('sort') === 'price' ? 'price' : 'newest';
   const listings = usePages<Listing>(withQuery('market/listings', { sort, limit: 50 }));
   const [changes, setChanges] = useState<readonly Change[]>([]);
-  const refresh = useThrottled(listings.refresh);
+  const figures = useResource<MarketFigures>('market/figures');
+  const mails = useResource<Mails>(mayDo(session, 'queues:read') ? 'queues/mail' : undefined);
+  const readFigures = (): void => {
+    figures.reload();
+    mails.reload();
+  };
+  const refresh = useThrottled(
+    useCallback(() => {
+      listings.refresh();
+      figures.reload();
+      mails.reload();
+    }, [listings.refresh, figures.reload, mails.reload]),
+  );
   useTopic(
     'market',
     useCallback(
@@ -66,11 +80,13 @@ export default function Market({ session }: AreaProps): JSX.Element {
   const done = async (text: string, action: () => Promise<unknown>): Promise<boolean> => {
     const isDone = await act(text, action);
     listings.reload();
+    readFigures();
     return isDone;
   };
   return (
     <>
       <Head title="Market" />
+      <Figures figures={figures} mails={mails.value} />
       <Tabs
         label="Order"
         current={sort}
@@ -147,9 +163,6 @@ export default function Market({ session }: AreaProps): JSX.Element {
           />
         )}
       </Card>
-      <p class="muted small">
-        A sale sends a mail: <Link href={hrefOf(['queues', 'mail'])}>the queue of mails</Link>.
-      </p>
     </>
   );
 }
