@@ -42,6 +42,9 @@ test('sales, conflicts and mails are counted as they happen, and a listing is ca
     outbox: 0,
     purchases: { sold: 2, conflicts: 1, refused: 0 },
   });
+  // The list and the figures are read apart.
+  const listings = page.getByRole('region', { name: 'Listings' });
+  for (const item of ['axe', 'bow']) await listings.getByText(item).waitFor({ state: 'detached' });
   await button('Withdraw').click();
   await submit('Withdraw').click();
   await page.getByText('Nothing is for sale.').waitFor();
