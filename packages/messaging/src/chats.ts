@@ -99,9 +99,9 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Creates a chat of the sender, who owns it, and the members, with a first message if there is a `body`. An existing chat
-   * is not changed, so repeating the call with the same `chatId` is safe. Two round trips: the indexes of all members (on
-   * Cluster in parallel), then one atomic script; a crash between them leaves nothing visible. O(members). Errors:
+   * Creates a chat of the sender, who owns it, and the members. A `body` is its first message. An existing chat is not changed,
+   * so repeating the call with the same `chatId` is safe. Two round trips: the first writes the indexes of all members (on
+   * Cluster in parallel), the second is one atomic script. A crash in between leaves nothing visible. O(members). Errors:
    * ERR_TOO_MANY_MEMBERS, ERR_TOO_MANY_CHATS, ERR_BODY_TOO_LARGE, ERR_INVALID_BODY.
    */
   async create(options: CreateOptions<Body>): Promise<CreateResult> {
@@ -109,26 +109,26 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Appends a message, which is any JSON value, and pushes it to the followers of the chat. A sender with no unread
-   * messages acks their own message with it. Messages to one chat in the same tick are one round trip and one atomic
-   * script, in the order of the calls. O(1), and O(dropped) at a limit. With an `id`, repeating it within `dedupMs` is
-   * safe, even after the message was acked or the sender has left. Errors: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER,
-   * ERR_READ_ONLY_MEMBER, ERR_BODY_TOO_LARGE, ERR_INVALID_BODY.
+   * Appends a message, which is any JSON value, and pushes it to the followers of the chat. A sender with no unread messages
+   * acks their own message with it. Messages to one chat in the same tick are one round trip and one atomic script, in the
+   * order of the calls. O(1), and O(dropped) at a limit. With an `id`, repeating the call within `dedupMs` is safe, even after
+   * the message was acked or the sender has left. Errors: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER, ERR_READ_ONLY_MEMBER,
+   * ERR_BODY_TOO_LARGE, ERR_INVALID_BODY.
    */
   async post(chatId: string, sender: string, body: Body, options: PostOptions = {}): Promise<PostResult> {
     return this.#poster.post(chatId, sender, body, options);
   }
 
   /**
-   * The unread messages of a member in all of their chats, in the order of joining, the oldest messages of each first.
-   * Chats without unread messages are omitted. Moves no cursor: the same messages come again until they are acked;
-   * `autoAck` acks the returned messages after the read. Unread messages that a chat dropped are its `gap`. At most `limit`
-   * messages of a chat and 10,000 of all: with many chats each returns less. With `waitMs` it waits for something new, on
-   * subscriptions that the process shares.
+   * Returns the unread messages of a member in all of their chats. Chats come in the order of joining, the oldest messages of
+   * each first. Chats without unread messages are omitted. The call moves no cursor: the same messages come again until they
+   * are acked. `autoAck` acks the returned messages after the read. Unread messages that a chat dropped are its `gap`. A call
+   * returns at most `limit` messages of a chat and 10,000 in all, so with many chats each has fewer. With `waitMs` the call
+   * waits for something new, on subscriptions that the process shares.
    *
-   * Up to 3 round trips of plain reads, in parallel on the nodes of a Cluster, and that of the acks. 1 more for messages
-   * above `maxReplyBytes`, and for chats that have changed meanwhile, have a gap or begin with deleted messages. Useless
-   * index entries are removed in the background. O(chats + messages). A damaged chat is omitted and passed to
+   * Up to 3 round trips of plain reads, in parallel on the nodes of a Cluster, and one for the acks. Messages above
+   * `maxReplyBytes` cost 1 more, and so do chats that have changed meanwhile, have a gap or begin with deleted messages.
+   * Useless index entries are removed in the background. O(chats + messages). A damaged chat is omitted and passed to
    * `onUnreadable`. Error: ERR_READ_TIMEOUT if Redis has not answered a second after `waitMs`.
    */
   async pull(member: string, options: PullOptions = {}): Promise<Pulled<Body>[]> {
@@ -136,81 +136,82 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Moves the member's cursor to an id and frees the messages that all members have acked; returns the cursor. A cursor
-   * never moves back: a lower id changes nothing. Acks of one chat in the same tick are one round trip and one atomic
-   * script. O(log(members) + freed). Repeating it is safe. Errors: ERR_UNKNOWN_MESSAGE for an id above the newest, or of
-   * another `epoch`; ERR_NOT_A_MEMBER, ERR_UNKNOWN_CHAT.
+   * Moves the member's cursor to an id, frees the messages that all members have acked, and returns the cursor. A cursor never
+   * moves back: a lower id changes nothing. Acks of one chat in the same tick are one round trip and one atomic script.
+   * O(log(members) + freed). Repeating it is safe. Errors: ERR_UNKNOWN_MESSAGE for an id above the newest, or of another
+   * `epoch`; ERR_NOT_A_MEMBER, ERR_UNKNOWN_CHAT.
    */
   async ack(chatId: string, member: string, upToId: number, options: AckOptions = {}): Promise<number> {
     return this.#acks.ack(chatId, member, upToId, options);
   }
 
   /**
-   * Acks everything that a `pull` returned: each chat up to its last message, or up to the end of its gap. Chats that the member
-   * has left since are skipped. Costs as `ack` for each chat; repeating it is safe.
+   * Acks everything that a `pull` returned: each chat up to its last message, or up to the end of its gap. Chats that the
+   * member has left since are skipped. Costs what `ack` does, for each chat. Repeating the call is safe.
    */
   async ackAll(member: string, pulled: readonly Pulled<Body>[]): Promise<void> {
     return this.#puller.ackAll(member, pulled);
   }
 
   /**
-   * The number of a member's unread messages: in one chat, or in all chats that are not muted. Reads no messages. One chat:
-   * one round trip; all: as `chatsOf`. Errors for one chat: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER.
+   * Counts a member's unread messages: in one chat, or in all chats that are not muted. Reads no messages. One chat costs one
+   * round trip, all chats what `chatsOf` costs. Errors for one chat: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER.
    */
   async unread(member: string, chatId?: string): Promise<number> {
     return this.#chatsOf.unread(member, chatId);
   }
 
   /**
-   * Adds a member, who reads messages from now on. An existing member keeps their cursor and role, so repeating it is safe;
-   * after a lost reply, the answer to a resend is `isNew: false`.
-   * Two round trips, of which the joins of a tick share the second; two more to end a mute of an earlier membership.
-   * O(log(members)). Errors: ERR_UNKNOWN_CHAT, ERR_TOO_MANY_MEMBERS, ERR_TOO_MANY_CHATS.
+   * Adds a member, who reads messages from now on. An existing member keeps their cursor and role, so repeating the call is
+   * safe. If ioredis resends the call after a lost reply, the answer is `isNew: false`. Two round trips; the joins of a tick
+   * share the second. Two more end a mute of an earlier membership. O(log(members)). Errors: ERR_UNKNOWN_CHAT,
+   * ERR_TOO_MANY_MEMBERS, ERR_TOO_MANY_CHATS.
    */
   async join(chatId: string, member: string, options: JoinOptions = {}): Promise<JoinResult> {
     return this.#membership.join(chatId, member, options);
   }
 
   /**
-   * Removes a member, and frees the messages that all others have acked; the last member's leaving deletes the chat.
-   * Returns whether the member was in it. Three round trips: end the member's mute, leave, remove the index entry. The
-   * leaves of a tick and chat share the second, one atomic script. O(log(members) + freed). Repeating it is safe; after a
-   * lost reply, the answer to a resend is false.
+   * Removes a member, and frees the messages that all others have acked. A chat without members is deleted. Returns whether the
+   * member was in the chat. Three round trips: end the member's mute, leave, remove the index entry. The leaves of a tick and
+   * chat share the second, one atomic script. O(log(members) + freed). Repeating the call is safe; if ioredis resends it after
+   * a lost reply, the answer is false.
    */
   async leave(chatId: string, member: string): Promise<boolean> {
     return this.#membership.leave(chatId, member);
   }
 
   /**
-   * Changes the role of a member. With `by`, only an owner may do so; a chat without an owner never gets one. One round
-   * trip, atomic, O(log(members)). Errors: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER (the member, or `by`), ERR_NOT_ALLOWED.
+   * Changes the role of a member. With `by`, the call is refused unless `by` is an owner; so a chat without owners never gets
+   * one. One round trip, atomic, O(log(members)). Errors: ERR_UNKNOWN_CHAT, ERR_NOT_A_MEMBER (the member, or `by`),
+   * ERR_NOT_ALLOWED.
    */
   async setRole(chatId: string, member: string, role: Role, options: SetRoleOptions = {}): Promise<void> {
     return this.#membership.setRole(chatId, member, role, options);
   }
 
   /**
-   * A page of the members of a chat with their cursors, which are read receipts. Every member who stays is on some page;
-   * the last page of a chat with more than a few hundred members may be empty. One round trip. O(limit); O(members) up to a
-   * few hundred members. Error: ERR_UNKNOWN_CHAT.
+   * Returns a page of the members of a chat with their cursors, which are read receipts. Every member who stays is on some
+   * page; the last page of a chat with more than a few hundred members may be empty. One round trip. O(limit); O(members) up to
+   * a few hundred members. Error: ERR_UNKNOWN_CHAT.
    */
   async members(chatId: string, options: MembersOptions = {}): Promise<MembersPage> {
     return this.#members.list(chatId, options);
   }
 
   /**
-   * The chats of a member with their unread counts, in the order of joining. Up to 3 round trips of plain reads, in
-   * parallel on the nodes of a Cluster; 1 more for gaps. O(chats): reads no messages. Treats damaged chats and useless
-   * index entries as `pull` does.
+   * Returns the chats of a member with their unread counts, in the order of joining. Up to 3 round trips of plain reads, in
+   * parallel on the nodes of a Cluster, and 1 more for gaps. O(chats): no messages are read. The call treats damaged chats and
+   * useless index entries as `pull` does.
    */
   async chatsOf(member: string, options: ChatsOfOptions = {}): Promise<ChatOverview[]> {
     return this.#chatsOf.list(member, options);
   }
 
   /**
-   * Stored messages of a chat by ascending ids, with edits and deletions: the newest, those before an id, or those after
-   * it. Messages that all members have acked are stored only as far as `keepAcked` keeps them. One round trip, atomic,
-   * O(limit), and O(stored) in the middle of a long chat. Error: ERR_UNKNOWN_CHAT.
+   * Returns stored messages of a chat by ascending ids, with edits and deletions. These are the newest ones, those before an
+   * id, or those after it. Of the messages that all members have acked, only the newest `keepAcked` are stored. One round trip,
+   * atomic, O(limit), and O(stored) in the middle of a long chat. Error: ERR_UNKNOWN_CHAT.
    */
   async history(chatId: string, options: HistoryOptions = {}): Promise<ChatMessage<Body>[]> {
     return this.#reader.history(chatId, options);
@@ -227,11 +228,11 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Changes a message of the sender's in place, and appends an event, whose id is returned. A later `pull` of the message
-   * returns the new body. One round trip, atomic, O(distance from the nearer end). With an `id`, repeating it within
-   * `dedupMs` is safe. The id identifies one of the sender's edits of this message: posts and edits of other messages may
-   * have the same id. Errors: ERR_UNKNOWN_MESSAGE for an entry that is not stored or not a message, ERR_NOT_ALLOWED for
-   * anybody but the author, and those of `post`.
+   * Changes a message of the sender in place, appends an event, and returns the id of the event. A later `pull` of the message
+   * returns the new body. One round trip, atomic, O(distance from the nearer end). With an `id`, repeating the call within
+   * `dedupMs` is safe. The id identifies one of the sender's edits of this message: posts and edits of other messages may have
+   * the same id. Errors: ERR_UNKNOWN_MESSAGE for an entry that is not stored or not a message, ERR_NOT_ALLOWED for anybody but
+   * the author, and those of `post`.
    */
   async edit(
     chatId: string,
@@ -244,48 +245,46 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Deletes a message: removes its body at once, and appends an event, whose id is returned. Allowed for its author and for
-   * owners, even if the message is no longer stored. Deleted messages are not unread. Costs as `edit`; repeating it is
-   * safe. Errors: as `edit`.
+   * Deletes a message: removes its body at once, appends an event, and returns the id of the event. The author and owners may
+   * do so, even if the message is no longer stored. Deleted messages are not unread. Costs and errors are those of `edit`.
+   * Repeating the call is safe.
    */
   async delete(chatId: string, sender: string, messageId: number): Promise<PostResult> {
     return this.#reviser.delete(chatId, sender, messageId);
   }
 
   /**
-   * Hides a chat from a member's `pull` and `follow`, unless they ask for it, until `untilMs`, `unmute` or `leave`. Three
-   * round trips: membership is checked before and after the mute is written; those of a member and tick share the second.
-   * Repeating it is safe. The end of `untilMs` does not wake a waiting `pull`, which finds the messages at its next recheck: within
-   * 5 s if the process has few waits. Error:
-   * ERR_NOT_A_MEMBER, also for an unknown chat.
+   * Hides a chat from a member's `pull` and `follow`, unless these include muted chats, until `untilMs`, `unmute` or `leave`.
+   * Three round trips, since membership is checked before and after the mute is written. The mutes of a member and tick share
+   * the second one. Repeating the call is safe. The end of `untilMs` does not wake a waiting `pull`. Its next recheck finds the
+   * messages, within 5 s if the process has few waits. Error: ERR_NOT_A_MEMBER, also for an unknown chat.
    */
   async mute(chatId: string, member: string, options: MuteOptions = {}): Promise<void> {
     return this.#mutes.mute(chatId, member, options);
   }
 
-  /** Ends a mute. One round trip. Repeating it is safe. */
+  /** Ends a mute. One round trip. Repeating the call is safe. */
   async unmute(chatId: string, member: string): Promise<void> {
     return this.#mutes.unmute(chatId, member);
   }
 
   /**
-   * The events of a member's chats, from their cursors or from the token of an event on. Each entry of a chat comes once, in
-   * the order of the ids, including the member's own. A pushed entry is delivered as it is; a missed one is read from the
-   * log. Dropped entries are reported as `gap`, and a new numbering as `reset`, unless the member has acked them elsewhere.
-   * Acks nothing: pass the `epoch` of the event to `ack`. Chats that the member joins or leaves are added and removed;
-   * messages from before a join are never delivered, not even with an older token. Joins and leaves of other members, typing
-   * and presence reach only present followers, and may be lost.
+   * Yields the events of a member's chats, from their cursors or from the token of an event on. Each entry of a chat comes
+   * once, in the order of the ids, including the member's own. A pushed entry is delivered as it is; a missed one is read from
+   * the log. A `gap` reports dropped entries that the member has not acked elsewhere, and a `reset` a new numbering. The
+   * iteration acks nothing: pass the `epoch` of the event to `ack`. Chats that the member joins or leaves are added and
+   * removed; messages from before a join are never delivered, not even with an older token. Joins and leaves of other members,
+   * typing and presence reach only present followers, and may be lost.
    *
-   * Muted chats have no events unless `includeMuted`. A mute takes effect a round trip after it was set, and `untilMs`
-   * follows the clock of this process. An unmuted chat continues where it stopped.
+   * Muted chats have no events unless `includeMuted`. A mute takes effect a round trip after it was set, and `untilMs` follows
+   * the clock of this process. An unmuted chat continues where it stopped.
    *
-   * The followers of a process share one subscription for each chat; a push costs Redis one command for any number of
-   * members. While nothing happens, a follower sends one read a minute, and so does each chat for all of its followers. A
-   * follower that is not read keeps up to 4 pages of 64 entries, and delays nobody. Starts with the first `next()`, or with
-   * `open()`, which resolves when later posts will be pushed. A damaged chat is omitted, passed to `onUnreadable`, and
-   * tried again every 5 s. Ends with `return()` (leaving the loop), with the signal's reason, with ERR_CLIENT_CLOSED or an
-   * error of the server; it survives an outage. Throws RangeError for an invalid or damaged token, and for one of another
-   * member.
+   * The followers of a process share one subscription for each chat; a push costs Redis one command for any number of members.
+   * While nothing happens, a follower sends one read a minute, and so does each chat for all of its followers. A follower that
+   * is not read keeps up to 4 pages of 64 entries, and delays nobody. It starts with the first `next()`, or with `open()`,
+   * which resolves when later posts will be pushed. A damaged chat is omitted, passed to `onUnreadable`, and tried again every
+   * 5 s. The iteration ends with `return()` (leaving the loop), with the signal, with ERR_CLIENT_CLOSED or with an error of the
+   * server. It survives an outage. Throws RangeError for an invalid or damaged token, and for one of another member.
    */
   follow(member: string, options: FollowOptions = {}): ChatEvents<Body> {
     return this.#follower.follow(member, options);
@@ -301,7 +300,7 @@ export class Chats<Body = unknown> {
 
   /**
    * Sends the member's status, any text of 1 to 1,024 bytes, to present followers of their chats. Stores nothing: the
-   * application repeats it. One round trip, then one for each 100 chats, with a script for each chat. O(chats).
+   * application repeats the status. One round trip, then one for each 100 chats, with a script for each chat. O(chats).
    */
   async presence(member: string, status: string): Promise<void> {
     return this.#signals.presence(member, status);

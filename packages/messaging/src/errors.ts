@@ -218,10 +218,10 @@ export class ReadTimeoutError extends CodedError {
 }
 
 /**
- * A key of the chat has another type, or an entry is damaged; see `cause`. `onUnreadable` gets it; no call throws it.
- * Other chats are read without it.
+ * A key of the chat has another type, or an entry is damaged; see `cause`. `onUnreadable` gets this error; no call throws it.
+ * Other chats are still read.
  *
- * @remedy Look at `cause`, and mend or delete the keys of that chat.
+ * @remedy Look at `cause`, and repair or delete the keys of that chat.
  */
 export class ChatUnreadableError extends CodedError {
   static override readonly className: string = 'ChatUnreadableError';

@@ -67,11 +67,11 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Appends a message, which is any JSON value, to the recipient's mailbox and wakes every waiting `receive`. Messages to
-   * one recipient in the same tick are one round trip and one atomic script, in the order of the calls. O(1). With an `id`,
-   * repeating it within `dedupMs` is safe, also after an ack. With `ttlMs`, the message expires. Errors, each for its own
-   * message only: ERR_BODY_TOO_LARGE, ERR_INVALID_BODY; ERR_SENDER_BLOCKED, unless the id is known. A rejection that nobody
-   * awaits does no harm.
+   * Appends a message, which is any JSON value, to the recipient's mailbox and wakes every waiting `receive`. Messages to one
+   * recipient in the same tick are one round trip and one atomic script, in the order of the calls. O(1). With an `id`,
+   * repeating the call within `dedupMs` is safe, also after an ack. With `ttlMs`, the message expires. Errors concern only
+   * their own message: ERR_BODY_TOO_LARGE, ERR_INVALID_BODY, and ERR_SENDER_BLOCKED unless the id is known. An unhandled
+   * rejection does not end the process.
    */
   send(recipient: string, body: Body, options: SendOptions): Promise<SendResult> {
     return ignorable(this.#sender.send(recipient, body, options));
@@ -79,48 +79,48 @@ export class Mailboxes<Body = unknown> {
 
   /**
    * Sends messages to any recipients; the results are in their order. One round trip for each recipient, in parallel. All
-   * messages are checked before any is sent. Not atomic across recipients: it rejects after the last reply, with the first
-   * error, when the other messages were sent. With ids, repeating it is safe. To see each result, call `send` for each
-   * message in the same tick: that costs the same.
+   * messages are checked before any is sent. Not atomic across recipients: the call rejects with the first error after the last
+   * reply, when the other messages were sent. With ids, repeating the call is safe. To see each result, call `send` for each
+   * message in the same tick, which costs the same.
    */
   async sendMany(messages: readonly Outgoing<Body>[]): Promise<SendResult[]> {
     return this.#sender.sendMany(messages);
   }
 
   /**
-   * The messages that the device has not acked, from one end of the mailbox. Moves no cursor: the same messages come again
-   * until they are acked. With `waitMs` it waits while the mailbox is empty, on a subscription that all waits of this
-   * client share; one `send` wakes all of them. One round trip; two and the first subscription of the mailbox if it waits.
-   * O(limit + expired messages among them). Stores the time for `status`. Errors: ERR_UNKNOWN_DEVICE; ERR_READ_TIMEOUT if
-   * Redis has not answered a second after `waitMs`.
+   * Returns the messages that the device has not acked, from one end of the mailbox. The call moves no cursor: the same
+   * messages come again until they are acked. With `waitMs` the call waits while the mailbox is empty, on a subscription that
+   * all waits of this client share. One `send` wakes all of them. One round trip; a call that waits costs two, and the first
+   * subscription of the mailbox. O(limit + expired messages among them). Stores the time for `status`. Errors:
+   * ERR_UNKNOWN_DEVICE; ERR_READ_TIMEOUT if Redis has not answered a second after `waitMs`.
    */
   async receive(recipient: string, options: ReceiveOptions = {}): Promise<Message<Body>[]> {
     return this.#receiver.receive(recipient, options);
   }
 
   /**
-   * Iterates over arrivals in a mailbox, also of one that isn't there yet: an event tells the newest id, and `receive` reads the messages.
-   * Arrivals in a short time are one event. It moves no cursor, and needs the subscription of `receive`. One round trip for each
-   * wake-up, and one each minute. Continue with `after`, the last event or a `status`: nothing is lost, and an outdated
-   * position gives a `reset`. It throws errors of Redis; begin again after the last event.
+   * Yields arrivals in a mailbox, which need not exist yet. An event has the newest id, and `receive` reads the messages.
+   * Arrivals in a short time are one event. The iteration moves no cursor, and needs the subscription of `receive`. One round
+   * trip for each wake-up, and one each minute. Pass the last event, or a `status`, as `after` to continue: nothing is lost,
+   * and an outdated position gives a `reset`. The iteration throws errors of Redis; begin again after the last event.
    */
   follow(recipient: string, options: FollowMailboxOptions = {}): AsyncGenerator<MailboxEvent, void> {
     return followMailbox(this.#context, this.#status, recipient, options);
   }
 
   /**
-   * Acks all messages up to an id for a device; returns how many. Frees the messages that all devices have acked. A cursor
-   * never moves back: a lower id changes nothing. Acks of one recipient in the same tick share a round trip. O(messages
-   * freed). Repeating it is safe; after a lost reply, the answer to a resend is 0. Errors: ERR_UNKNOWN_MESSAGE for an id
-   * above the newest, ERR_UNKNOWN_DEVICE.
+   * Acks all messages up to an id for a device, and returns their number. Frees the messages that all devices have acked. A
+   * cursor never moves back: a lower id changes nothing. Acks of one recipient in the same tick share a round trip. O(messages
+   * freed). Repeating the call is safe; if ioredis resends it after a lost reply, the answer is 0. Errors: ERR_UNKNOWN_MESSAGE
+   * for an id above the newest, ERR_UNKNOWN_DEVICE.
    */
   async ack(recipient: string, upToId: number, options: DeviceOptions = {}): Promise<number> {
     return this.#acks.ack(recipient, upToId, options);
   }
 
   /**
-   * Acks all stored messages for a device; returns how many. Ids continue. Costs, errors and resends as `ack`. A repeated
-   * call also acks later messages.
+   * Acks all stored messages for a device, and returns their number. Ids continue. Costs, errors and resends are those of
+   * `ack`. A repeated call also acks later messages.
    */
   async clear(recipient: string, options: DeviceOptions = {}): Promise<number> {
     return this.#acks.ack(recipient, 'all', options);
@@ -132,19 +132,17 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Counts and times of a mailbox and its devices, also for senders that wait for the recipient. One round trip.
-   * O(devices).
+   * Reads counts and times of a mailbox and its devices. Senders use it to wait for the recipient. One round trip. O(devices).
    */
   async status(recipient: string): Promise<MailboxStatus> {
     return this.#status.status(recipient);
   }
 
   /**
-   * Adds a device with its own cursor; an existing one is not changed, so repeating it is safe. After a lost reply, the
-   * answer to a resend is `isNew: false`. The first message creates a mailbox with the device `main`; an earlier `addDevice`
-   * creates it with the added device alone. A message is kept until all devices have acked it, so remove unused devices: the
-   * slowest one keeps messages stored up to the limits of the mailbox. One round trip. O(log devices). Error:
-   * ERR_TOO_MANY_DEVICES above 100.
+   * Adds a device with its own cursor. An existing device is not changed, so repeating the call is safe. If ioredis resends it
+   * after a lost reply, the answer is `isNew: false`. The first message creates a mailbox with the device `main`; an earlier
+   * `addDevice` creates the mailbox with the added device alone. A message is kept until all devices have acked it, within the
+   * limits of the mailbox. So remove unused devices. One round trip. O(log devices). Error: ERR_TOO_MANY_DEVICES above 100.
    */
   async addDevice(
     recipient: string,
@@ -155,9 +153,9 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Removes a device and frees the messages that only this device had not acked; returns whether it existed. A mailbox
+   * Removes a device, and frees the messages that only this device had not acked. Returns whether the device existed. A mailbox
    * without devices keeps messages, within its limits, for a device that is added at `oldest`. One round trip. O(messages
-   * freed). Repeating it is safe; after a lost reply, the answer to a resend is false.
+   * freed). Repeating the call is safe; if ioredis resends it after a lost reply, the answer is false.
    */
   async removeDevice(recipient: string, device: string): Promise<boolean> {
     return this.#devices.remove(recipient, device);
@@ -169,15 +167,15 @@ export class Mailboxes<Body = unknown> {
   }
 
   /**
-   * Blocks a sender: `send` fails with ERR_SENDER_BLOCKED until `unblock`. Stored messages stay. Returns false if the
-   * sender was blocked before, and to a resend after a lost reply. Blocks of one recipient in the same tick share a round trip. O(1). Error:
-   * ERR_TOO_MANY_BLOCKED above 10,000.
+   * Blocks a sender: `send` fails with ERR_SENDER_BLOCKED until `unblock`. Stored messages stay. Returns false if the sender
+   * was blocked before, or if ioredis resends the call after a lost reply. Blocks of one recipient in the same tick share a
+   * round trip. O(1). Error: ERR_TOO_MANY_BLOCKED above 10,000.
    */
   async block(recipient: string, sender: string): Promise<boolean> {
     return this.#blocks.change(recipient, sender, true);
   }
 
-  /** Unblocks a sender; returns false if they were not blocked. Costs and resends as `block`. */
+  /** Unblocks a sender. Returns false if the sender was not blocked. Costs and resends are those of `block`. */
   async unblock(recipient: string, sender: string): Promise<boolean> {
     return this.#blocks.change(recipient, sender, false);
   }

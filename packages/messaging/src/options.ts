@@ -15,15 +15,16 @@ export interface MailboxesOptions {
    */
   readonly keepMs?: number | undefined;
   /**
-   * The least time for which the id of a sender is remembered, ms: 100 ms to 3,650 days. It holds for the last 9,000 ids
-   * of a mailbox. Default 10 minutes.
+   * The least time for which the id of a sender is remembered, ms: 100 ms to 3,650 days. The limit is the last 9,000 ids of a
+   * mailbox. Default 10 minutes.
    */
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
   /**
-   * Encode bodies before they are stored, in this order, and decode them: see `@mortise/messaging/codecs`. 1 to 8. A body that this
-   * program can't decode is returned as it is stored; `isEncoded(body)` tells. Senders, members and ids are not encoded. Default: none.
+   * Codecs that encode bodies before they are stored, in this order, and decode them: see `@mortise/messaging/codecs`. 1 to 8.
+   * A body that this program can't decode is returned as it is stored; `isEncoded(body)` tells. Senders, members and ids are
+   * not encoded. Default: none.
    */
   readonly codecs?: readonly PayloadCodec[] | undefined;
   /** Receives counts and measurements, see docs/messaging/reference/metrics.md. Default: none. */
@@ -48,20 +49,20 @@ export interface DeviceOptions {
 
 /** Options of one `addDevice`. */
 export interface AddDeviceOptions {
-  /** Start of its cursor: `newest`, messages from now on; `oldest`, also the stored ones. Default `newest`. */
+  /** Start of the device's cursor. `newest`: messages from now on. `oldest`: also the stored ones. Default `newest`. */
   readonly at?: 'newest' | 'oldest' | undefined;
 }
 
 /** A place in the numbering of a mailbox. `status` and the events of `follow` have one. */
 export interface MailboxPosition {
-  /** Null: there was no mailbox. */
+  /** The epoch of the mailbox; null if there was no mailbox. */
   readonly epoch: number | null;
   readonly lastId: number;
 }
 
 /** Options of one `follow` of a mailbox. */
 export interface FollowMailboxOptions {
-  /** An event of `follow`, or an answer of `status`: begins with the arrivals after it. Default: now. */
+  /** An event of `follow`, or a result of `status`: the iteration begins with the arrivals after it. Default: now. */
   readonly after?: MailboxPosition | undefined;
   /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal | undefined;
@@ -74,8 +75,8 @@ export interface ReceiveOptions extends DeviceOptions {
   /** The end to read from: the oldest first, or the latest first. Default `oldest`. */
   readonly order?: 'oldest' | 'latest' | undefined;
   /**
-   * How long to wait while the mailbox is empty, ms; `Infinity`: until `signal`. If Redis has not answered a second after
-   * the end, the call rejects with ERR_READ_TIMEOUT. With 0, the options of the client limit the read. Default 0.
+   * How long to wait while the mailbox is empty, ms. With `Infinity` the wait lasts until `signal`. If Redis has not answered a
+   * second after the end, the call rejects with ERR_READ_TIMEOUT. With 0, the options of the client limit the read. Default 0.
    */
   readonly waitMs?: number | undefined;
   /** Ends the call at once, even if Redis cannot be reached: `receive` rejects with the signal's reason. */
@@ -102,13 +103,13 @@ export interface ChatsOptions {
   /** Maximum of chats of a member, 1 to 100,000. Default 1,000. */
   readonly maxChats?: number | undefined;
   /**
-   * The least time for which the id of a sender is remembered, ms: 100 ms to 3,650 days. It holds for the last 9,000 ids
-   * of a chat. Default 10 minutes.
+   * The least time for which the id of a sender is remembered, ms: 100 ms to 3,650 days. The limit is the last 9,000 ids of a
+   * chat. Default 10 minutes.
    */
   readonly dedupMs?: number | undefined;
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** As for mailboxes; bodies of messages and edits. */
+  /** Codecs of the bodies of messages and edits, as for mailboxes. */
   readonly codecs?: readonly PayloadCodec[] | undefined;
   /** Receives counts and measurements, see docs/messaging/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
@@ -140,8 +141,8 @@ export interface PostOptions {
 /** Options of one `ack`. */
 export interface AckOptions {
   /**
-   * The epoch of the id, as `pull`, `chatsOf` and `reset` return it. An id of an ended chat acks nothing in a later chat of
-   * its name. Default: the epoch of the present chat.
+   * The epoch of the id, as `pull`, `chatsOf` and `reset` return it. So an id of an ended chat acks nothing in a later chat of
+   * the same name. Default: the epoch of the present chat.
    */
   readonly epoch?: number | undefined;
 }
@@ -161,30 +162,30 @@ export interface SetRoleOptions {
 /** Options of the calls that read all chats of a member. */
 export interface UnreadableOptions {
   /**
-   * Called with each chat that was omitted because its stored data is damaged, each time (in `follow`: every 5 s); the
-   * other chats are returned. Default: stderr, for each chat once a minute at most.
+   * Called with each chat that was omitted because its stored data is damaged, at each call (in `follow` every 5 s). The other
+   * chats are returned. Default: a line on stderr, for each chat at most once a minute.
    */
   readonly onUnreadable?: ((error: ChatUnreadableError) => void) | undefined;
 }
 
 /** Options of one `pull`. */
 export interface PullOptions extends UnreadableOptions {
-  /** Maximum of messages of each chat, 1 to 1,000; in all at most 10,000. Default 100. */
+  /** Maximum of messages of each chat, 1 to 1,000. A call returns at most 10,000 in all. Default 100. */
   readonly limit?: number | undefined;
   /**
-   * Maximum of stored message bytes of all chats, up to 256 MiB. The message that has waited longest is returned whatever
-   * its size. Messages that don't fit stay unread; the next `pull` after your ack returns them. Redis sends at most twice
-   * as much, and one message. Default 64 MiB.
+   * Maximum of stored message bytes of all chats, up to 256 MiB. The message that has waited longest is returned whatever its
+   * size. Messages that don't fit stay unread; the next `pull` after your ack returns them. Redis sends at most twice this
+   * size, and one message. Default 64 MiB.
    */
   readonly maxReplyBytes?: number | undefined;
   /**
-   * How long to wait while there is nothing new, ms; `Infinity`: until `signal`. If Redis has not answered a second after
-   * the end, the call rejects with ERR_READ_TIMEOUT. With 0, the options of the client limit the read. Default 0.
+   * How long to wait while there is nothing new, ms. With `Infinity` the wait lasts until `signal`. If Redis has not answered a
+   * second after the end, the call rejects with ERR_READ_TIMEOUT. With 0, the options of the client limit the read. Default 0.
    */
   readonly waitMs?: number | undefined;
   /**
-   * Ends the call at once, even if Redis cannot be reached: `pull` rejects with the signal's reason. During the acks of
-   * `autoAck`, it returns the messages that were read; those that were not acked come again.
+   * Ends the call at once, even if Redis cannot be reached: `pull` rejects with the signal's reason. If the signal is aborted
+   * during the acks of `autoAck`, `pull` returns the messages that were read. Messages that were not acked come again.
    */
   readonly signal?: AbortSignal | undefined;
   /** Acks the returned messages after reading them: a crash before they are handled loses them. Default false. */
@@ -195,7 +196,7 @@ export interface PullOptions extends UnreadableOptions {
 
 /** Options of one `members`. */
 export interface MembersOptions {
-  /** Continues a listing: the `cursor` of the page before; null: from the start. */
+  /** The `cursor` of the page before; null begins at the start. */
   readonly cursor?: string | null | undefined;
   /** The page size, 1 to 1,000; approximate for a large chat. Default 100. */
   readonly limit?: number | undefined;
@@ -227,13 +228,13 @@ export interface MuteOptions {
 export interface FollowOptions extends UnreadableOptions {
   /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal | undefined;
-  /** The token of the last event that was handled: continues after it. */
+  /** The token of the last event that was handled: the iteration continues after this event. */
   readonly after?: string | undefined;
-  /** Also chats that the member has muted. Default false. */
+  /** Includes chats that the member has muted. Default false. */
   readonly includeMuted?: boolean | undefined;
   /**
-   * Adds `unread` to messages, edits, deletions and gaps: the number of unread messages of the member in that chat. Costs
-   * one more read for each of these events. The followers of a chat share it within a tick. Default false.
+   * Adds `unread` to messages, edits, deletions and gaps: the number of unread messages of the member in that chat. Each of
+   * these events costs one more read, which the followers of a chat share within a tick. Default false.
    */
   readonly includeUnread?: boolean | undefined;
 }

@@ -1,8 +1,8 @@
 import { CodedError } from '@mortise/redis';
 
 /**
- * The sender gave the file up; `reason` says why. For the sender: `abort`, or all receivers gave it up before its
- * end.
+ * The sender gave the file up; `reason` says why. A sender gets this error after `abort`, or when all receivers gave the file
+ * up before its end.
  *
  * @remedy A receiver calls `fail()` and undoes its work. A sender may send the file again.
  */
@@ -57,12 +57,12 @@ interface UnreadableDetails {
  *
  * @code ERR_FILE_CORRUPT The bytes are not those that were sent, or the compressed data is truncated or damaged.
  * @remedy Call `fail()`, and look at the source.
- * @code ERR_FILE_EXPIRED The file, or the part that this receiver has not read, is no longer stored. Or the receiver
- * was dropped.
+ * @code ERR_FILE_EXPIRED The file, or the part that this receiver has not read, is no longer stored. The receiver may also have
+ *   been dropped.
  * @remedy Call `fail()`. Raise `keepMs`, or send the file again.
- * @code ERR_FILE_NOT_RESUMABLE Gzip was acked as plain bytes, within a member: it cannot be inflated from there.
+ * @code ERR_FILE_NOT_RESUMABLE A gzip file was acked as plain bytes, within a gzip member: it cannot be inflated from there.
  * @remedy Call `fail()`. Read a gzip file in one way, with or without `gunzip`.
- * @code ERR_GZIP_MEMBER_TOO_LARGE A member of gzip is larger than the window less a chunk. Nothing of it was freed.
+ * @code ERR_GZIP_MEMBER_TOO_LARGE A gzip member is larger than the window minus a chunk. Nothing of it was freed.
  * @remedy Give the sender a larger `windowBytes`, or send the text.
  * @code ERR_LINE_TOO_LONG A line has more bytes than `maxLineBytes`, or than the window holds.
  * @remedy Raise `maxLineBytes`, or read `blocks`.
@@ -104,7 +104,7 @@ export class SourceChangedError extends CodedError {
 }
 
 /**
- * Another process has the receiver's lease, or programs with another `holder`.
+ * Another process, or a program with another `holder`, has the receiver's lease.
  *
  * @remedy Wait for the end of the lease, or take another name.
  */
@@ -159,12 +159,11 @@ interface RefusalDetails {
  * The channel refuses the call, and would refuse it again.
  *
  * @code ERR_CHANNEL_ENDED The channel has ended: it takes no further files.
- * @remedy Use another channel, or one of this name when it is forgotten, a minute after its last file.
- * @code ERR_RECEIVER_DEAD Room is needed, receivers have no lease, and `deadReceivers` is `fail`. The file was
- * aborted.
+ * @remedy Use another channel. The same name is free when the channel is forgotten, a minute after its last file.
+ * @code ERR_RECEIVER_DEAD A file needs room, receivers have no lease, and `deadReceivers` is `fail`. The file was aborted.
  * @remedy Start the receiver and send again, or use `drop`.
  * @code ERR_TOO_MANY_RECEIVERS The channel would have more than 1,000 receivers.
- * @remedy `leave` with those that are gone, or use a second channel.
+ * @remedy Call `leave` for receivers that are gone, or use a second channel.
  * @code ERR_UNKNOWN_FILE The channel lists no such file: there was none, or all are done with it.
  * @remedy Read `list` again.
  * @code ERR_UNKNOWN_RECEIVER The channel has no such receiver.

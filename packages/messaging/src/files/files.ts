@@ -13,15 +13,15 @@ import {
 import { FileReceiver } from './receive/file-receiver.js';
 import { FileSender } from './send/file-sender.js';
 
-/** Options for all channels of an application: those of a sender except `receivers`, and `holder` of a channel. */
+/** Options for all channels of an application: the options of a sender except `receivers`, and `holder` of a channel. */
 export type FilesModuleOptions = Omit<FileSenderOptions, 'receivers' | 'prefix'> &
   Pick<FileChannelOptions, 'holder'>;
 
 const MODULE_OPTIONS = new Set([...SENDER_OPTIONS, ...CHANNEL_OPTIONS].filter(isOfModule));
 
 /**
- * Creates senders, receivers and channels with one client, prefix and set of options, for dependency injection. An
- * application knows its channels when it uses them, not at boot.
+ * Creates senders, receivers and channels with one client, prefix and set of options, for dependency injection. Use it where
+ * channels are known only at run time, not at boot.
  */
 export class Files {
   readonly #redis: RedisClient;

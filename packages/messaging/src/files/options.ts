@@ -23,7 +23,7 @@ interface SharedOptions {
 
 /** Options of a sender. */
 export interface FileSenderOptions extends SharedOptions {
-  /** The receivers of every file: 1 to 1,000 names of 1 to 1,024 bytes. All senders of a channel name the same ones. */
+  /** The receivers of every file: 1 to 1,000 names of 1 to 1,024 bytes. All senders of a channel name the same receivers. */
   readonly receivers: readonly string[];
   /**
    * Maximum of a file's bytes in Redis, headers included; at least four chunks. The sender waits while the slowest receiver
@@ -33,8 +33,8 @@ export interface FileSenderOptions extends SharedOptions {
   /** Maximum of all files' bytes in Redis; at least `windowBytes`. Default 128 MiB. */
   readonly budgetBytes?: number | undefined;
   /**
-   * A power of two, from 4 KiB to 8 MiB. A chunk takes 64 bytes less, to fit the allocator of Redis. Default 1 MiB, or a
-   * 32nd of the window if that is less.
+   * A power of two, from 4 KiB to 8 MiB. A chunk holds 64 bytes less, to fit the allocator of Redis. Default 1 MiB, or a 32nd
+   * of the window if that is less.
    */
   readonly chunkBytes?: number | undefined;
   /** A partly filled chunk is sent after the source was silent for this time, ms: up to 1 hour. Default 100. */
@@ -45,12 +45,12 @@ export interface FileSenderOptions extends SharedOptions {
   readonly keepMs?: number | undefined;
   /**
    * The effect when a file needs room and a receiver has no lease, because it never came or its process died. `wait`: the
-   * sender waits for it. `drop`: it leaves the listed files, so that the others go on. `fail`: the `send` ends. Default
-   * `wait`.
+   * sender waits for the receiver. `drop`: the receiver leaves the listed files, so that the others go on. `fail`: the `send`
+   * rejects. Default `wait`.
    */
   readonly deadReceivers?: 'wait' | 'drop' | 'fail' | undefined;
   /**
-   * For `drop` and `fail`: how long a receiver may be away, ms, from when the sender notices it: up to 1 day. Default
+   * For `drop` and `fail`: how long a receiver may have no lease, ms, after the sender has noticed this: up to 1 day. Default
    * 30,000.
    */
   readonly graceMs?: number | undefined;
@@ -71,23 +71,23 @@ export interface SendFileOptions {
   readonly name?: string | undefined;
   /**
    * Identifies the file. Sending again with the same id continues the file, or does nothing if it was sent completely; an
-   * aborted file is sent anew. Default: a new UUID, so another file each time.
+   * aborted file is sent anew. Default: a new UUID, so each call sends another file.
    */
   readonly id?: string | undefined;
   /**
-   * The size of a source other than a path, if known: the file reserves no more room than it needs. A source with another
-   * size fails with ERR_SOURCE_CHANGED.
+   * The size of a source other than a path, in bytes, if known. The file then reserves no more room than it needs. A source
+   * with another size fails with ERR_SOURCE_CHANGED.
    */
   readonly sizeBytes?: number | undefined;
   /**
-   * For a path: continues at the end of the file, as it grows, until this signal, or until the file is truncated. A sender
-   * follows the file that it has opened, even if the path is renamed. A program that rotates a log ends `follow`, and sends
-   * the next log with an id of its own.
+   * For a path: `send` follows the file as it grows, until this signal is aborted or the file is truncated. A sender follows
+   * the file that it has opened, even if the path is renamed. A program that rotates a log ends `follow`, and sends the next
+   * log with an id of its own.
    */
   readonly follow?: AbortSignal | undefined;
-  /** Stops: `send` rejects with its reason, and the file stays open to be continued later. */
+  /** Stops the call: `send` rejects with the signal's reason, and the file stays open to be continued later. */
   readonly signal?: AbortSignal | undefined;
-  /** Called when the file is listed, before its first byte is sent; again after a failover has lost its entry. */
+  /** Called when the file is listed, before its first byte is sent. Called again after a failover has lost the file's entry. */
   readonly onListed?: ((file: { readonly number: number; readonly epoch: string }) => void) | undefined;
   /** Called after each chunk. If it throws, `send` ends as for an error of the source. */
   readonly onProgress?: ((progress: FileProgress) => void) | undefined;
@@ -140,8 +140,7 @@ export interface ReadOptions {
   /** Whether to inflate gzip. Default: if the name of the file ends with `.gz`. */
   readonly gunzip?: boolean | undefined;
   /**
-   * Acks earlier bytes when more are requested, about once for two chunks. With false only `ack` and `done` do. Default
-   * true.
+   * Acks earlier bytes when more are requested, about once for two chunks. With false only `ack` and `done` ack. Default true.
    */
   readonly autoAck?: boolean | undefined;
   /** Blocks end with a line feed, except for the last one. Default false. */
@@ -152,8 +151,8 @@ export interface ReadOptions {
 
 export interface LineOptions extends Omit<ReadOptions, 'wholeLines'> {
   /**
-   * Leaves out the carriage return before a line feed, and a byte-order mark at the beginning of the file, as programs on Windows
-   * write them. Default false: lines are as they are.
+   * Removes the carriage return before a line feed, and a byte-order mark at the beginning of the file. Programs on Windows
+   * write both. Default false: lines are as they are.
    */
   readonly universalNewlines?: boolean | undefined;
 }

@@ -44,8 +44,8 @@ export interface ResetEvent extends Of<'reset'> {
 }
 
 /**
- * A member joined or left. Always reported for the followed member, whose messages begin or end here. For others it is
- * reported to present followers only, and not stored.
+ * A member joined or left. The event always comes for the followed member, whose messages begin or end here. For other members
+ * it reaches only present followers, and is not stored.
  */
 export interface MembershipEvent extends Of<'joined' | 'left'> {
   readonly member: string;
@@ -78,8 +78,8 @@ export type ChatEvent<Body = unknown> =
 /** The endless events of all chats of a member. */
 export interface ChatEvents<Body = unknown> extends AsyncIterableIterator<ChatEvent<Body>> {
   /**
-   * Starts, as the first `next` does, and resolves when later posts will be pushed. Idempotent. Rejects as `next` does;
-   * also resolves if the iteration ends before, as with the signal.
+   * Starts the iteration, as the first `next` does, and resolves when later posts will be pushed. Idempotent. Rejects as `next`
+   * does. Also resolves if the iteration ends before, for example with the signal.
    */
   open(): Promise<void>;
 }

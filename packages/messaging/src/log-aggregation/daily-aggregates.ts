@@ -16,11 +16,11 @@ import { dayKeys, DIMENSIONS } from './keys.js';
 import type { Place } from './place.js';
 import { partsOf } from './place.js';
 
-/** The most members of one answer. */
+/** Maximum of members in one answer. */
 export const MAX_TOP = 200;
 export const DEFAULT_TOP = 10;
 
-/** A place down to the dimension that was asked for, and how many lines came from there. */
+/** A place, down to the requested dimension, and the number of lines from there. */
 export interface PlaceCount extends Partial<Place> {
   readonly country: string;
   readonly count: number;
@@ -33,7 +33,7 @@ export interface DailyTop {
   readonly total: number;
   /** How many countries, regions or cities they came from. */
   readonly places: number;
-  /** The most frequent first. */
+  /** The places, the most frequent first. */
   readonly items: readonly PlaceCount[];
 }
 
@@ -58,10 +58,10 @@ export class DailyAggregates {
   }
 
   /**
-   * The places where most lines of a day came from; a day without any has no items. One script that only reads, O(log n + limit).
+   * Returns the places with the most lines of a day; a day without lines has no items. One read-only script, O(log n + limit).
    * Counts of a checkpoint that is being added come in parts, so `total` may be ahead of their sum for some ms.
    *
-   * @param day `2026-11-20`, in the time zone of the logs. Throws RangeError for what is no day.
+   * @param day `2026-11-20`, in the time zone of the logs. Throws RangeError for a text that is no day.
    * @param options.limit 1 to 200, default 10.
    */
   async top(

@@ -24,9 +24,9 @@ const MAX_PAUSE_MS = 2_000;
 const MAX_DONE = 10_000;
 
 /**
- * Counts access logs, lines `IP DATE TIME EVENT`, by day and country, region and city. Each line is counted exactly once, even if
- * several workers begin its file, or one worker begins it several times. The file must keep its id and its content, and come again within
- * `markerMs`. The report of a file has the lines that cannot be counted.
+ * Counts access logs, lines `IP DATE TIME EVENT`, by day and country, region and city. Each line is counted exactly once, even
+ * if several workers begin its file, or one worker begins it several times. A file that comes again must have its id and its
+ * content, and come within `markerMs`. The report of a file has the lines that cannot be counted.
  */
 export class LogAggregator {
   readonly #redis: RedisClient;
@@ -48,9 +48,9 @@ export class LogAggregator {
   }
 
   /**
-   * Counts a file to its end, and acks what is counted; the caller then calls `done` or `fail`. A call of Redis that fails is repeated until Redis
-   * answers or the signal is aborted. Rejects with the error of the file; with CheckpointConflictError, when another worker counts the
-   * same file at the same time; with the reason of the signal.
+   * Counts a file to its end, and acks what is counted; the caller then calls `done` or `fail`. A call of Redis that fails is
+   * repeated until Redis answers or the signal is aborted. Rejects with the error of the file, and with the reason of the
+   * signal. Rejects with CheckpointConflictError when another worker counts the same file at the same time.
    */
   async count(file: LogFile, { signal }: { readonly signal?: AbortSignal } = {}): Promise<FileReport> {
     return this.#countingOf(file, signal).run(signal);
@@ -125,8 +125,8 @@ export class LogAggregator {
   }
 
   /**
-   * Removes the marks of the files that were done here, so that nothing of them is left. Idempotent, legal before `run`. While Redis is away, another
-   * aggregator does it, or they expire after `markerMs`.
+   * Removes the marks of the files that were done here, so that nothing of them is left. Idempotent, legal before `run`. If
+   * Redis cannot be reached, another aggregator removes the marks, or they expire after `markerMs`.
    */
   async stop(): Promise<void> {
     this.#isStopped = true;

@@ -79,7 +79,7 @@ export class LogCollector {
     this.#loop.start();
   }
 
-  /** Resolves when the current file is left, at its last ack. Idempotent, legal before `start`. */
+  /** Stops at the last ack of the current file, and resolves then. Idempotent, legal before `start`. */
   async stop(): Promise<void> {
     await this.#loop.stop();
     await this.#aggregator.stop();

@@ -13,19 +13,20 @@ export interface LogFile {
   readonly id: string;
   /** The offset of the first block, in bytes of the text, after gzip is undone. Read when that block, or the end, has come. */
   readonly offset: number;
-  /** The text in blocks of any size, as it is written; rejects for a file that broke off. */
+  /** The text in blocks of any size, as it is written. The iteration rejects for a file that broke off. */
   blocks(): AsyncIterable<Uint8Array>;
   /** All lines before this offset are counted: the next reader of the file begins there, or before. */
   ack(offset: number): Promise<unknown>;
-  /** All of it is counted. */
+  /** The whole file is counted. */
   done(): Promise<unknown>;
   /**
    * The file never comes again once it is `done`, so its marks are removed after `forgetMs`. Default false: they are kept for `markerMs`.
    */
   readonly isOnce?: boolean;
   /**
-   * The lease of the worker, where another worker takes over from one that was silent for too long. Checkpoints without a valid lease are refused, so a
-   * worker that stood still does not count lines again whose marks were removed since. Default: no other worker counts the file.
+   * The lease of the worker, if another worker takes over from one that was silent for too long. Checkpoints without a valid
+   * lease are refused. So a worker that was paused does not count lines again whose marks were removed meanwhile. Default: no
+   * other worker counts the file.
    */
   readonly lease?: FileLease;
   /** Whether the file never comes again after `fail` with that error. Default: it may. */
@@ -39,9 +40,9 @@ export interface FileReport {
   readonly id: string;
   /** The offset of its end. */
   readonly bytes: number;
-  /** Counted now. */
+  /** Lines that were counted now. */
   readonly lines: number;
-  /** Read now, and counted before, by a worker that did not finish the file. */
+  /** Lines that were read now, but counted before by a worker that did not finish the file. */
   readonly repeated: number;
   readonly malformed: number;
   readonly malformedOf: Readonly<Record<Reason, number>>;

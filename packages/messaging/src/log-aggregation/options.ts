@@ -11,7 +11,7 @@ import {
 import { LOG_TELEMETRY } from './metrics.js';
 
 export interface LogAggregatorOptions {
-  /** First part of every key; the same as the API's. */
+  /** The first part of every key: the same prefix as the API's. */
   readonly prefix?: string | undefined;
   /** How long the aggregates of a day are kept after it was last counted, ms: from 1 day to 36,500 days. Default 400 days. */
   readonly keepMs?: number | undefined;
@@ -26,21 +26,27 @@ export interface LogAggregatorOptions {
    */
   readonly markerMs?: number | undefined;
   /**
-   * The marks of a file that is done and never comes again (one of a channel) are removed after this time, ms. A failover of Redis that loses more
-   * than this time counts the file twice. Up to 1 day. Default 60 s.
+   * How long the marks of a file stay, ms, when the file is done and never comes again (as a file of a channel). A failover of
+   * Redis that loses more than this time counts the file twice. Up to 1 day. Default 60 s.
    */
   readonly forgetMs?: number | undefined;
   /** Lines are flushed and acked after this many bytes of a file; fewer than the window of its sender. Up to 1 GiB. Default 16 MiB. */
   readonly checkpointBytes?: number | undefined;
   /** Lines are also flushed after this time, ms, where a file grows slowly: from 10 ms to 1 hour. Default 5 s. */
   readonly checkpointMs?: number | undefined;
-  /** The most cities of all days whose counters wait for a flush, for each file: this bounds memory. Up to 10,000,000. Default 100,000. */
+  /**
+   * Maximum of counters, of cities on all days, that wait for a flush, for each file. This bounds memory. Up to 10,000,000.
+   * Default 100,000.
+   */
   readonly maxKeys?: number | undefined;
   /** The most days whose counters are in memory, for each file. A day takes 8 bytes for each place of the table. Up to 1,000. Default 16. */
   readonly maxDays?: number | undefined;
   /** Longer lines are malformed. From 64 bytes to 16 MiB. Default 64 KiB. */
   readonly maxLineBytes?: number | undefined;
-  /** The most files that are counted side by side: a file that is still being written doesn't hold up the others. From 1 to 64. Default 4. */
+  /**
+   * Maximum of files that are counted side by side, so that a file that is still being written doesn't delay the others. From 1
+   * to 64. Default 4.
+   */
   readonly concurrency?: number | undefined;
   /** Called when a call of Redis fails and is repeated, and when a file fails. Default: one line on stderr. */
   readonly onError?: OnError | undefined;

@@ -1,6 +1,6 @@
 /**
- * Where an address is, and what it is called in the aggregates. A city alone says little: there are many Springfields. So a member
- * is the whole way down to it, joined by `/`; in the parts, `/` and `%` are percent-encoded.
+ * The place of an address, and its name in the aggregates. A city alone is ambiguous: there are many Springfields. So a member
+ * of an aggregate is the whole path down to the city, joined by `/`. In its parts, `/` and `%` are percent-encoded.
  */
 export interface Place {
   /** ISO 3166-1 alpha-2; `ZZ` when nothing is known of the address. */

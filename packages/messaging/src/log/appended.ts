@@ -8,8 +8,8 @@ export interface Appended {
   /** The id of the message in its chat or mailbox. */
   readonly id: number;
   /**
-   * Whether the sender's id was known: nothing was stored, and `id` is that of the first time. Also if ioredis has sent this call
-   * again after a lost reply.
+   * Whether the sender's id was known. Then nothing was stored, and `id` is that of the first call. Also true if ioredis has
+   * resent this call after a lost reply.
    */
   readonly isDuplicate: boolean;
   /**

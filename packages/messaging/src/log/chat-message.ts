@@ -3,14 +3,14 @@ import { decodeEntry } from './entry.js';
 
 /** A message, an edit or a deletion, as members read it. */
 export interface ChatMessage<Body = unknown> {
-  /** Dense within an epoch of a chat: 1, 2, 3 … */
+  /** The number of the message, without gaps within an epoch of a chat: 1, 2, 3 … */
   readonly id: number;
   readonly kind: 'message' | 'edit' | 'delete';
   /** The author of the message, edit or deletion. */
   readonly from: string;
   /** Undefined for a deletion. */
   readonly body: Body;
-  /** When the server stored it, ms since 1970, by the server's clock; never earlier than the message before. */
+  /** When the server stored the message, ms since 1970, by the server's clock. Never earlier than the message before. */
   readonly sentAt: number;
   /** The message that an edit or a deletion revises. */
   readonly revises?: number;

@@ -9,9 +9,9 @@ import { resolveFollowMailboxOptions } from '../resolve-options.js';
 import { Updates } from '../wait/updates.js';
 import type { Status } from './status.js';
 
-/** Messages have arrived, or the numbering of the mailbox is another one. */
+/** Messages have arrived, or the mailbox has a new numbering. */
 export interface MailboxEvent extends MailboxPosition {
-  /** `reset`: the given position is none of this numbering, so the mailbox was forgotten or a failover lost messages. */
+  /** `reset`: the given position is not of this numbering, since the mailbox was forgotten or a failover lost messages. */
   readonly type: 'arrived' | 'reset';
   /** Messages that not all devices have acked. */
   readonly unread: number;

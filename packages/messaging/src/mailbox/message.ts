@@ -4,11 +4,11 @@ import { decodeEntry } from '../log/entry.js';
 
 /** A message as its recipient reads it. */
 export interface Message<Body = unknown> {
-  /** Dense within an epoch of a mailbox: 1, 2, 3 … */
+  /** The number of the message, without gaps within an epoch of a mailbox: 1, 2, 3 … */
   readonly id: number;
   readonly from: string;
   readonly body: Body;
-  /** When the server stored it, ms since 1970, by the server's clock; never earlier than the message before. */
+  /** When the server stored the message, ms since 1970, by the server's clock. Never earlier than the message before. */
   readonly sentAt: number;
   /** Messages directly before this one that were dropped unread. Absent if there are none. */
   readonly droppedBefore?: IdRange;

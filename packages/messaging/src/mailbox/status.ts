@@ -17,7 +17,7 @@ export interface MailboxDevice {
   readonly unread: number;
   /** Messages after `ackedId` that were dropped before this device acked them, or null. */
   readonly dropped: IdRange | null;
-  /** Its last `receive`, even without messages, ms since 1970, up to 1 s late; null: never. */
+  /** The device's last `receive`, even without messages, ms since 1970, up to 1 s late. Null before the first. */
   readonly lastFetchedAt: number | null;
 }
 
@@ -39,11 +39,11 @@ export interface MailboxStatus {
   readonly lastReceivedAt: number | null;
   /** When the oldest unread message was sent, or null. */
   readonly oldestUnreadAt: number | null;
-  /** The last `receive` of any device, even without messages, ms since 1970, up to 1 s late; null: never. */
+  /** The last `receive` of any device, even without messages, ms since 1970, up to 1 s late. Null before the first. */
   readonly lastFetchedAt: number | null;
   /** Identifies the numbering: ids begin anew after a mailbox was forgotten. Null for a missing mailbox. */
   readonly epoch: number | null;
-  /** Slowest first. */
+  /** The devices, the slowest first. */
   readonly devices: readonly MailboxDevice[];
 }
 

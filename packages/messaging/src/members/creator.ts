@@ -15,11 +15,14 @@ import type { Mutes } from './mutes.js';
 /** The result of `create`. */
 export interface CreateResult {
   readonly chatId: string;
-  /** False if the chat existed: nothing was changed. Also if this call with its own `chatId` was sent again after a lost reply. */
+  /**
+   * False if the chat existed; then nothing was changed. Also false if ioredis has resent a call with a `chatId` after a lost
+   * reply.
+   */
   readonly isNew: boolean;
   /**
-   * The id of the first message, of this call or of an earlier one with the same `id`. Without an `id`, that of an equal
-   * message that is still stored. Absent if there is none.
+   * The id of the first message, stored by this call or by an earlier one with the same `id`. Without an `id`, the id of an
+   * equal message that is still stored. Absent without a message.
    */
   readonly id?: number;
 }

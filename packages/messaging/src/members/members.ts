@@ -17,7 +17,7 @@ export interface ChatMember {
 /** A page of members. */
 export interface MembersPage {
   readonly members: ChatMember[];
-  /** For the next page; null after the last one. */
+  /** The cursor for the next page; null after the last page. */
   readonly cursor: string | null;
 }
 

@@ -101,9 +101,9 @@ const Root = rootModule<MessagingModuleOptions, typeof NAME, MessagingFeature, F
 
 /**
  * Provides `Mailboxes`, `Chats` and `Files` to the whole application. `forRoot` takes a client or a `url`, options, and a
- * `feature`: the senders and receivers of `forFeature` for all modules. `forRootAsync` takes `useFactory` with `inject` and
- * `imports`, `useClass` or `useExisting`. An invalid client or option fails the boot. Nothing is sent at boot. A client of
- * yours is never closed.
+ * `feature`, which names senders and receivers for all modules as `forFeature` does for one. `forRootAsync` takes `useFactory`
+ * with `inject` and `imports`, `useClass` or `useExisting`. An invalid client or option fails the boot. Nothing is sent at
+ * boot. A client of yours is never closed.
  */
 @Module({})
 export class MessagingModule extends Root {

@@ -21,13 +21,13 @@ export const getFileReceiverToken = featureTokenOf('Messaging', 'file receiver')
 /** The token of a channel of `forFeature`, by its name. */
 export const getFileChannelToken = featureTokenOf('Messaging', 'file channel');
 
-/** Injects the `Mailboxes` of a module. Without a name, the type alone also injects them. */
+/** Injects the `Mailboxes` of a module. For a module without a name, the type is enough. */
 export const InjectMailboxes = injectorOf(getMailboxesToken);
 
-/** Injects the `Chats` of a module. Without a name, the type alone also injects them. */
+/** Injects the `Chats` of a module. For a module without a name, the type is enough. */
 export const InjectChats = injectorOf(getChatsToken);
 
-/** Injects the `Files` of a module. Without a name, the type alone also injects them. */
+/** Injects the `Files` of a module. For a module without a name, the type is enough. */
 export const InjectFiles = injectorOf(getFilesToken);
 
 /** Injects a sender of `forFeature`. */

@@ -4,7 +4,7 @@ import type { IdRange } from '../log/entry.js';
 /** The unread messages of one chat. */
 export interface Pulled<Body = unknown> {
   readonly chatId: string;
-  /** Identifies the numbering: ids begin anew when a chat of the same name is created again. */
+  /** The epoch of the ids: these begin anew when a chat of the same name is created again. */
   readonly epoch: number;
   readonly messages: ChatMessage<Body>[];
   /** Messages after the cursor, including the returned ones. Edits and deletions are not messages. */

@@ -65,8 +65,8 @@ export class FileChannel {
   }
 
   /**
-   * Adds a receiver for files that are listed from now on. Returns false for an existing receiver; after a lost reply, the
-   * answer to a resend is false. Senders must name the same receivers from then on (`receivers`). Repeating it is safe.
+   * Adds a receiver for files that are listed from now on. Returns false for an existing receiver, and to a call that ioredis
+   * resends after a lost reply. Senders must name the same receivers from then on (`receivers`). Repeating the call is safe.
    * One script, O(listed files). Throws ERR_CHANNEL_ENDED, ERR_TOO_MANY_RECEIVERS.
    */
   async join(receiver: string): Promise<boolean> {
@@ -83,8 +83,8 @@ export class FileChannel {
   }
 
   /**
-   * Removes a receiver: nothing waits for it any longer. Returns whether it existed: false also when a lost reply made the
-   * client repeat the call. Repeating it is safe. One script, and three or four round trips for each listed file.
+   * Removes a receiver: nothing waits for it any longer. Returns whether the receiver existed, and false to a call that ioredis
+   * resends after a lost reply. Repeating the call is safe. One script, and three or four round trips for each listed file.
    */
   async leave(receiver: string): Promise<boolean> {
     const { redis, channelKeys } = this.#context;
@@ -114,8 +114,8 @@ export class FileChannel {
   }
 
   /**
-   * The files that a receiver is not done with, in order, with numbers above `after`. Waits up to `waitMs` for one. Renews
-   * the receiver's lease. One script, then a command for each file in one round trip. Throws ERR_UNKNOWN_RECEIVER,
+   * Returns the files that a receiver is not done with, in order, with numbers above `after`. Waits up to `waitMs` for a file.
+   * Renews the receiver's lease. One script, then a command for each file in one round trip. Throws ERR_UNKNOWN_RECEIVER,
    * ERR_RECEIVER_BUSY, and the signal's reason.
    */
   async list(
@@ -225,7 +225,10 @@ export class FileChannel {
     return upTo;
   }
 
-  /** A receiver has handled the file, or gives it up. Repeating it is safe. Four to six round trips. Throws as `ack`. */
+  /**
+   * Marks the file as handled or given up by a receiver. Repeating the call is safe. Four to six round trips. Errors are those
+   * of `ack`.
+   */
   async done(receiver: string, file: FileRef): Promise<void> {
     const id = await this.#requireKnown(file);
     const { token, isEnded } = await this.#lease(receiver);
@@ -245,21 +248,21 @@ export class FileChannel {
   }
 
   /**
-   * Removes the file from the list if all receivers are done with it. Call it after writing a file that may have been
-   * removed meanwhile.
+   * Removes the file from the list if all receivers are done with it. Call this after writing a file that may have been removed
+   * meanwhile.
    */
   async complete(file: FileRef): Promise<void> {
     await this.#completion.finish(await this.#requireKnown(file), [], '');
   }
 
-  /** No more files: see `FileSender.end`. */
+  /** Ends the channel, which takes no more files: see `FileSender.end`. */
   async end(): Promise<void> {
     await this.#completion.end(this.#keepMs);
   }
 
   /**
    * The file sent under an id; undefined for an id that the channel doesn't know. A completely sent file has its name and
-   * SHA-256, a listed one its name; both may be missing just after the end of a file. Two round trips.
+   * SHA-256, a listed file its name. Both may be missing just after the end of a file. Two round trips.
    */
   async numberOf(id: string): Promise<SentUnderId | undefined> {
     requireName('id', id);
@@ -279,17 +282,17 @@ export class FileChannel {
   }
 
   /**
-   * Gives up a file that was not sent to its end, and frees its id. Receivers that have begun to read it get
-   * ERR_FILE_ABORTED until they are done; without any, the file is deleted. Does nothing to a completely sent file, or one
-   * with a live writer. Returns whether it was given up.
+   * Gives up a file that was not sent to its end, and frees its id. Receivers that have begun to read the file get
+   * ERR_FILE_ABORTED until they are done. Without such receivers the file is deleted. The call does nothing to a completely
+   * sent file, or one with a live writer. Returns whether the file was given up.
    */
   async discard(file: FileRef, reason: string): Promise<boolean> {
     return this.#discarded.discard(await this.#requireKnown(file), reason);
   }
 
   /**
-   * Discards all files of the channel whose writers were silent for `silentMs` beyond their leases. Returns their number.
-   * Two round trips if there is none.
+   * Discards all files of the channel whose writers were silent for `silentMs` beyond their leases. Returns the number of these
+   * files. Two round trips if there are none.
    */
   async discardAbandoned(silentMs: number, reason: string): Promise<number> {
     return this.#discarded.discardAbandoned(silentMs, reason);

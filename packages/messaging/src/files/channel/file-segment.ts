@@ -15,8 +15,8 @@ export class FileSegment {
   }
 
   /**
-   * Calls `renew` each third of the lease until it is closed. One round trip, and the subscription. Waits for a file that
-   * does not exist yet.
+   * Opens a file, and calls `renew` each third of the lease until the segment is closed. One round trip, and the subscription.
+   * Waits for a file that does not exist yet.
    */
   static async open(
     context: FilesContext,

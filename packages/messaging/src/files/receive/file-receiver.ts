@@ -28,12 +28,13 @@ export class FileReceiver {
   }
 
   /**
-   * The files that this receiver is not done with, in the order of sending, each as soon as it is listed. Waits for the
-   * channel, for the lease of another process of the same name, and for files. Ends when the channel has ended and this
-   * receiver is done with all its files. Call `done` or `fail` for each file before the next one (TypeError otherwise). A
-   * file without either, because the process died or left the iteration, comes again from the last ack on. An aborted signal
-   * ends the iteration without an error; reading a file throws its reason, since an end would look like the end of the file.
-   * One script for each file, and one each third of the lease. Throws ERR_LEASE_LOST, ERR_UNKNOWN_RECEIVER.
+   * Yields the files that this receiver is not done with, in the order of sending, each as soon as it is listed. The iteration
+   * waits for the channel, for the lease of another process of the same name, and for files. It ends when the channel has ended
+   * and this receiver is done with all its files. Call `done` or `fail` for each file before the next one (TypeError
+   * otherwise). A file without either, because the process died or left the iteration, comes again from the last ack on. An
+   * aborted signal ends the iteration without an error. Reading a file throws the signal's reason, so that the break is not
+   * taken for the end of the file. One script for each file, and one each third of the lease. Throws ERR_LEASE_LOST,
+   * ERR_UNKNOWN_RECEIVER.
    */
   files(options: FilesOptions = {}): AsyncGenerator<IncomingFile, void, void> {
     checkSignalOption('files', options);

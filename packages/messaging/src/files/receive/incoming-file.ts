@@ -24,15 +24,15 @@ export class IncomingFile implements FileId {
   readonly number: number;
   readonly epoch: string;
   /**
-   * Unique: 12 random characters from the `send` that listed the file; later writers keep them. A number, in contrast, is
-   * reused after a failover has lost its file.
+   * A unique id of the file: 12 random characters from the `send` that listed it, which later writers keep. A file number, in
+   * contrast, is reused after a failover has lost its file.
    */
   readonly fileId: string;
-  /** The receiver's lease. Do not store results of the file elsewhere after `until`: another process may read it then. */
+  /** The receiver's lease. Do not store results of the file elsewhere after `until`: another process may then read the file. */
   readonly lease: ReceiverLease;
   /**
-   * The offset after the last delivered byte; in bytes of text for inflated gzip. After a restart, reading continues at the
-   * last ack: store a checkpoint with your results to know which bytes were handled.
+   * The offset after the last delivered byte. For inflated gzip, it counts bytes of text. After a restart, reading continues at
+   * the last ack: store a checkpoint with your results to know which bytes were handled.
    */
   offset = 0;
   readonly #context: FilesContext;
@@ -70,11 +70,11 @@ export class IncomingFile implements FileId {
   }
 
   /**
-   * The content in blocks of at most a chunk, from the receiver's last ack on. Waits for bytes that are not written yet.
-   * Unless `autoAck` is false, requesting a block acks the blocks before it: with each second chunk, at the end, and after
-   * a wait of 5 ms. Reading doesn't wait for these acks. A CRC checks every byte. One GET for each chunk, two of them
-   * ahead, and a script for each second one. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED, ERR_LEASE_LOST;
-   * for gzip also ERR_GZIP_MEMBER_TOO_LARGE and, if plain bytes were acked before, ERR_FILE_NOT_RESUMABLE; with
+   * The content in blocks of at most a chunk, from the receiver's last ack on. Waits for bytes that are not written yet. Unless
+   * `autoAck` is false, a request for a block acks the blocks before it. The ack is sent with each second chunk, at the end,
+   * and after a wait of 5 ms. Reading doesn't wait for these acks. A CRC checks every byte. Each chunk costs one GET, sent up
+   * to two chunks ahead, and each second chunk one script. Throws ERR_FILE_ABORTED, ERR_FILE_CORRUPT, ERR_FILE_EXPIRED,
+   * ERR_LEASE_LOST; for gzip also ERR_GZIP_MEMBER_TOO_LARGE and, if plain bytes were acked before, ERR_FILE_NOT_RESUMABLE; with
    * `wholeLines` also ERR_LINE_TOO_LONG.
    */
   blocks(options: ReadOptions = {}): AsyncGenerator<Buffer, void, void> {
@@ -109,22 +109,25 @@ export class IncomingFile implements FileId {
   }
 
   /**
-   * The lines without their line feeds, as UTF-8, also a last line without one. Acks, costs and errors as for `blocks` with
-   * `wholeLines`. A line that is kept may keep the KiB around it in memory.
+   * The lines as UTF-8 without their line feeds. A last line without a line feed also counts. Acks, costs and errors as for
+   * `blocks` with `wholeLines`. A line that you keep may hold about a KiB around it in memory.
    */
   lines(options: LineOptions = {}): AsyncIterableIterator<string> {
     const { blocks, isUniversal } = resolveLineOptions(options);
     return new LineReader(this.blocks(blocks), this, isUniversal);
   }
 
-  /** The content as a stream of bytes. Acks, costs and errors as for `blocks`: a block is acked when the stream takes the next one. */
+  /**
+   * The content as a stream of bytes. Acks, costs and errors are those of `blocks`: a block is acked when the stream takes the
+   * next one.
+   */
   stream(options: ReadOptions = {}): Readable {
     return Readable.from(this.blocks(options), { objectMode: false });
   }
 
   /**
-   * Acks the delivered bytes, up to `offset`: a restarted receiver continues there, and the sender gets room. With
-   * `autoAck: false`, call it before a whole window is delivered. Repeating it is safe. One script.
+   * Acks the delivered bytes, up to `offset`: a restarted receiver continues there, and the sender gets room. With `autoAck:
+   * false`, call this before a whole window is delivered. Repeating the call is safe. One script.
    */
   async ack(): Promise<void> {
     if (!this.#reader) throw new ArgumentTypeError(`file "${this.name}" was not read`);
@@ -132,9 +135,9 @@ export class IncomingFile implements FileId {
   }
 
   /**
-   * Marks the file as handled by this receiver; it must be read to its end (TypeError otherwise). When all receivers are
-   * done, the file is deleted. Repeating it is safe. Three or four round trips. Throws ERR_LEASE_LOST; and
-   * ERR_FILE_FORGOTTEN if a failover has lost the file's entry: it may come again, with the same `fileId`.
+   * Marks the file as handled by this receiver; it must be read to its end (TypeError otherwise). When all receivers are done,
+   * the file is deleted. Repeating the call is safe. Three or four round trips. Throws ERR_LEASE_LOST, and ERR_FILE_FORGOTTEN
+   * if a failover has lost the file's entry. The file may then come again, with the same `fileId`.
    */
   async done(): Promise<void> {
     if (!this.#isAtEnd)
@@ -142,7 +145,9 @@ export class IncomingFile implements FileId {
     if ((await this.#finish()) === 'forgotten') throw new FileForgottenError(this.name);
   }
 
-  /** Gives the file up for this receiver, however much was read; it does not come again. Costs and errors as for `done`. */
+  /**
+   * Gives the file up for this receiver, however much was read. The file does not come again. Costs and errors as for `done`.
+   */
   async fail(): Promise<void> {
     await this.#finish();
   }

@@ -5,13 +5,13 @@ import type { FileId, FilesContext } from '../context.js';
 import { statusOf } from '../file-status.js';
 
 /**
- * The lease of a receiver. Check it where you store results of a file elsewhere: another process may read the file
- * afterwards.
+ * The lease of a receiver. Check the lease where you store results of a file elsewhere: after its end another process may read
+ * the file.
  */
 export interface ReceiverLease {
   /**
-   * No other process is the receiver before this instant: ms since 1970, by the server's clock. Each renewal, every third
-   * of the lease, moves it.
+   * No other process is the receiver before this instant: ms since 1970, by the server's clock. Each renewal, every third of
+   * the lease, moves the instant.
    */
   readonly until: number;
   /** Duration of the lease after a renewal, ms. */

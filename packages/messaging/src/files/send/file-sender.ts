@@ -71,22 +71,22 @@ export class FileSender {
   }
 
   /**
-   * Sends a file; receivers see it from its first bytes on. Resolves when its end is in Redis, so when the slowest receiver
-   * is at most a window behind. Waits while the budget of the channel is used up, and while another writer has the lease of
-   * the file. Two commands in one round trip for each chunk.
+   * Sends a file; receivers see it from its first bytes on. Resolves when the end of the file is in Redis; the slowest receiver
+   * is then at most a window behind. Waits while the budget of the channel is used up, and while another writer has the lease
+   * of the file. Two commands in one round trip for each chunk.
    *
-   * With an `id`, sending the same source again continues the file, or does nothing if it was sent completely. The bytes
-   * sent before are read again, for the SHA-256 and for comparison. If the process dies or `signal` is aborted, the file
-   * stays open for that. If the source fails, is truncated or differs from the sent bytes, the file is aborted, its
-   * receivers get ERR_FILE_ABORTED, and its id is free.
+   * With an `id`, sending the same source again continues the file, or does nothing if it was sent completely. The bytes sent
+   * before are read again, for the SHA-256 and for comparison. If the process dies or `signal` is aborted, the file stays open
+   * to be continued. If the source fails, is truncated or differs from the sent bytes, the file is aborted, its receivers get
+   * ERR_FILE_ABORTED, and its id is free.
    *
    * A failover may lose the file's entry or its chunks. A path is then sent again; any other source rejects with
-   * ERR_FILE_FORGOTTEN, and the caller can send it again. The same holds for files that this sender sent before, when it
-   * waits for room: paths are sent again at the same time, and ERR_FILE_FORGOTTEN names any other file.
+   * ERR_FILE_FORGOTTEN, and the caller can send it again. The same holds for earlier files of this sender while it waits for
+   * room. Paths among them are sent again at the same time, and ERR_FILE_FORGOTTEN names any other file.
    *
-   * Rejects with the error of the source, also of a stream that fails before it is read, ERR_SOURCE_CHANGED,
-   * ERR_FILE_ABORTED (by `abort`, or all receivers gave the file up before its end), ERR_LEASE_LOST, ERR_RECEIVER_DEAD,
-   * ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
+   * Rejects with the error of the source, also of a stream that fails before it is read. Rejects with ERR_FILE_ABORTED after
+   * `abort`, or when all receivers gave the file up before its end. Further errors: ERR_SOURCE_CHANGED, ERR_LEASE_LOST,
+   * ERR_RECEIVER_DEAD, ERR_RECEIVERS_DIFFER, ERR_CHANNEL_ENDED.
    */
   async send(source: string | StreamSource, options: SendFileOptions = {}): Promise<SentFile> {
     checkSendOptions(options);
@@ -111,11 +111,11 @@ export class FileSender {
   }
 
   /**
-   * Sends the files of a directory and its subdirectories one after another, sorted by path. The path below the directory,
-   * with `/` between its components, is the name and the `id` of a file: sending the directory again continues incomplete
-   * files, and sends no file twice. Entries that are neither files nor directories are skipped. Bytes of a name that are
-   * not UTF-8 are replaced. If receivers give a file up, the others are sent before ERR_FILE_ABORTED is thrown. Costs and
-   * errors as for `send`.
+   * Sends the files of a directory and its subdirectories one after another, sorted by path. The path below the directory, with
+   * `/` between its components, is the name and the `id` of a file. So sending the directory again continues incomplete files,
+   * and sends no file twice. Entries that are neither files nor directories are skipped. Bytes of a name that are not UTF-8 are
+   * replaced. If receivers give a file up, the other files are sent before ERR_FILE_ABORTED is thrown. Costs and errors as for
+   * `send`.
    */
   async sendDirectory(
     directory: string,
@@ -138,10 +138,10 @@ export class FileSender {
   }
 
   /**
-   * Ends the channel: no more files. Receivers that are done with all files finish; files in transit are still delivered.
-   * When all receivers are done with all files, the channel is deleted, except for a key that tells late receivers of its
-   * end for a minute. Files that a failover has lost are sent again first. Repeating it is safe. Three round trips.
-   * Throws ERR_FILE_FORGOTTEN, and then the channel goes on.
+   * Ends the channel, which takes no more files. Receivers that are done with all files finish; files in transit are still
+   * delivered. When all receivers are done with all files, the channel is deleted. One key stays for a minute, and tells late
+   * receivers of the end. Files that a failover has lost are sent again first. Repeating the call is safe. Three round trips.
+   * If the call throws ERR_FILE_FORGOTTEN, the channel goes on.
    */
   async end(): Promise<void> {
     await this.#sent.complete(undefined);
@@ -164,9 +164,9 @@ export class FileSender {
   }
 
   /**
-   * Gives up a file that was not sent to its end, by its id: frees its bytes and its id; its receivers get
-   * ERR_FILE_ABORTED. A `send` of this sender that writes it ends at once, with ERR_FILE_ABORTED. Waits for the lease of
-   * any other writer to end, or until the signal. Returns whether there was such a file.
+   * Gives up a file that was not sent to its end, by its id. Its bytes and its id are freed, and its receivers get
+   * ERR_FILE_ABORTED. A `send` of this sender that writes the file rejects at once with ERR_FILE_ABORTED. The call waits for
+   * the lease of any other writer to end, or until the signal. Returns whether there was such a file.
    */
   async abort(id: string, reason = 'the sender gave it up', options: FilesOptions = {}): Promise<boolean> {
     checkSignalOption('abort', options);

@@ -8,9 +8,9 @@ export interface SentFile extends FileId {
   readonly bytes: number;
   /** SHA-256 of the whole file, in hex. Empty if it was sent before. */
   readonly sha256: string;
-  /** Whether it was sent before under this id; then nothing was sent. */
+  /** Whether the file was sent before under this id; then nothing was sent. */
   readonly isDuplicate: boolean;
-  /** Bytes that an earlier `send` had sent, and this one has continued. */
+  /** The number of bytes that an earlier `send` had sent, after which this one continued. */
   readonly resumedAt: number;
 }
 
