@@ -77,7 +77,7 @@ export class InvalidCursorError extends CodedError {
 }
 
 /**
- * A page in the order of scores begins after 10,000 entries. A page costs more the deeper it is.
+ * A page in the order of scores begins after 10,000 entries. Deeper pages cost more.
  *
  * @remedy Let the user type more, or use `order: 'alphabetical'`, which has no end.
  */

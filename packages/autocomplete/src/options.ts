@@ -15,20 +15,19 @@ import {
 /** Options of `RecentContacts`. */
 export interface RecentContactsOptions {
   /**
-   * Maximum of contacts of a user, 1 to 1,000; the one touched longest ago is removed first. With `halfLifeMs` 1 to 128,
-   * and the one with the lowest frecency is removed first: a larger set takes five times the memory per contact. Default
-   * 100.
+   * Maximum of contacts of a user, 1 to 1,000; the one touched longest ago is removed first. With `halfLifeMs` 1 to 128, since
+   * a larger set takes five times the memory per contact; the one with the lowest frecency is removed first. Default 100.
    */
   readonly capacity?: number | undefined;
   /**
-   * Orders contacts by frecency: how often and how recently they were touched. Each touch counts 1 at first and half after
-   * each half-life, in ms, 1 s to 3,650 days. All users of one `prefix` must give the same value. Contacts stored without
-   * it are invisible with it, and vice versa. Default: none, the order of the last touch.
+   * Orders contacts by frecency: how often and how recently they were touched. Each touch counts 1 at first and half after each
+   * half-life, in ms, 1 s to 3,650 days. All users of one `prefix` must give the same value. Contacts that were stored without
+   * this option are invisible with it, and vice versa. Default: none, the order of the last touch.
    */
   readonly halfLifeMs?: number | undefined;
   /**
-   * Returns the part of a contact by which it is found and shown, such as `Jack` for `4711|Jack`. Called for each `touch` and
-   * `remove`; must return the same text for the same contact. Default: the contact itself.
+   * Returns the part of a contact by which it is found and shown, such as `Jack` for `4711|Jack`. The function is called for
+   * each `touch` and `remove`, and must return the same text for the same contact. Default: the contact itself.
    */
   readonly displayOf?: ((contact: string) => string) | undefined;
   /** Lifetime of a user's contacts after the last `touch` or `remove`, ms, 1 s to 3,650 days. Default 90 days. */
@@ -47,16 +46,16 @@ export interface CompleteOptions {
 
 export interface AddressBookOptions {
   /**
-   * The half-life of scores, ms, 1 min to 3,650 days: boosting each chosen entry then gives an order by frecency. Scores
-   * are 0 or more and exact to 0.07 %, and nothing is rewritten as time passes. All users of a book must give the same
-   * value. Default: scores keep their values.
+   * The half-life of scores, ms, 1 min to 3,650 days. If you boost each chosen entry, the order is then by frecency. Scores are
+   * 0 or more and exact to 0.07 %; nothing is rewritten as time passes. All users of a book must give the same value. Default:
+   * scores keep their values.
    */
   readonly halfLifeMs?: number | undefined;
   /**
-   * Derives further names from a display form, such as the pinyin of a Chinese name, the kana of a Japanese one or a
-   * nickname. They count as aliases. Called once for each added entry, by the caller of `add`. Must be synchronous and
-   * return the same names for the same form; all writers of a book need the same function. Its errors pass through, and
-   * nothing is written. Default: none.
+   * Derives further names from a display form, such as the pinyin of a Chinese name, the kana of a Japanese one or a nickname.
+   * These names count as aliases. `add` calls the function once for each entry. It must be synchronous and return the same
+   * names for the same form; all writers of a book need the same function. Its errors pass through, and nothing is written.
+   * Default: none.
    */
   readonly keysOf?: ((display: string) => readonly string[]) | undefined;
   /** Keeps several applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
@@ -72,7 +71,7 @@ export interface AddEntry<Payload> {
   readonly display?: string | undefined;
   /** Further names, each found by its own words: up to 16. */
   readonly aliases?: readonly string[] | undefined;
-  /** Any JSON value; with display form and aliases up to 8,192 bytes. */
+  /** Any JSON value. Payload, display form and aliases have up to 8,192 bytes together. */
   readonly payload?: Payload | undefined;
   /** A finite number; the highest come first. Default: the entry's present score, or 0. */
   readonly score?: number | undefined;
@@ -98,11 +97,11 @@ export interface CompleteBookOptions {
   readonly order?: 'score' | 'alphabetical' | undefined;
   /**
    * Adds entries that match after one edit in one typed word of 3 code points or more. They follow all exact matches; those
-   * with an edit of the last code point come last, and only for a single typed word. Only with order `score`. Costs another
-   * round trip, and Redis about 1 ms at a million names. Default false.
+   * with an edit of the last code point come last, and only for a single typed word. Only with order `score`. The option costs
+   * another round trip, and about 1 ms of Redis at a million names. Default false.
    */
   readonly fuzzy?: boolean | undefined;
-  /** The `cursor` of the page before; null: from the beginning, as by default. */
+  /** The `cursor` of the page before. With null, as by default, the first page. */
   readonly cursor?: string | null | undefined;
 }
 

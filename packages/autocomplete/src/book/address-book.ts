@@ -29,7 +29,7 @@ import type { StoredBookEntry } from './get/stored-entries.js';
 import { StoredEntries } from './get/stored-entries.js';
 import type { Suggestion } from './suggestion.js';
 
-/** One book, in one slot of a Cluster. Cheap to create, and stateless: everything is in Redis. */
+/** An address book, in one slot of a Cluster. An object is cheap to create, and stateless: everything is in Redis. */
 export class AddressBook<Payload = unknown> {
   readonly #changes: Changes<Payload>;
   readonly #entries: StoredEntries<Payload>;
@@ -54,10 +54,10 @@ export class AddressBook<Payload = unknown> {
   }
 
   /**
-   * Adds an entry, or replaces the one with its key; returns whether it is new. Without `score` an entry keeps its own; everything else
-   * is replaced. The next completion finds it. Changes of one tick share a script call, in the order of their calls; each is atomic. One
-   * round trip; O(words² × length), 0.1 ms of Redis for each of the n (n + 1) / 2 forms of n words. Repeating it is safe, but a
-   * repeated `score` undoes boosts since the first call.
+   * Adds an entry, or replaces the one with the same key. Returns whether the entry is new. Without `score` a replaced entry
+   * keeps its score; everything else is replaced. The next completion finds the entry. Changes of one tick share a script call,
+   * in the order of their calls; each is atomic. One round trip; O(words² × length), 0.1 ms of Redis for each of the n (n + 1)
+   * / 2 forms of n words. Repeating the call is safe, but a repeated `score` undoes boosts since the first call.
    *
    * After a lost reply ioredis sends the call again, and `add` then returns false for an entry that the call itself added.
    *
@@ -84,18 +84,18 @@ export class AddressBook<Payload = unknown> {
   }
 
   /**
-   * Removes an entry; returns whether it existed. Costs as `add`, and shares its calls. Repeating it is safe. After a lost
-   * reply ioredis sends the call again, and `remove` then returns false.
+   * Removes an entry, and returns whether it existed. Costs what `add` does, and shares its script calls. Repeating the call is
+   * safe. After a lost reply ioredis sends the call again, and `remove` then returns false.
    */
   async remove(key: string): Promise<boolean> {
     return this.#changes.remove(key);
   }
 
   /**
-   * Adds `by` to the score of an entry; returns the new score, or `null` if there is no such entry. With `halfLifeMs` a
-   * score never falls below 0; without, it stays finite. Costs as `add`, and shares its calls. A repeated call counts
-   * twice, also when ioredis sends it again after a lost reply, unless it has an `id`. An id is stored for an hour in the
-   * same step and takes about 150 bytes.
+   * Adds `by` to the score of an entry. Returns the new score, or `null` if there is no such entry. With `halfLifeMs` a score
+   * never falls below 0; without it, a score stays finite. Costs what `add` does, and shares its script calls. A repeated call
+   * counts twice, also when ioredis resends it after a lost reply, unless the call has an `id`. An id is stored for an hour in
+   * the same step and takes about 150 bytes.
    *
    * Rejects with `ERR_REQUEST_REUSED` for the `id` of another boost, and with RangeError for a number that isn't finite.
    */
@@ -103,7 +103,7 @@ export class AddressBook<Payload = unknown> {
     return this.#changes.boost(key, by, options);
   }
 
-  /** An entry by its key, or `null`. One round trip, read-only, O(length). */
+  /** Returns an entry by its key, or `null`. One round trip, read-only, O(length). */
   async get(key: string): Promise<StoredBookEntry<Payload> | null> {
     return this.#entries.get(key);
   }
@@ -114,17 +114,17 @@ export class AddressBook<Payload = unknown> {
   }
 
   /**
-   * The entries whose words begin with the typed words. Each typed word needs a different word, in any order: `jo sm` finds
-   * `John Smith` and `Smith, Joan`. All words must belong to one name of an entry, of which the first 6 words count. The
-   * best come first, exactly; equal scores have an order that doesn't depend on the limit. An empty text, or one of spaces
-   * and marks only, matches all entries. Of a typed text, 6 words and 1,024 UTF-16 units count, and of each word 64 code
-   * points.
+   * Returns the entries whose words begin with the typed words. Each typed word needs a different word, in any order: `jo sm`
+   * finds `John Smith` and `Smith, Joan`. All words must belong to one name of an entry, of which the first 6 words count. The
+   * entries with the highest scores come first. Equal scores have an order that doesn't depend on the limit. An empty text, or
+   * one of spaces and marks only, matches all entries. Only 6 words and 1,024 UTF-16 units of a typed text count, and 64 code
+   * points of each word.
    *
-   * One round trip, a read-only script, which may run on a replica. Up to 32 completions of one tick with one word and up
-   * to 12 entries share a call; if it fails, each fails. More round trips, one after the other and each a few ms at most,
-   * are needed in three cases: one letter of a frequent word was typed and most names with it have other second words; most
-   * of the best members belong to few entries; hundreds of names are wanted. With `fuzzy` and room left, one more for each
-   * 500 members of the index that an edit finds, up to 8; only `page` finds those after the 4,000th. These 500 include
+   * One round trip, a read-only script, which may run on a replica. Up to 32 completions of one tick with one word and up to 12
+   * entries share a call; if it fails, each fails. Three cases need more round trips, one after the other and each a few ms at
+   * most. First, one letter of a frequent word was typed, and most names with that word have other second words. Second, most
+   * of the best members of the index belong to few entries. Third, hundreds of names are wanted. With `fuzzy` and room left,
+   * each 500 members that an edit finds cost one more, up to 8. Only `page` finds members after the 4,000th. These 500 include
    * members that also match exactly, except those that begin with the typed word where the edit is in the last letter.
    *
    * Rejects with `ERR_INVALID_CURSOR` and `ERR_PAGE_TOO_DEEP` for `cursor`, and with TypeError or RangeError for an invalid
@@ -137,10 +137,11 @@ export class AddressBook<Payload = unknown> {
   }
 
   /**
-   * A page of `complete`, with the cursor of the next page, or `null` at the end. Added and removed entries move no others.
-   * An entry whose score changes between two pages may be missed or come twice, but never twice on one page. Pages in the
-   * order of scores end at the 10,000th entry. Costs as `complete`. With `fuzzy` a page with a cursor may have fewer
-   * entries than `limit`, or none: its calls found members that also match exactly, and the next page continues there.
+   * Returns a page of `complete`, with the cursor of the next page, or `null` at the end. Added and removed entries move no
+   * other entries. An entry whose score changes between two pages may be missed or come twice, but never twice on one page.
+   * Pages in the order of scores end at the 10,000th entry. Costs as `complete`. With `fuzzy` a page with a cursor may have
+   * fewer entries than `limit`, or none. Its calls then found members that also match exactly, and the next page continues
+   * there.
    */
   async page(text: string, options: CompleteBookOptions = {}): Promise<Page<Payload>> {
     const page = await this.#pages.page(text, options);

@@ -73,38 +73,37 @@ export class RecentContacts {
   }
 
   /**
-   * Makes the contact the user's most recent one. Above `capacity` the oldest is removed. With `halfLifeMs` it adds 1 to
-   * the contact's frecency instead, and a new contact replaces the one with the lowest. Contacts are compared byte by byte:
-   * `Jack` and `jack` differ.
+   * Makes the contact the user's most recent one. Above `capacity` the oldest is removed. With `halfLifeMs` the call adds 1 to
+   * the contact's frecency instead, and a new contact replaces the one with the lowest frecency. Contacts are compared byte by
+   * byte: `Jack` and `jack` differ.
    *
-   * Changes of one user are applied in the order of the calls. One round trip, shared by the changes of a tick, up to 100
-   * in an atomic script. Changes during an earlier call of the same user wait for its end. On a single server the changes
-   * of several users share the script. O(capacity). Repeating it is safe; with `halfLifeMs` it counts twice, also when ioredis
-   * sends it again after a lost reply. Rejects with
-   * TypeError or RangeError for a user or contact that isn't 1 to 1,024 bytes of well-formed text. A rejection that nobody
-   * awaits does no harm.
+   * Changes of one user are applied in the order of the calls. One round trip, shared by the changes of a tick, up to 100 in an
+   * atomic script. Changes during an earlier call of the same user wait for its end. On a single server the changes of several
+   * users share the script. O(capacity). Repeating the call is safe. With `halfLifeMs`, however, a repeated call counts twice,
+   * also when ioredis resends it after a lost reply. Rejects with TypeError or RangeError for a user or contact that isn't 1 to
+   * 1,024 bytes of well-formed text. An unhandled rejection does not end the process.
    */
   touch(user: string, contact: string): Promise<void> {
     return ignorable(this.#change('+', user, contact).then(() => undefined));
   }
 
   /**
-   * `touch` for up to 1,000 contacts, in their order: the last one becomes the most recent. Each 100 are one atomic script, all
-   * checked before the first is sent. Repeating it is safe under the same condition.
+   * Calls `touch` for up to 1,000 contacts, in their order: the last one becomes the most recent. All contacts are checked
+   * before the first is sent. Each 100 are one atomic script. Repeating the call is as safe as for `touch`.
    */
   touchMany(user: string, contacts: readonly string[]): Promise<void> {
     return ignorable(this.#touchMany(user, contacts));
   }
 
   /**
-   * Removes the contact; returns whether it existed. Costs as `touch`, and shares its calls. Repeating it is safe. After a
-   * lost reply ioredis sends the call again, and `remove` then returns false.
+   * Removes the contact, and returns whether it existed. Costs what `touch` does, and shares its script calls. Repeating the
+   * call is safe. After a lost reply ioredis sends the call again, and `remove` then returns false.
    */
   async remove(user: string, contact: string): Promise<boolean> {
     return this.#change('-', user, contact);
   }
 
-  /** All contacts of the user, last touched or best first. One round trip, read-only. O(capacity). */
+  /** Returns all contacts of the user, last touched or best first. One round trip, read-only. O(capacity). */
   async list(user: string): Promise<string[]> {
     const command = this.#isRanked ? 'zrange' : 'lrange';
     const elements = (await callRedisBuffer(this.#redis, command, [this.#key(user), 0, -1])) as Buffer[];
@@ -112,11 +111,11 @@ export class RecentContacts {
   }
 
   /**
-   * The contacts that begin with the text, last touched or best first, in their original spelling. Case, accents and width
-   * don't matter (see `normalize`). An empty text, or one of spaces and accents only, matches all. A text of more than
-   * 16,384 UTF-16 units matches none, and nothing is sent. One round trip, a read-only script. Up to 16 completions of one
-   * tick share it, on a Cluster only those of one user. O(capacity). Rejects with TypeError for a text that is not a
-   * string, and with RangeError for a `limit` other than 1 to 1,000.
+   * Returns the contacts that begin with the text, last touched or best first, in their original spelling. Case, accents and
+   * width don't matter (see `normalize`). An empty text, or one of spaces and accents only, matches all. A text of more than
+   * 16,384 UTF-16 units matches none, and nothing is sent. One round trip, a read-only script. Up to 16 completions of one tick
+   * share it, on a Cluster only those of one user. O(capacity). Rejects with TypeError for a text that is not a string, and
+   * with RangeError for a `limit` other than 1 to 1,000.
    */
   async complete(user: string, text: string, options: CompleteOptions = {}): Promise<string[]> {
     const { limit } = resolveCompleteOptions(options);

@@ -10,8 +10,8 @@ const MAX_KEPT = 1_000;
 const KNOWN: ReadonlySet<string> = new Set<keyof AddressBookOptions>(['halfLifeMs', 'keysOf', 'telemetry']);
 
 /**
- * Creates address books by name, with the client, the prefix and the options of the module. It keeps the 1,000 most
- * recently used books, so that changes of one book in one tick, from several requests, share a script call.
+ * Creates address books by name, with the client, the prefix and the options of the module. The provider keeps the 1,000 most
+ * recently used books. So changes of one book in one tick, from several requests, share a script call.
  */
 export class AddressBooks {
   readonly #redis: RedisClient;

@@ -44,8 +44,9 @@ const FEATURE: FeatureShape<AutocompleteFeature, AddressBooks> = {
 
 /**
  * Provides `RecentContacts` and `AddressBooks` to the whole application. `forRoot` takes a client or a `url`, options, and a
- * `feature`: the books of `forFeature` for all modules. `forRootAsync` takes `useFactory` with `inject` and `imports`,
- * `useClass` or `useExisting`. Invalid options fail the boot. Nothing is sent at boot. A client of yours is never closed.
+ * `feature`, which names books for all modules as `forFeature` does for one. `forRootAsync` takes `useFactory` with `inject`
+ * and `imports`, `useClass` or `useExisting`. Invalid options fail the boot. Nothing is sent at boot. A client of yours is
+ * never closed.
  */
 @Module({})
 export class AutocompleteModule extends rootModule<

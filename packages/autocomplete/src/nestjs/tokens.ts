@@ -13,10 +13,10 @@ export const getAddressBooksToken = rootTokenOf(NAME, AddressBooks);
 /** The token of a book that `AutocompleteModule.forFeature` names. */
 export const getAddressBookToken = featureTokenOf(NAME, 'address book');
 
-/** Injects the `RecentContacts` of a module. Without a name, the type alone also injects them. */
+/** Injects the `RecentContacts` of a module. For a module without a name, the type is enough. */
 export const InjectRecentContacts = injectorOf(getRecentContactsToken);
 
-/** Injects the `AddressBooks` of a module. Without a name, the type alone also injects them. */
+/** Injects the `AddressBooks` of a module. For a module without a name, the type is enough. */
 export const InjectAddressBooks = injectorOf(getAddressBooksToken);
 
 /** Injects a book that `AutocompleteModule.forFeature` names. */

@@ -65,8 +65,8 @@ function beginsInAscii(display: string, text: string): boolean {
 }
 
 /**
- * The range of a contact that a typed text matches. Contacts are found by their beginning, so it is one range, or none if
- * the name doesn't begin with the text. Case, accents and width don't matter. Pure, never throws. O(length).
+ * Returns the range of a contact that a typed text matches. Contacts are found by their beginning, so the result is one range,
+ * or none if the name doesn't begin with the text. Case, accents and width don't matter. Pure, never throws. O(length).
  */
 export function prefixMatchOf(display: string, text: string): TextRange[] {
   const form = normalize(text);

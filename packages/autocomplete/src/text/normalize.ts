@@ -22,9 +22,9 @@ const LETTER = /[ςłøđðþæœħŧ]/g;
 
 /**
  * Removes differences of case, accents and compatibility forms: `Łukasz`, `lukasz` and `ＬＵＫＡＳＺ` become equal. Pure, idempotent,
- * independent of the locale, never throws. A prefix of a text becomes a prefix of its form; half of a surrogate pair is removed. The
- * form has no control characters and no leading space, and one space for each white space. O(length): 0.02 µs for a short ASCII
- * name, 0.5 to 0.9 µs for others.
+ * independent of the locale, never throws. A prefix of a text becomes a prefix of its form. Half of a surrogate pair is
+ * removed. The form has no control characters and no leading space. Each run of white space becomes one space. O(length): 0.02
+ * µs for a short ASCII name, 0.5 to 0.9 µs for others.
  */
 export function normalize(text: string): string {
   if (VISIBLE_ASCII.test(text)) return text.toLowerCase();
