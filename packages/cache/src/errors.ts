@@ -10,7 +10,8 @@ const UNAVAILABLE = {
 };
 
 /**
- * A change rejects with it; it may or may not have been made. Reads report it, and load the value.
+ * Redis was unavailable for a change, which may or may not have been made: the call rejects with this error. Reads report the
+ * error, and load the value.
  *
  * @code ERR_CACHE_UNAVAILABLE Redis did not answer in time, or is known to be unavailable.
  * @remedy Repeat the change when Redis is back; until then readers may get the old value.
@@ -60,14 +61,14 @@ const LOAD_PROBLEMS = {
 };
 
 /**
- * A load failed for all who wait for it.
+ * A load failed for all callers that wait for it.
  *
  * @code ERR_CACHE_LOAD_TIMEOUT A load, possibly in another process, took longer than `loadTimeoutMs`.
  * @remedy Make the load faster, or raise `loadTimeoutMs`.
  * @code ERR_CACHE_LOAD_RESULT `load` returned no Map, or a key that was not requested.
  * @remedy Return a Map of requested keys alone.
  * @code ERR_CACHE_REFRESH Reported: a background refresh failed. Readers get the stale value.
- * @remedy Mend the `cause` before the stale time ends.
+ * @remedy Repair the `cause` before the stale time ends.
  */
 export class CacheLoadError extends CodedError {
   static override readonly className: string = 'CacheLoadError';
@@ -89,10 +90,10 @@ const VALUE_PROBLEMS = {
 };
 
 /**
- * A value cannot be stored or read. `set` throws it; after a load it is reported and the value returned.
+ * A value cannot be stored or read. `set` throws this error. After a load the error is reported, and the value returned.
  *
- * @code ERR_CACHE_VALUE The codec or `tags` threw, or a loader set a wrong `ttlMs`. Also reported when a stored value
- * cannot be decoded, which is then loaded again.
+ * @code ERR_CACHE_VALUE The codec or `tags` threw, or a loader set a wrong `ttlMs`. Also reported for a stored value that
+ *   cannot be decoded; the value is then loaded again.
  * @remedy Store values that the codec encodes. Change `version` when their form changes.
  * @code ERR_CACHE_VALUE_TOO_LARGE The value exceeds `maxPayloadBytes`.
  * @remedy Store less, set `compressFromBytes`, or raise `maxPayloadBytes`.
@@ -122,10 +123,10 @@ const ROW_PROBLEMS = {
 };
 
 /**
- * Reported: rows were not loaded or cannot be stored. They keep their cached values and are retried after a backoff.
+ * Reported: rows were not loaded or cannot be stored. The rows keep their cached values and are retried after a backoff.
  *
  * @code ERR_ROW_LOAD `load` failed for these rows, or one cannot be encoded; `cause` has the reason.
- * @remedy Mend the `cause`.
+ * @remedy Repair the `cause`.
  * @code ERR_ROW_LOAD_TIMEOUT `load` took longer than 90 % of `leaseMs`.
  * @remedy Make the query faster, or raise `leaseMs`.
  * @code ERR_ROW_TOO_LARGE A row exceeds `maxPayloadBytes`. Its cached value stays.

@@ -38,9 +38,9 @@ export interface Outbox {
 
 /** The SQL to install and remove an outbox, for a migration or for review. */
 export interface OutboxSql {
-  /** May be run repeatedly. */
+  /** The SQL that installs the outbox. It may be run repeatedly. */
   readonly install: string;
-  /** May be run without an outbox. */
+  /** The SQL that removes the outbox. It may also be run without an outbox. */
   readonly remove: string;
 }
 

@@ -55,11 +55,11 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof KeyvStoreOptions>([
 /**
  * A store for one Keyv: `new Keyv({ store: new KeyvStore(redis, name) })`.
  *
- * A namespace of Keyv is a namespace of the cache: `clear` invalidates it as a whole, and no other one. Keyv assigns `namespace`,
- * so give each Keyv a store of its own; any number of stores may have one name. There is no `iterator`.
+ * A namespace of Keyv is a namespace of the cache: `clear` invalidates that namespace as a whole, and no other one. Keyv
+ * assigns `namespace`, so give each Keyv its own store. Any number of stores may have the same name. There is no `iterator`.
  */
 export class KeyvStore {
-  /** Keyv reads it. */
+  /** The options that Keyv reads. */
   readonly opts: Record<string, unknown> = {};
   readonly #cache: Cache;
   readonly #listeners = new Set<Listener>();
@@ -96,7 +96,10 @@ export class KeyvStore {
     this.#namespace = namespace;
   }
 
-  /** Undefined if nothing is stored, or Redis is unavailable. One round trip, shared with all reads of the tick. O(1). */
+  /**
+   * Returns a value, or undefined if nothing is stored or Redis is unavailable. One round trip, shared with all reads of the
+   * tick. O(1).
+   */
   async get<Value>(key: string): Promise<Value | undefined> {
     return ((await this.#entries.get(key)) ?? undefined) as Value | undefined;
   }
@@ -107,8 +110,8 @@ export class KeyvStore {
   }
 
   /**
-   * Stores a value. Rejects with CacheValueError, and with CacheUnavailableError, after which it may or may not be stored. One
-   * round trip, shared with other calls of the tick. Repeating it is safe.
+   * Stores a value. Rejects with CacheValueError, and with CacheUnavailableError, after which the value may or may not be
+   * stored. One round trip, shared with other calls of the tick. Repeating the call is safe.
    *
    * @param ttl In ms. Default `ttlMs`; more than 365 days are 365 days, and 0 or less removes the value.
    */
@@ -119,13 +122,13 @@ export class KeyvStore {
     return true;
   }
 
-  /** `set` for many entries, in one round trip; it is not atomic. Keyv types it as void, and reads the booleans that it gets. */
+  /** `set` for many entries, in one round trip; not atomic. Keyv types the result as void, but reads the booleans. */
   async setMany(entries: readonly Entry[]): Promise<void> {
     const stored = Promise.all(entries.map(({ key, value, ttl }) => this.set(key, value, ttl)));
     return stored as Promise<unknown> as Promise<void>;
   }
 
-  /** Returns whether there was a value. Rejects with CacheUnavailableError. One round trip. Repeating it is safe. */
+  /** Returns whether there was a value. Rejects with CacheUnavailableError. One round trip. Repeating the call is safe. */
   async delete(key: string): Promise<boolean> {
     return this.#entries.delete(key);
   }
@@ -145,7 +148,7 @@ export class KeyvStore {
     return Promise.all(keys.map((key) => this.has(key)));
   }
 
-  /** Invalidates the values of the namespace, O(1) for any number of them. Rejects with CacheUnavailableError. */
+  /** Invalidates the values of the namespace, O(1) for any number of values. Rejects with CacheUnavailableError. */
   async clear(): Promise<void> {
     await this.#entries.clear();
   }
@@ -155,7 +158,9 @@ export class KeyvStore {
     await this.#cache.stop();
   }
 
-  /** Keyv adds a listener for `error`: it gets the failures of reads, unless there is an `onError`. Other events never come. */
+  /**
+   * Keyv adds a listener for `error`, which gets the failures of reads unless there is an `onError`. Other events never come.
+   */
   on(event: string, listener: Listener): this {
     if (event === 'error') this.#listeners.add(listener);
     return this;

@@ -28,7 +28,7 @@ export class LoadLeases<Value = unknown> {
   /**
    * Sends nothing. Throws TypeError or RangeError for invalid options.
    *
-   * @param name That of a `Cache`, whose entries these are. 1 to 1,024 bytes.
+   * @param name The name of the `Cache` whose entries these are. 1 to 1,024 bytes.
    */
   constructor(redis: RedisClient, name: string, options: LoadLeasesOptions<Value> = {}) {
     requireClient(redis, { eviction: 'allowed' });
@@ -46,11 +46,11 @@ export class LoadLeases<Value = unknown> {
 
   /**
    * Returns the cached value. If there is none, one caller gets the lease to load it, and all others wait for its value up to
-   * `waitMs`. When the lease ends without a value, the next one gets it. A stale value, or one that ends soon, is returned
-   * at once, to one caller with the lease.
+   * `waitMs`. When the lease ends without a value, the next caller gets it. A stale value, or one that ends soon, is returned
+   * at once; one caller also gets the lease.
    *
-   * Rejects with CacheUnavailableError, and with the reason of an aborted signal. A hit is one round trip, the lease
-   * another one; both are shared with other calls of the tick. After a lost reply nobody knows the lease, which expires.
+   * Rejects with CacheUnavailableError, and with the reason of an aborted signal. A hit costs one round trip, and the lease
+   * another one; both are shared with other calls of the tick. After a lost reply no caller knows the lease, which expires.
    */
   async request(key: string, options: LoadRequestOptions = {}): Promise<LoadReply<Value>> {
     requireKey(key);
@@ -90,12 +90,12 @@ export class LoadLeases<Value = unknown> {
   }
 
   /**
-   * Stores the loaded value; null stores a known absence. Returns false, and stores nothing, if the lease has ended meanwhile:
-   * by its time, by `set`, `delete` or `release`, or because a tag of the value was invalidated. Rejects with CacheValueError,
-   * and with CacheUnavailableError, after which the value may or may not be stored. One round trip. Repeating it is safe
-   * until the entry changes.
+   * Stores the loaded value; null stores a known absence. Returns false, and stores nothing, if the lease has ended meanwhile.
+   * A lease ends by its time, by `set`, `delete` or `release`, or when a tag of the value is invalidated. Rejects with
+   * CacheValueError, and with CacheUnavailableError, after which the value may or may not be stored. One round trip. Repeating
+   * the call is safe until the entry changes.
    *
-   * @param token From `request`.
+   * @param token The token of the lease, from `request`.
    */
   async store(
     key: string,
@@ -118,8 +118,8 @@ export class LoadLeases<Value = unknown> {
   }
 
   /**
-   * Ends the lease without a value, after a failed load: a waiter gets the lease at once. Callers with a stale value get it
-   * after `retryMs`. A token whose lease has ended does nothing. Rejects with CacheUnavailableError. One round trip.
+   * Ends the lease without a value, after a failed load: a waiter gets the lease at once. Callers with a stale value get the
+   * lease after `retryMs`. A token whose lease has ended does nothing. Rejects with CacheUnavailableError. One round trip.
    */
   async release(key: string, token: string): Promise<void> {
     requireKey(key);

@@ -9,7 +9,7 @@ import {
 import { requireTags, resolveCacheOptions, resolveLifetime } from '../read-through/options.js';
 import type { CacheOptions, LoadedEntry, ResolvedCacheOptions } from '../read-through/options.js';
 
-/** They mean the same as in `CacheOptions`; the users of a cache agree on them. */
+/** These options mean the same as in `CacheOptions`; all users of a cache must agree on them. */
 export type LoadLeasesOptions<Value = unknown> = Pick<
   CacheOptions<Value>,
   | 'ttlMs'
@@ -33,16 +33,16 @@ export interface LoadRequestOptions {
   readonly waitMs?: number | undefined;
   /** How long the granted lease lasts, in ms, 100 ms to 10 minutes: the time for the load. Default 10 s. */
   readonly leaseMs?: number | undefined;
-  /** The tags known before the load, up to 16: after their invalidation nobody waits for a load under way. Default: none. */
+  /** The tags known before the load, up to 16. After their invalidation no caller waits for a load under way. Default: none. */
   readonly tags?: readonly string[] | undefined;
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface LoadStoreOptions {
-  /** How long the value is fresh, in ms, 1 ms to 365 days; also a known absence. Default: that of the cache. */
+  /** How long the value, or a known absence, is fresh, in ms, 1 ms to 365 days. Default: that of the cache. */
   readonly ttlMs?: number | undefined;
-  /** How long it is served stale after that, in ms, up to 365 days. Default: that of the cache. */
+  /** How long the value is served stale after that, in ms, up to 365 days. Default: that of the cache. */
   readonly staleMs?: number | undefined;
   /** Up to 16 tags of 1 to 1,024 bytes. Default: none. */
   readonly tags?: readonly string[] | undefined;
@@ -50,16 +50,19 @@ export interface LoadStoreOptions {
 
 /** The right to load a value, which one client has at a time. */
 export interface LoadLease {
-  /** Names the lease, in `store` and `release`. */
+  /** Identifies the lease in `store` and `release`. */
   readonly token: string;
-  /** Its end on the clock of `performance.now()`, or later. */
+  /** The end of the lease on the clock of `performance.now()`, or a later instant. */
   readonly expiresAt: number;
 }
 
 export interface LoadReply<Value> {
-  /** The cached value, fresh or stale; null: a known absence; undefined: nothing is cached. */
+  /** The cached value, fresh or stale. Null for a known absence, undefined if nothing is cached. */
   readonly value: Value | null | undefined;
-  /** The caller is to load the value, now or, if it has one, in the background. Undefined: another client loads it, or nobody has to. */
+  /**
+   * With a lease the caller must load the value: in the background if `value` is set, otherwise now. Undefined if another
+   * client loads the value, or no load is needed.
+   */
   readonly lease: LoadLease | undefined;
 }
 

@@ -6,7 +6,7 @@ import { getCacheToken } from './tokens.js';
 
 /** Options of `@Cached`. */
 export interface CachedOptions<Args extends unknown[]> extends Pick<EntryOptions, 'ttlMs' | 'staleMs'> {
-  /** The key, or a function of the arguments. It must contain everything the result depends on, such as the user. */
+  /** The key, or a function of the arguments. The key must contain everything that the result depends on, such as the user. */
   readonly key: string | ((...args: Args) => string);
   /** The tags of the result, or a function of the arguments that returns them. Default: none. */
   readonly tags?: readonly string[] | ((...args: Args) => readonly string[]) | undefined;

@@ -17,8 +17,8 @@ import { Caches } from './caches.js';
 import * as tokens from './tokens.js';
 
 /**
- * A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module closes. Its further options are
- * the defaults of caches.
+ * A client (`redis`), which the module uses and never closes, or the `url` of a single node, for a client that the module
+ * closes. The other options are the defaults of caches.
  */
 export type CachesModuleOptions = CacheOptions & ModuleClient;
 
@@ -79,9 +79,10 @@ const feature: FeatureShape<CachesFeature, Caches> = {
 };
 
 /**
- * Provides `Caches` to the whole application. `forRoot` takes a client or a `url`, defaults, and a `feature`: the caches of
- * `forFeature` for all modules. `forRootAsync` takes `useFactory` with `inject` and `imports`, `useClass` or `useExisting`.
- * The boot fails for an invalid client or option. Nothing is sent at boot except by refreshers and change feeds.
+ * Provides `Caches` to the whole application. `forRoot` takes a client or a `url`, defaults, and a `feature`, which names
+ * caches for all modules as `forFeature` does for one. `forRootAsync` takes `useFactory` with `inject` and `imports`,
+ * `useClass` or `useExisting`. The boot fails for an invalid client or option. Nothing is sent at boot except by refreshers and
+ * change feeds.
  */
 @Module({})
 export class CachesModule extends rootModule<CachesModuleOptions, 'Caches', CachesFeature, Caches>({

@@ -16,8 +16,8 @@ interface Runnable {
 }
 
 /**
- * Creates the caches of an application with its client and defaults. Refreshers and change feeds start with the
- * application; they and the near tiers stop with it.
+ * Creates the caches of an application with its client and defaults. Refreshers and change feeds start and stop with the
+ * application. Near tiers stop with it too.
  */
 export class Caches implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #redis: RedisClient;

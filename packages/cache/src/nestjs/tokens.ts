@@ -12,7 +12,7 @@ export const getRefresherToken = featureTokenOf('Caches', 'refresher');
 /** The token of a change feed of `CachesModule.forFeature`. */
 export const getChangeFeedToken = featureTokenOf('Caches', 'change feed');
 
-/** Injects the `Caches` of a module. Its type alone injects those of the module without a name. */
+/** Injects the `Caches` of a module. For a module without a name, the type `Caches` is enough. */
 export const InjectCaches = injectorOf(getCachesToken);
 /** Injects a cache of `CachesModule.forFeature`. */
 export const InjectCache = injectorOf(getCacheToken);

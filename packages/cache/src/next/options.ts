@@ -7,13 +7,13 @@ export interface NextCacheOptions {
   readonly ttlMs?: number | undefined;
   /** The time limit of a Redis command, in ms, 1 ms to 1 minute; after that a page is rendered without Redis. Default 1 s. */
   readonly commandTimeoutMs?: number | undefined;
-  /** Maximum bytes of one entry, up to 64 MiB. Larger ones are not stored. Default 4 MiB. */
+  /** Maximum bytes of one entry, up to 64 MiB. Larger entries are not stored. Default 4 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   /** Entries of this size or more are compressed. Default: none. */
   readonly compressFromBytes?: number | undefined;
   /** Keeps applications apart in one Redis. 1 to 1,024 bytes. Default `mortise`. */
   readonly prefix?: string | undefined;
-  /** Receives the failures of reads and stores, the same one once a minute. Default: one line on stderr. */
+  /** Receives the failures of reads and stores; the same failure once a minute. Default: one line on stderr. */
   readonly onError?: OnError | undefined;
 }
 

@@ -18,9 +18,9 @@ import type { EntryOptions, LoadedEntry, LoadMany, LoadOptions } from './options
 import { loadWithin } from '../load-within.js';
 
 /**
- * Loads one value; null or undefined means that there is none. The signal is aborted after `loadTimeoutMs`. Assigning to the
- * entry, `entry.ttlMs = 5_000`, decides how long the value lives. An error of the loader is passed unchanged to every caller in
- * this process that waits for the load.
+ * Loads one value; null or undefined means that there is none. The signal is aborted after `loadTimeoutMs`. A loader may assign
+ * to the entry, as in `entry.ttlMs = 5_000`, to decide how long the value lives. An error of the loader is passed unchanged to
+ * every caller in this process that waits for the load.
  */
 export type Loader<Value> = (
   signal: AbortSignal,
@@ -59,8 +59,8 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Returns the near tier's entry, synchronously: the value, null for a known absence, undefined if nothing is known here.
-   * Each call returns the same object: don't change it. Throws TypeError or RangeError for an invalid key. O(1).
+   * Returns the entry of the near tier, synchronously: the value, null for a known absence, or undefined if the near tier has
+   * nothing. Each call returns the same object: don't change it. Throws TypeError or RangeError for an invalid key. O(1).
    */
   peek(key: string): Value | null | undefined {
     const cell = this.#peek(key);
@@ -70,9 +70,9 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Returns the cached entry, fresh or stale: the value, null for a known absence, undefined if nothing is cached or Redis
-   * is unavailable. Loads nothing. One round trip, shared with all reads of the tick; one more for an entry with tags; none
-   * for a near hit. O(1).
+   * Returns the cached entry, fresh or stale: the value, null for a known absence, undefined if nothing is cached or Redis is
+   * unavailable. Loads nothing. One round trip, shared with all reads of the tick, and one more for an entry with tags. A near
+   * hit costs none. O(1).
    */
   async get(key: string): Promise<Value | null | undefined> {
     const cell = this.#core.peek(this.#scope.keyPrefix + requireKey(key));
@@ -95,13 +95,13 @@ export abstract class CacheView<Value> {
 
   /**
    * Returns the value and loads it if the cache has none. One process loads while all others wait for it. A stale value is
-   * returned at once and refreshed in the background, or after `softTimeoutMs` if its load takes longer. Null means that there is no value. While Redis is unavailable, each
-   * process loads for itself.
+   * returned at once and refreshed in the background. With `softTimeoutMs` the call first waits that long for the load. Null
+   * means that there is no value. While Redis is unavailable, each process loads for itself.
    *
-   * Rejects with the error of the loader, with CacheLoadError after `loadTimeoutMs`, and with the reason of an aborted
-   * signal. An invalid key or option is a TypeError or RangeError. Redis is never the reason. A hit costs as much as `get`. A
-   * miss costs two more round trips, shared with other calls of the tick: one before the load and one after it. Other callers
-   * may get the same object: don't change it.
+   * Rejects with the error of the loader, with CacheLoadError after `loadTimeoutMs`, and with the reason of an aborted signal.
+   * An invalid key or option is a TypeError or RangeError. A failure of Redis never rejects the call. A hit costs as much as
+   * `get`. A miss costs two more round trips, shared with other calls of the tick: one before the load and one after it. Other
+   * callers may get the same object: don't change it.
    *
    * @param loader Default: the option `load`.
    */
@@ -142,8 +142,8 @@ export abstract class CacheView<Value> {
 
   /**
    * Stores a value; null stores a known absence. A load that is under way will not overwrite it. Rejects with CacheValueError,
-   * and with CacheUnavailableError, after which the value may or may not be stored. One round trip, shared with other calls
-   * of the tick. Repeating it is safe.
+   * and with CacheUnavailableError, after which the value may or may not be stored. One round trip, shared with other calls of
+   * the tick. Repeating the call is safe.
    */
   async set(key: string, value: Value | null, options: EntryOptions<Value> = {}): Promise<void> {
     const { keyPrefix, ownTags } = this.#scope;
@@ -151,10 +151,10 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Removes an entry and returns whether it existed; an invalidated one may count. The result of a load under way is not stored, and no `getOrLoad` that
-   * starts after this call has resolved returns it, in any process. Rejects with CacheUnavailableError, after which the
-   * entry may or may not be removed. One round trip, shared with other calls of the tick. Repeating it is safe; a call that
-   * ioredis sends again after a lost reply returns false.
+   * Removes an entry and returns whether it existed; an invalidated entry may count. The result of a load under way is not
+   * stored. No `getOrLoad` that starts after this call has resolved returns that result, in any process. Rejects with
+   * CacheUnavailableError, after which the entry may or may not be removed. One round trip, shared with other calls of the
+   * tick. Repeating the call is safe; if ioredis resends it after a lost reply, the result is false.
    */
   async delete(key: string): Promise<boolean> {
     return this.#core.delete(this.#scope.keyPrefix + requireKey(key));
@@ -169,10 +169,10 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Makes an entry fresh for `ttlMs` from now on, without jitter; its `staleMs` begins after that. With 0 it is stale at once,
-   * or removed if it has no `staleMs`. Returns whether there was an entry. Neither ends a load under way nor revives an
-   * invalidated entry. Rejects as `delete` does. Two round trips, shared with other calls of the tick. Repeating it is safe; a
-   * call that has removed the entry, and that ioredis sends again after a lost reply, returns false.
+   * Makes an entry fresh for `ttlMs` from now on, without jitter; its `staleMs` begins after that. With 0 the entry is stale at
+   * once, or removed if it has no `staleMs`. Returns whether there was an entry. The call neither ends a load under way nor
+   * revives an invalidated entry. Rejects as `delete` does. Two round trips, shared with other calls of the tick. Repeating the
+   * call is safe. If it has removed the entry, and ioredis resends it after a lost reply, the result is false.
    *
    * @param ttlMs 0 to 365 days.
    */
@@ -182,8 +182,8 @@ export abstract class CacheView<Value> {
   }
 
   /**
-   * Invalidates all entries that have the tag, in this cache and its namespaces, and the loads of such entries under way.
-   * One round trip for each shard, O(1) for any number of entries. Repeating it is safe.
+   * Invalidates all entries that have the tag, in this cache and its namespaces, and the loads of such entries under way. One
+   * round trip for each shard, O(1) for any number of entries. Repeating the call is safe.
    */
   async invalidateTag(tag: string): Promise<void> {
     await this.#core.invalidate([requireTag(tag)]);

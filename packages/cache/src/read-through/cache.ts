@@ -16,14 +16,15 @@ import type { CacheOptions, LoadMany } from './options.js';
 
 const NAMESPACE_OPTIONS: ReadonlySet<string> = new Set(['load']);
 
-/** A read-through cache; `Value` is what its loaders give. */
+/** A read-through cache; `Value` is the type that its loaders return. */
 export class Cache<Value = unknown> extends CacheView<Value> {
   readonly #core: Core<Value>;
 
   /**
    * Sends nothing. Throws TypeError or RangeError for invalid options.
    *
-   * @param redis Null: the entries are in the memory of this process alone, within the bounds of `near`, and `stop` drops them.
+   * @param redis With null the entries are only in the memory of this process, within the bounds of `near`, and `stop` drops
+   *   them.
    * @param name Names the entries in Redis. 1 to 1,024 bytes.
    */
   constructor(redis: RedisClient | null, name: string, options: CacheOptions<Value> = {}) {
@@ -38,10 +39,10 @@ export class Cache<Value = unknown> extends CacheView<Value> {
   }
 
   /**
-   * A part of the cache with keys of its own, which `clear` invalidates as a whole. Sends nothing.
+   * Makes a part of the cache with its own keys, which `clear` invalidates as a whole. Sends nothing.
    *
    * @param name 1 to 1,024 bytes without NUL; it becomes part of each key. @param options `load`: the option of the cache, for
-   * the keys of this namespace.
+   *   the keys of this namespace.
    */
   namespace(
     name: string,
@@ -57,8 +58,8 @@ export class Cache<Value = unknown> extends CacheView<Value> {
   }
 
   /**
-   * Closes the subscriptions and the connections of the near tier; the next read opens them again. Does not end loads under
-   * way. Idempotent.
+   * Closes the subscriptions and the connections of the near tier; the next read opens them again. Loads under way go on.
+   * Idempotent.
    */
   async stop(): Promise<void> {
     await this.#core.stop();

@@ -34,7 +34,7 @@ export interface CacheStats {
   readonly loads: number;
   /** Commands that failed because Redis was unavailable. */
   readonly unavailable: number;
-  /** Contents of the near tier; bytes as encoded, plus 200 for each entry. */
+  /** The contents of the near tier. The bytes are those of the encoded values, plus 200 for each entry. */
   readonly nearEntries: number;
   readonly nearBytes: number;
 }

@@ -36,9 +36,12 @@ export interface NearOptions {
 
 /** The lifetime of a value and its tags. */
 export interface EntryOptions<Value = unknown> {
-  /** How long it is fresh, in ms, 1 ms to 365 days. Default: that of the cache. */
+  /** How long the value is fresh, in ms, 1 ms to 365 days. Default: that of the cache. */
   readonly ttlMs?: number | undefined;
-  /** How long it is served stale after that while one process refreshes it, in ms, up to 365 days. Default: that of the cache. */
+  /**
+   * How long the value is served stale after that while one process refreshes it, in ms, up to 365 days. Default: that of the
+   * cache.
+   */
   readonly staleMs?: number | undefined;
   /** Up to 16 tags of 1 to 1,024 bytes, or a function that derives them from the value. */
   readonly tags?: readonly string[] | ((value: Value | null) => readonly string[]) | undefined;
@@ -46,9 +49,9 @@ export interface EntryOptions<Value = unknown> {
 
 /** The entry that a loader's value becomes. An assigned property replaces the option of the call. */
 export interface LoadedEntry {
-  /** How long the value is fresh, in ms, up to 365 days; 0: it is not stored. Also for a known absence. */
+  /** How long the value, or a known absence, is fresh, in ms, up to 365 days. With 0 it is not stored. */
   ttlMs: number | undefined;
-  /** How long it is served stale after that, in ms, up to 365 days. */
+  /** How long the value is served stale after that, in ms, up to 365 days. */
   staleMs: number | undefined;
   /** Up to 16 tags of 1 to 1,024 bytes. */
   tags: readonly string[] | undefined;
@@ -63,30 +66,30 @@ export interface LoadOptions<Value = unknown> extends EntryOptions<Value> {
 export interface CacheOptions<Value = unknown> {
   /** How long a value is fresh, in ms, 1 ms to 365 days. Default 1 minute. */
   readonly ttlMs?: number | undefined;
-  /** How long it is served stale after that while one process refreshes it, in ms, up to 365 days. Default 0. */
+  /** How long the value is served stale after that while one process refreshes it, in ms, up to 365 days. Default 0. */
   readonly staleMs?: number | undefined;
   /**
-   * How long readers of a stale value wait for its load before they get the stale value, in ms, up to 10 minutes. The
-   * load continues. 0: they get the stale value at once. Default 0.
+   * How long readers of a stale value wait for its load before they get the stale value, in ms, up to 10 minutes. The load
+   * continues. With 0 they get the stale value at once. Default 0.
    */
   readonly softTimeoutMs?: number | undefined;
   /**
-   * How long the cache remembers that a value doesn't exist, in ms, up to 365 days. 0: not at all. Default 10 s, at most
+   * How long the cache remembers that a value doesn't exist, in ms, up to 365 days. With 0 it does not. Default 10 s, at most
    * `ttlMs`.
    */
   readonly negativeTtlMs?: number | undefined;
   /** The random part by which `ttlMs` is shortened, so that values stored together don't end together; 0 to 0.5. Default 0.1. */
   readonly jitter?: number | undefined;
   /**
-   * How early a value without `staleMs` is refreshed, as a multiple of the duration of its load, plus about as much at
-   * random. Never in the first half of its lifetime. 0 disables it. Up to 10. Default 1.
+   * How early a value without `staleMs` is refreshed, as a multiple of the duration of its load, plus about as much at random.
+   * A value is never refreshed in the first half of its lifetime. 0 to 10; 0 disables the early refresh. Default 1.
    */
   readonly earlyRefresh?: number | undefined;
   /** Loads missing values for `getOrLoad` without a loader, up to 500 keys of a tick in one call. */
   readonly load?: LoadMany<Value> | undefined;
   /** The time limit of a load, and of waiting for the load of another process, in ms, up to 10 minutes. Default 30 s. */
   readonly loadTimeoutMs?: number | undefined;
-  /** How soon another process loads after the death of one that was loading, in ms, 100 ms to 10 minutes. Default 3 s. */
+  /** How soon another process loads a value when the loading process has died, in ms, 100 ms to 10 minutes. Default 3 s. */
   readonly leaseMs?: number | undefined;
   /** The pause after a failed load while a stale value is served, in ms, up to 1 hour. Default 1 s. */
   readonly retryMs?: number | undefined;
@@ -111,8 +114,8 @@ export interface CacheOptions<Value = unknown> {
   /** Receives counters and durations, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
   /**
-   * Receives failures that no caller awaits, the same failure once a minute. Of several refreshes that fail for the same
-   * cause, it gets the first one, with its key. Default: one line on stderr.
+   * Receives failures that no caller awaits, the same failure once a minute. Of several refreshes that fail for the same cause,
+   * only the first one is passed, with its key. Default: one line on stderr.
    */
   readonly onError?: OnError | undefined;
 }

@@ -7,9 +7,10 @@ export const MAX_FAILED_BATCHES = 4;
 const MAX_QUERIES_OF_BATCH = 2;
 
 /**
- * Maximum of simultaneous calls of `load` for one table by a `Refresher` with these options. It is twice `concurrency`, and 4
- * for failed rows: 8 by default. The source needs as many connections; with fewer, failed rows delay others. A `ChangeFeed`
- * on a given pool needs one more. Sends nothing. Throws TypeError or RangeError like the constructor of `Refresher`.
+ * Returns the maximum of simultaneous calls of `load` for one table by a `Refresher` with these options. The result is twice
+ * `concurrency`, plus 4 for failed rows: 8 by default. The source needs as many connections; with fewer, failed rows delay
+ * others. A `ChangeFeed` on a given pool needs one more. Sends nothing. Throws TypeError or RangeError like the constructor of
+ * `Refresher`.
  */
 export function maxQueriesOf(options: RefresherOptions = {}): number {
   return (

@@ -14,8 +14,8 @@ import { jsonCodec, requireCodec } from '../codec.js';
 import type { Codec } from '../codec.js';
 
 /**
- * Loads rows by id, all in one query. A row that is absent from the result, or null, is missing: see `missing`. An id that
- * was not requested fails the batch. The signal is aborted when the time of the load is over.
+ * Loads rows by id, all in one query. A row that is null or absent from the result is missing: see the option `missing`. An id
+ * that was not requested fails the batch. The signal is aborted when the time of the load is over.
  */
 export type LoadRows<Row> = (
   ids: readonly string[],
@@ -24,20 +24,20 @@ export type LoadRows<Row> = (
 
 /** The loader and the limits of a table. */
 export interface RowCacheOptions<Row> {
-  /** Required by a `Refresher`. A process that only reads and schedules needs none. */
+  /** Loads the rows. A `Refresher` requires it; a process that only reads and schedules needs none. */
   readonly load?: LoadRows<Row> | undefined;
   /** Maximum bytes of one row, encoded, up to 16 MiB. Default 1 MiB. */
   readonly maxPayloadBytes?: number | undefined;
   /** The part of `everyMs` by which a row may be refreshed early, so that rows scheduled together spread; 0 to 0.5. Default 0.1. */
   readonly jitter?: number | undefined;
   /**
-   * How long a value is kept without being loaded again, ms, from 1 minute to 3,650 days, and at least 10 × `everyMs`. Reads find it while
-   * the source is down. Half of it is guaranteed. Default 2 days.
+   * How long a value is kept without being loaded again, ms, from 1 minute to 3,650 days, and at least 10 × `everyMs`. Reads
+   * find the value while the source is down. Half of this time is guaranteed. Default 2 days.
    */
   readonly keepMs?: number | undefined;
   /**
-   * A row that `load` does not return. `remove`: it leaves cache and schedule. `tombstone`: it leaves the cache and is
-   * queried again each `everyMs`, until it has been missing for `tombstoneMs`. Default `remove`.
+   * The effect on a row that `load` does not return. `remove`: the row leaves cache and schedule. `tombstone`: the row leaves
+   * the cache, and is queried again each `everyMs` until it has been missing for `tombstoneMs`. Default `remove`.
    */
   readonly missing?: 'remove' | 'tombstone' | undefined;
   /** How long a missing row is queried with `tombstone`, ms, up to 3,650 days. Default 1 hour. */
@@ -64,7 +64,7 @@ export interface RowCacheOptions<Row> {
 
 /** The schedule of one row. */
 export interface ScheduleOptions {
-  /** How often the row is refreshed, in ms, finite, up to 3,650 days. 0 or less removes it from cache and schedule. */
+  /** How often the row is refreshed, in ms, finite, up to 3,650 days. 0 or less removes the row from cache and schedule. */
   readonly everyMs: number;
 }
 
@@ -77,15 +77,15 @@ export interface ScheduleAllOptions extends ScheduleOptions {
 /** Options of a refresher; processes may differ. */
 export interface RefresherOptions {
   /**
-   * Batches of one table that this process loads at once, 1 to 100. In addition it loads up to four small batches of failed
-   * rows, and a small part of each batch whose query is slow. Default 2.
+   * Batches of one table that this process loads at once, 1 to 100. In addition the process loads up to four small batches of
+   * failed rows, and a small part of each batch whose query is slow. Default 2.
    */
   readonly concurrency?: number | undefined;
   /** Rows in one batch, 1 to 500. Default 250. */
   readonly batch?: number | undefined;
   /**
-   * The lease of the rows of a batch, in ms, from 100 ms to 1 hour. After it, another refresher may load them. A loader
-   * has 90 % of it. Default 30,000.
+   * The lease of the rows of a batch, in ms, from 100 ms to 1 hour. After this time another refresher may load the rows. A
+   * loader has 90 % of the time. Default 30,000.
    */
   readonly leaseMs?: number | undefined;
   /**
@@ -96,8 +96,8 @@ export interface RefresherOptions {
   /** Receives counters and durations, see docs/cache/reference/metrics.md. Default: none. */
   readonly telemetry?: Telemetry | undefined;
   /**
-   * Receives failures of the background work, the same failure once a minute. Of several loads of a table that fail for
-   * the same cause, it gets the first one, with its ids. Default: one line on stderr.
+   * Receives failures of the background work, the same failure once a minute. Of several loads of a table that fail for the
+   * same cause, only the first one is passed, with its ids. Default: one line on stderr.
    */
   readonly onError?: OnError | undefined;
 }

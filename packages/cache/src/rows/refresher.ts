@@ -47,7 +47,7 @@ export class Refresher {
     });
   }
 
-  /** Starts to lease rows at once. Does nothing while it runs; may be called again after `stop`. */
+  /** Starts to lease rows at once. Does nothing while the refresher runs. A stopped refresher may be started again. */
   async start(): Promise<void> {
     for (const shard of this.#shards) shard.start();
   }

@@ -24,7 +24,7 @@ import { statsOf } from './schedule-stats.js';
 
 /** Counters of a table. */
 export interface RowCacheStats extends ScheduleStats {
-  /** Reads of this object, by whether they found a row. */
+  /** Reads of this object that found a row; `misses` counts the others. */
   readonly hits: number;
   readonly misses: number;
 }
@@ -59,18 +59,18 @@ export class RowCache<Row = unknown> {
   }
 
   /**
-   * Refreshes the row every `everyMs` from now on, first at once; 0 or less removes it from cache and schedule.
-   * A row that has this schedule already is unchanged, so every process may call this at its start. The book's
-   * `schedule_row_cache` refreshes it at once, and so does `refresh`: each deployment would load all rows again. Calls of one
-   * tick share a round trip and are atomic together, up to 500 rows. O(log n). Repeating it is safe.
+   * Refreshes the row every `everyMs` from now on, the first time at once. With 0 or less the row is removed from cache and
+   * schedule. A row that has this schedule already is unchanged, so every process may call this at its start. Otherwise each
+   * deployment would load all rows again. `refresh` loads such a row at once. Calls of one tick share a round trip and are
+   * atomic together, up to 500 rows. O(log n). Repeating the call is safe.
    */
   async schedule(id: string, options: ScheduleOptions): Promise<void> {
     await this.#changes.change(id, resolveSchedule(options));
   }
 
   /**
-   * `schedule` for many ids, such as those of a whole table from a cursor: keeps a few thousand in memory. Resolves to
-   * their number. `stats` shows how many of them are loaded.
+   * Calls `schedule` for many ids, such as those of a whole table from a cursor, of which a few thousand are in memory.
+   * Resolves to the number of ids. `stats` shows how many rows are loaded.
    */
   async scheduleAll(
     ids: Iterable<string> | AsyncIterable<string>,
@@ -80,24 +80,24 @@ export class RowCache<Row = unknown> {
   }
 
   /**
-   * Removes the row from cache and schedule; returns whether it was scheduled. Costs as much as `schedule`. Repeating it is
-   * safe; a call that ioredis sends again after a lost reply returns false.
+   * Removes the row from cache and schedule, and returns whether it was scheduled. Costs as much as `schedule`. Repeating the
+   * call is safe; if ioredis resends it after a lost reply, the result is false.
    */
   async unschedule(id: string): Promise<boolean> {
     return this.#changes.change(id, 0);
   }
 
   /**
-   * Makes a scheduled row due now, as after a change in the database; a load that began before is not stored.
-   * Resolves before the row is loaded. Returns false for a row that isn't scheduled. Costs as much as `schedule`. Repeating
-   * it is safe.
+   * Makes a scheduled row due now, for example after a change in the database. The result of a load that began before is not
+   * stored. Resolves before the row is loaded. Returns false for a row that isn't scheduled. Costs as much as `schedule`.
+   * Repeating the call is safe.
    */
   async refresh(id: string): Promise<boolean> {
     return this.#changes.change(id, 'now');
   }
 
   /**
-   * Returns the row as last loaded, or null: it isn't scheduled, isn't loaded yet, or is missing. Reads of a tick share one
+   * Returns the row as last loaded. Null if the row isn't scheduled, isn't loaded yet, or is missing. Reads of a tick share one
    * MGET for each shard.
    */
   async get(id: string): Promise<Row | null> {
@@ -110,8 +110,8 @@ export class RowCache<Row = unknown> {
   }
 
   /**
-   * Returns the row with its age, its etag and its next refresh; null for a row that is neither scheduled nor cached. The
-   * counters have it as a read. One round trip, read-only. O(log n).
+   * Returns the row with its age, its etag and its next refresh; null for a row that is neither scheduled nor cached. The call
+   * counts as a read. One round trip, read-only. O(log n).
    */
   async inspect(id: string): Promise<RowState<Row> | null> {
     const shard = this.#keys.of(requireName('id', id));

@@ -3,15 +3,17 @@ import { parseState } from './schedule-state.js';
 
 /** A row and its place in the schedule. */
 export interface RowState<Row> {
-  /** Null: it was not loaded yet, or is missing. */
+  /** The row. Null if it was not loaded yet, or is missing. */
   readonly row: Row | null;
-  /** Equal for equal rows; null without a row. */
+  /** The etag, which is equal for equal rows; null without a row. */
   readonly etag: string | null;
-  /** How long the row may have differed from the database, in ms: since the start of its last load. Null: never loaded. */
+  /**
+   * How long the row may have differed from the database, in ms: since the start of its last load. Null before the first load.
+   */
   readonly ageMs: number | null;
-  /** ms between refreshes; null: not scheduled. */
+  /** The time between refreshes, in ms. Null for a row that is not scheduled. */
   readonly everyMs: number | null;
-  /** When it is due, in ms from now; 0: it is due or being loaded. Null: not scheduled. */
+  /** When the row is due, in ms from now; 0 if it is due or being loaded. Null for a row that is not scheduled. */
   readonly nextInMs: number | null;
   /** Failed loads in a row. */
   readonly failures: number;

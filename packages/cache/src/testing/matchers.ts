@@ -8,7 +8,7 @@ interface Cached {
 
 /** For `expect.extend(cacheMatchers)` of jest and vitest. Await the assertion: it reads the cache. */
 export const cacheMatchers = {
-  /** Whether the cache has a value under this key, and this value if one is given. */
+  /** Whether the cache has a value under this key. If a value is given, the cached value must equal it. */
   async toHaveCached(
     this: MatcherContext,
     cache: Cached,

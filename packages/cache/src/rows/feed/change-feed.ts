@@ -72,7 +72,10 @@ const MIN_CHECK_MS = 1_000;
 const WINDOW_MS = 20;
 const LOADING = 2;
 
-/** Refreshes the rows of a table when they change. Any number of feeds may run: one reads, and another takes over when it dies. */
+/**
+ * Refreshes the rows of a table when they change. Any number of feeds may run: one of them reads, and another takes over when
+ * that one dies.
+ */
 export class ChangeFeed {
   readonly #redis: RedisClient;
   readonly #keys: TableKeys;
@@ -86,8 +89,8 @@ export class ChangeFeed {
   readonly #counts = { isReading: false, changes: 0, refreshed: 0 };
 
   /**
-   * Starts nothing. Every process may have a feed for the same rows. Two caches of one table need separate outboxes: option
-   * `outbox` of the source. Throws TypeError or RangeError for invalid options, and for a source with a `pool` of one
+   * Starts nothing. Every process may have a feed for the same rows. Two caches of one table need separate outboxes: see the
+   * option `outbox` of the source. Throws TypeError or RangeError for invalid options, and for a source with a `pool` of one
    * connection, because a feed keeps one.
    */
   constructor(redis: RedisClient, source: ChangeSource, rows: RowCache, options: ChangeFeedOptions = {}) {
@@ -116,7 +119,10 @@ export class ChangeFeed {
     });
   }
 
-  /** Starts to read, or to wait for the lease of another feed. Does nothing while it runs; may be called again after `stop`. */
+  /**
+   * Starts to read, or to wait for the lease of another feed. Does nothing while the feed runs. A stopped feed may be started
+   * again.
+   */
   async start(): Promise<void> {
     this.#loop.start();
   }

@@ -12,8 +12,9 @@ export interface PostgresOutboxOptions {
   /** The name of the outbox, up to 56 bytes. Default: the table name followed by `_mortise_outbox`. */
   readonly outbox?: string | undefined;
   /**
-   * Whether a transaction that changes rows wakes an idle feed by `pg_notify`. PostgreSQL refuses PREPARE TRANSACTION after that:
-   * use false for a table written by two-phase commit; the feed then reads the outbox at intervals. Default true.
+   * Whether a transaction that changes rows wakes an idle feed by `pg_notify`. After a notification PostgreSQL refuses PREPARE
+   * TRANSACTION. So use false for a table that is written by two-phase commit; the feed then reads the outbox at intervals.
+   * Default true.
    */
   readonly notify?: boolean | undefined;
 }
@@ -65,13 +66,14 @@ export function outboxName({ table, outbox }: { table: string; outbox?: string |
 }
 
 /**
- * The SQL of an outbox and its triggers, for PostgreSQL 13 and later. Each statement that inserts, updates or deletes rows records their
- * ids by one more insert. Its commit sends one notification if a feed is idle and `notify` is not false. `truncate` is not recorded.
+ * The SQL of an outbox and its triggers, for PostgreSQL 13 and later. Each statement that inserts, updates or deletes rows
+ * records their ids by one more insert. The commit sends one notification if a feed is idle and `notify` is not false.
+ * `truncate` is not recorded.
  *
- * A table with partitions or inheritance, on either side, has row triggers. Each row is recorded by an insert of its own,
- * whatever table name the statement uses. New partitions are included; new child tables after another installation. Writers
- * need no rights on the outbox. A feed needs the rights to select and delete there and to update the sequence. Throws
- * SqlSourceError (ERR_SQL_IDENTIFIER), also for a table whose long name requires the option `outbox`.
+ * A table with partitions or inheritance, as parent or child, has row triggers. Each row is recorded by its own insert,
+ * whatever table name the statement uses. New partitions are included. New child tables need another installation. Writers need
+ * no rights on the outbox. A feed needs the rights to select and delete there and to update the sequence. Throws SqlSourceError
+ * (ERR_SQL_IDENTIFIER), also for a table whose long name requires the option `outbox`.
  */
 export function postgresOutboxSql(options: PostgresOutboxOptions): OutboxSql {
   requireOptions('postgresOutboxSql', options, OPTIONS);

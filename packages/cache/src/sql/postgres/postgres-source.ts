@@ -15,7 +15,7 @@ import type { PostgresTable } from './postgres-table.js';
 import { jsonTypes } from './postgres-values.js';
 
 export interface PostgresSourceOptions extends SourceOptions {
-  /** `postgres://user:password@host:port/database`: the source has its own pool. */
+  /** `postgres://user:password@host:port/database`. The source then has its own pool. */
   readonly url?: string | undefined;
   /**
    * In place of `url`: a `Pool` of `pg`, which the source uses as it is and never closes. It needs `maxConnections` connections for each
@@ -25,8 +25,9 @@ export interface PostgresSourceOptions extends SourceOptions {
   /** The schema of the table. Default: the first schema of the `search_path` that contains it. */
   readonly schema?: string | undefined;
   /**
-   * Connections for loads, 1 to 204, opened when needed; a `ChangeFeed` has one beside them. With fewer than `maxQueriesOf` the options of
-   * the `Refresher`, rows that time out delay the loads of others. Default 8, enough for the default `concurrency`. With `url` only.
+   * Connections for loads, 1 to 204, opened when needed; a `ChangeFeed` has one more. With fewer than `maxQueriesOf(options)`
+   * of the `Refresher`, rows that time out delay the loads of others. Default 8, enough for the default `concurrency`. With
+   * `url` only.
    */
   readonly maxConnections?: number | undefined;
   /** The time limit of connecting, or of waiting for a connection, in ms, up to 10 minutes. Default 5,000. With `url` only. */
@@ -90,13 +91,14 @@ export class PostgresSource<Row extends object = SqlRow> {
   }
 
   /**
-   * Returns the existing rows by id; bound, so that a `RowCache` can use it directly. One query (`= any($1)` with the type of
-   * the id); the first one also reads the catalogue. A requested id may be invalid for a type that is no whole number, UUID
-   * or text. Then the query fails, and a second one compares text, without the index. Values become JSON: an int8 a number,
-   * or its digits where a number would be inexact. Numeric, date, time and interval become their text, a timestamptz ISO 8601
-   * in UTC, bytea base64. NaN and infinities become their names; all others are as `pg` parses them. Rejects with
-   * SqlSourceError: ERR_SQL_SCHEMA for a missing table or column, ERR_SQL_TIMEOUT after `queryTimeoutMs`, ERR_SQL_CLOSED
-   * after `close`. Also with the reason of the signal, and with errors of pg unchanged. O(ids · log rows).
+   * Returns the existing rows by id. The function is bound, so a `RowCache` can use it directly. Each call is one query (`=
+   * any($1)` with the type of the id); the first call also reads the catalogue. A requested id may be invalid for a type that
+   * is no whole number, UUID or text. Then the query fails, and a second one compares text, without the index. Values become
+   * JSON. An int8 becomes a number, or its digits where a number would be inexact. Numeric, date, time and interval become
+   * their text, a timestamptz ISO 8601 in UTC, bytea base64. NaN and infinities become their names. All other values are as
+   * `pg` parses them. Rejects with SqlSourceError: ERR_SQL_SCHEMA for a missing table or column, ERR_SQL_TIMEOUT after
+   * `queryTimeoutMs`, ERR_SQL_CLOSED after `close`. Rejects also with the reason of the signal, and with unchanged errors of
+   * pg. O(ids · log rows).
    */
   readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
     const rows = new Map<string, Row>();

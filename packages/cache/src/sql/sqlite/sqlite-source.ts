@@ -19,7 +19,10 @@ import {
 } from './sqlite-outbox.js';
 
 export interface SqliteSourceOptions extends SourceOptions {
-  /** The file. The source opens it at its first query, in WAL mode, which stays with the file. Any number of processes may share it. */
+  /**
+   * The path of the database file. The source opens the file at its first query, in WAL mode, which stays with the file. Any
+   * number of processes may share it.
+   */
   readonly path?: string | undefined;
   /**
    * In place of `path`: a `Database` of libsql or libsql/promise, which the source uses as it is and never closes. Its
@@ -57,11 +60,11 @@ export class SqliteSource<Row extends object = SqlRow> {
   }
 
   /**
-   * Returns the existing rows by id; bound, so that a `RowCache` can use it directly. One query, prepared once. Values become
-   * JSON: an INTEGER a number, or its digits where a number would be inexact; a BLOB base64; an infinite REAL its name.
-   * Rejects with SqlSourceError: ERR_SQL_SCHEMA for a missing table or column, ERR_SQL_TIMEOUT after `queryTimeoutMs`,
-   * ERR_SQL_CLOSED after `close`. Also with the reason of the signal, and with errors of the driver unchanged. O(ids · log
-   * rows).
+   * Returns the existing rows by id. The function is bound, so a `RowCache` can use it directly. Each call is one query,
+   * prepared once. Values become JSON. An INTEGER becomes a number, or its digits where a number would be inexact. A BLOB
+   * becomes base64, an infinite REAL its name. Rejects with SqlSourceError: ERR_SQL_SCHEMA for a missing table or column,
+   * ERR_SQL_TIMEOUT after `queryTimeoutMs`, ERR_SQL_CLOSED after `close`. Rejects also with the reason of the signal, and with
+   * unchanged errors of the driver. O(ids · log rows).
    */
   readonly load = async (ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Row>> => {
     if (ids.length === 0) return new Map();
@@ -114,7 +117,7 @@ export class SqliteSource<Row extends object = SqlRow> {
     await this.#connection.run((queries) => queries.transact(remove), this.#options.queryTimeoutMs);
   }
 
-  /** Resolves when the running query has ended; waiting ones are refused. Idempotent. */
+  /** Resolves when the running query has ended; waiting queries are refused. Idempotent. */
   async close(): Promise<void> {
     await this.#connection.close();
   }
