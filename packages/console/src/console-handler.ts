@@ -37,13 +37,16 @@ const API = '/v1/';
 export interface ConsoleHandler extends AsyncDisposable {
   /** @param next Called for an address that is not below the mount. Without it the answer is 404. */
   (request: ConsoleRequest, response: ConsoleResponse, next?: (error?: unknown) => void): Promise<void>;
-  /** Ends open streams, and interrupts bulk operations. New ones are refused. Call it before the end of the process. */
+  /**
+   * Ends open streams, and interrupts bulk operations. New streams and operations are refused. Call it before the end of the
+   * process.
+   */
   close: () => Promise<void>;
 }
 
 /**
- * Makes the handler of a console. It sends nothing to Redis until a request comes. Reads the page from the files of the package.
- * Throws ERR_INVALID_ARG, also without `authorize`.
+ * Makes the handler of a console. The call sends nothing to Redis until a request comes, and reads the page from the files of
+ * the package. Throws ERR_INVALID_ARG for wrong options, and without `authorize`.
  *
  * @param redis An ioredis client, used as it is and never closed.
  */

@@ -12,33 +12,33 @@ import {
 
 import type { ConsoleRequest, ConsoleRight } from './http/http-call.js';
 
-/** An action of somebody, done or refused. */
+/** An action of a user, done or refused. */
 export interface ConsoleAction<Request extends ConsoleRequest = IncomingMessage> {
   /** ms since the epoch. */
   readonly at: number;
   readonly method: string;
-  /** Below the API of the page, encoded: `queues/mail/pause`. */
+  /** The encoded path below the API of the page: `queues/mail/pause`. */
   readonly path: string;
-  /** Of the answer: from 400 on it was refused. */
+  /** The status of the answer: the action was refused from 400 on. */
   readonly status: number;
-  /** As `authorize` got it: it says who acts. */
+  /** The request, as `authorize` got it; it identifies the user. */
   readonly request: Request;
 }
 
 export interface ConsoleOptions<Request extends ConsoleRequest = IncomingMessage> {
   /**
-   * Decides what the sender of a request may do: undefined refuses it. Called for each request, and every 15 s for an open stream of
-   * events. An error refuses the request. Gets the request as the framework has it.
+   * Decides what the sender of a request may do; undefined refuses the request, and so does an error. Called for each request,
+   * and every 15 s for an open stream of events. The function gets the request as the framework has it.
    */
   readonly authorize: (request: Request) => ConsoleRight | undefined | Promise<ConsoleRight | undefined>;
   /** The path of the page, as browsers see it. Default `/console`. */
   readonly mount?: string | undefined;
   /** Names of the queues that are shown. Default: all queues of the prefix. */
   readonly queues?: readonly string[] | undefined;
-  /** As for the queues. Default `mortise`. */
+  /** The prefix of the queues. Default `mortise`. */
   readonly prefix?: string | undefined;
   /**
-   * Names of members of payloads, results, progress, headers and lines of logs that are JSON, at any depth, whose values are hidden.
+   * Names of members whose values are hidden, at any depth of payloads, results, progress, headers and log lines that are JSON.
    * Case, `_` and `-` don't count. Default `password`, `secret`, `token`, `authorization`, `apiKey`, `creditCard`.
    */
   readonly redact?: readonly string[] | undefined;

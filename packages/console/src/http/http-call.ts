@@ -8,7 +8,7 @@ import type { Problem } from './problem.js';
 /** A request of node:http, of Express, or of Fastify. */
 export type ConsoleRequest = IncomingMessage | { readonly raw: IncomingMessage; readonly body?: unknown };
 
-/** `read`: the page shows everything, and changes nothing. */
+/** A right of the sender. With `read` the page shows everything, and changes nothing. */
 export type ConsoleRight = 'read' | 'change';
 
 /** A response of node:http, of Express, or of Fastify. */
