@@ -5,7 +5,7 @@ import { topicOf } from './topics.js';
 
 /** Options of a post. */
 export interface PostOptions {
-  /** Names the message, so that it is posted once however often it is sent. Default: a random one. */
+  /** Identifies the message, which is posted once however often it is sent. Default: a random id. */
   readonly id?: string | undefined;
   /** Ends the attempts: the call rejects with the signal's reason. The message may have been posted. */
   readonly signal?: AbortSignal | undefined;
@@ -31,8 +31,8 @@ export class ChatMember {
   }
 
   /**
-   * Posts a message once, and resolves with its id. Sends it again, under the same id, while the API does not answer or refuses for
-   * a time. Rejects with ProblemError for a lasting refusal.
+   * Posts a message once, and resolves with its id. While the API does not answer, or refuses for a time, the message is sent
+   * again under the same id. Rejects with ProblemError for a lasting refusal.
    */
   async post(
     chatId: string,
@@ -61,13 +61,13 @@ export class ChatMember {
     }
   }
 
-  /** Acks the messages up to an id: they come never again. The epoch is that of the event. Safe to repeat. */
+  /** Acks the messages up to an id, which then never come again. Pass the epoch of the event. Safe to repeat. */
   async ack(chatId: string, upToId: number, epoch?: number): Promise<void> {
     const path = `chats/${encodeURIComponent(chatId)}/members/${encodeURIComponent(this.#member)}/cursor`;
     await this.#client.request('PUT', path, { body: { upToId, ...(epoch !== undefined && { epoch }) } });
   }
 
-  /** Tells the others that the member is typing. */
+  /** Shows the other members that this member is typing. */
   async typing(chatId: string): Promise<void> {
     const path = `chats/${encodeURIComponent(chatId)}/typing`;
     await this.#client.request('POST', path, { body: { member: this.#member } });

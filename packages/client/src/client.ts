@@ -15,27 +15,30 @@ export type Credential = string | (() => string | Promise<string>);
 
 /** Options of a MortiseClient. */
 export interface ClientOptions {
-  /** The address of the API, such as `https://api.example.com`. Default: that of the page. */
+  /** The address of the API, such as `https://api.example.com`. Default: the address of the page. */
   readonly url?: string | undefined;
-  /** Sent with each request; a function is called for each. Default: none, so that the cookie of a session counts. */
+  /** The credential of each request; a function is called for each request. Default: none, so the cookie of a session counts. */
   readonly credential?: Credential | undefined;
   /** The `token` of an earlier client: topics continue after its last event. */
   readonly after?: string | undefined;
-  /** A stream without a byte for this time is opened again, in ms. More than the heartbeats of the API. Default 40 s. */
+  /**
+   * The time without a byte after which a stream is opened again, in ms. It must be longer than the pause between heartbeats of
+   * the API. Default 40 s.
+   */
   readonly silenceMs?: number | undefined;
-  /** Receives each refusal or failure of the stream, which is tried again after a pause. Default: none. */
+  /** Receives each refusal or failure of the stream. The stream is opened again after a pause. Default: none. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 /**
- * `idle`: no topic is followed. `opening`: for the first time, or with other topics. `open`: events come. `cut`: the API does not
- * answer or has refused, and is asked again. `closed`: by `close`.
+ * `idle`: no topic is followed. `opening`: the stream opens for the first time, or with other topics. `open`: events come.
+ * `cut`: the API does not answer or has refused, and the client tries again. `closed`: `close` was called.
  */
 export type ClientState = 'idle' | 'opening' | 'open' | 'cut' | 'closed';
 
 /**
- * Why events may be missing. `start`: the topic begins now. `gap`, `reset`: as the event that follows. `token`: the API refused the
- * position of the stream.
+ * Why events may be missing. `start`: the topic begins now. `gap` and `reset`: an event of this type follows. `token`: the API
+ * refused the position of the stream.
  */
 export type GapReason = 'start' | 'gap' | 'reset' | 'token';
 
@@ -48,7 +51,7 @@ export interface Follower<Topic extends string> {
 
 /** Options of a request. */
 export interface RequestOptions {
-  /** JSON. */
+  /** A value that is sent as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -92,21 +95,21 @@ export class MortiseClient {
     return this.#state;
   }
 
-  /** Continues after the last event that was handled: the option `after` of a later client. '' before the first. */
+  /** The position after the last event that was handled, for the option `after` of a later client. '' before the first event. */
   get token(): string {
     return this.#id && `${this.#id}.${[...this.#known].join(',')}`;
   }
 
-  /** Calls the listener after each change of `state`. Returns a function that ends it. */
+  /** Calls the listener after each change of `state`. Returns a function that removes the listener. */
   onState(listener: () => void): () => void {
     this.#watchers.add(listener);
     return () => void this.#watchers.delete(listener);
   }
 
   /**
-   * Follows a topic, such as `topicOf('queue', 'mails')`, until the returned function is called. Followers of one topic share it.
-   * The stream opens in the next turn, and again after each failure. Throws RangeError for an 11th topic. An error that a follower
-   * throws is reported to the page and ends nothing.
+   * Follows a topic, such as `topicOf('queue', 'mails')`, until the returned function is called. Followers of one topic share
+   * it. The stream opens in the next turn, and again after each failure. Throws RangeError for an 11th topic. An error that a
+   * follower throws is reported to the page; the other followers go on.
    */
   follow<const Topic extends string>(topic: Topic, follower: Follower<Topic>): () => void {
     const followers = this.#followers.get(topic) ?? new Set();

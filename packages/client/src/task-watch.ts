@@ -22,14 +22,14 @@ export interface TaskListener {
   readonly task: (task: TaskView) => void;
   /** Called if there is no such task, or it was removed. */
   readonly gone?: (() => void) | undefined;
-  /** Called if the task cannot be read. Unless the API refuses it for good, it is read again after a pause. */
+  /** Called if the task cannot be read. Unless the API refuses for good, the task is read again after a pause. */
   readonly error?: ((error: unknown) => void) | undefined;
 }
 
 /**
- * Watches a task of a queue until the returned function is called: its state, its progress and its result. Reads the task at the
- * beginning, after a gap and after each event but small progress, which the event has itself. All watched tasks of a queue share
- * its topic. The credential needs `queues:read`.
+ * Watches a task of a queue until the returned function is called: its state, its progress and its result. Reads the task at
+ * the beginning, after a gap, and after each event. An event with small progress has the value itself, and causes no read. All
+ * watched tasks of a queue share its topic. The credential needs `queues:read`.
  */
 export function watchTask(
   client: MortiseClient,

@@ -1,6 +1,6 @@
 /** The topics of the API and their events. docs/service/events.md describes each. */
 
-/** Of tasks and of a queue. Events without `id` concern the whole queue. */
+/** An event of a task or of a queue. Events without `id` concern the whole queue. */
 export interface QueueEvent {
   readonly type:
     | 'enqueued'
@@ -23,7 +23,10 @@ export interface QueueEvent {
     | 'reset'
     | 'off'
     | 'unknown';
-  /** Ms since the epoch, by the clock of the server; absent for `reset`, and for `off`: the events of the queue are off. */
+  /**
+   * ms since the epoch, by the clock of the server. Absent for `reset`, and for `off`, which means that the events of the queue
+   * are off.
+   */
   readonly at?: number;
   readonly id?: string;
   readonly name?: string;
@@ -33,7 +36,7 @@ export interface QueueEvent {
   readonly event?: string;
   /** Absent if it has more than 512 bytes. */
   readonly progress?: unknown;
-  /** Of a gap: the events that are gone, if known. */
+  /** For a gap: the number of lost events, if known. */
   readonly missed?: number;
 }
 
@@ -47,11 +50,11 @@ export interface ChatMessage {
   readonly body?: unknown;
   /** Ms since the epoch, by the clock of the server. */
   readonly sentAt: number;
-  /** Of an edit or a deletion: the id of the changed message. */
+  /** For an edit or a deletion: the id of the changed message. */
   readonly revises?: number;
 }
 
-/** Of the chats of a member. */
+/** An event of the chats of a member. */
 export type ChatEvent = { readonly chatId: string } & (
   | { readonly type: 'message' | 'edit' | 'delete'; readonly epoch: number; readonly message: ChatMessage }
   | { readonly type: 'gap'; readonly epoch: number; readonly fromId: number; readonly toId: number }
@@ -61,18 +64,18 @@ export type ChatEvent = { readonly chatId: string } & (
   | { readonly type: 'ended' }
 );
 
-/** Of a mailbox: messages have arrived, up to `lastId`. */
+/** An event of a mailbox: messages have arrived, up to `lastId`. */
 export type MailboxEvent =
   | { readonly type: 'arrived'; readonly epoch: number; readonly lastId: number; readonly unread: number }
   | { readonly type: 'reset' };
 
-/** Of a cache, by requests of the API. */
+/** An event of a cache, caused by a request to the API. */
 export type CacheEvent =
   | { readonly type: 'stored' | 'deleted'; readonly key: string }
   | { readonly type: 'invalidated'; readonly tag: string }
   | { readonly type: 'reset' };
 
-/** Of a lock: its state now. */
+/** An event of a lock, with its present state. */
 export interface LockEvent {
   readonly type: 'lock' | 'reset';
   readonly holder?: string | null;
@@ -83,7 +86,7 @@ export interface LockEvent {
   readonly longestWaitMs?: number;
 }
 
-/** Of the market, of the overview, of operations, of Redis, and of topics of later versions. */
+/** An event of the market, the overview, operations or Redis, or of a topic of a later version. */
 export interface OtherEvent {
   readonly type: string;
   readonly [member: string]: unknown;

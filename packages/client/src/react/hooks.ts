@@ -39,7 +39,7 @@ export function useConnection(): ClientState {
   );
 }
 
-/** Follows a topic while the component is mounted; undefined: none. The functions of the last render are called. */
+/** Follows a topic while the component is mounted; with undefined, no topic. The functions of the last render are called. */
 export function useTopic<const Topic extends string>(
   topic: Topic | undefined,
   follower: Follower<Topic>,
@@ -62,15 +62,15 @@ export function useTopic<const Topic extends string>(
 export interface WatchedTask {
   /** Undefined until it is read. */
   readonly task: TaskView | undefined;
-  /** There is no such task any more. */
+  /** Whether the task no longer exists. */
   readonly isGone: boolean;
-  /** Of the last read, if it failed. */
+  /** The error of the last read, if that failed. */
   readonly error: unknown;
 }
 
 const UNREAD: WatchedTask = { task: undefined, isGone: false, error: undefined };
 
-/** The state, the progress and the result of a task, as they change; undefined: none. */
+/** Returns the state, the progress and the result of a task, as they change; with undefined, of no task. */
 export function useTask(queue: string, id: string | undefined): WatchedTask {
   const client = useMortise();
   const [watched, setWatched] = useState(UNREAD);

@@ -6,15 +6,15 @@ import { useMortise } from './hooks.js';
 
 /** Options of `useChat`. */
 export interface UseChatOptions {
-  /** Messages that are kept, the newest. Default 200. */
+  /** How many of the newest messages are kept. Default 200. */
   readonly keep?: number | undefined;
 }
 
 /** A chat as a member sees it. */
 export interface Chat {
-  /** Those that came, in the order of their ids: first the unread ones, then new ones, with later edits. */
+  /** The messages that came, in the order of their ids: first the unread ones, then new ones, with later edits. */
   readonly messages: readonly ChatMessage[];
-  /** Whether messages between these are missing: they were dropped before the member read them. */
+  /** Whether some messages between these are missing, since they were dropped before the member read them. */
   readonly hasGap: boolean;
   /** Posts a message once. See `ChatMember.post`. */
   readonly post: (body: unknown, options?: PostOptions) => Promise<number>;
