@@ -15,7 +15,7 @@ export type Credential = string | (() => string | Promise<string>);
 
 /** Options of a MortiseClient. */
 export interface ClientOptions {
-  /** The address of the API, such as `https://api.example.com`. Default: the address of the page. */
+  /** The address of the API, such as `https://api.example.com`. Default: that of the page. */
   readonly url?: string | undefined;
   /** The credential of each request; a function is called for each request. Default: none, so the cookie of a session counts. */
   readonly credential?: Credential | undefined;
