@@ -43,3 +43,15 @@ export function startRemote<All extends Actions>(module: URL): Remote<All> {
     },
   };
 }
+
+/** Ends a process after its work: its buffers in the server go with it. */
+export async function apart<All extends Actions, Result>(
+  remote: Remote<All>,
+  work: (remote: Remote<All>) => Promise<Done<Result>>,
+): Promise<Result> {
+  try {
+    return (await work(remote)).result;
+  } finally {
+    await remote.kill();
+  }
+}

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
-/** Memory of Redis without what clients take, some of which goes only after a moment. */
+/** Memory of Redis without what clients and the append-only file take for a moment. */
 export async function dataBytes(redis: Redis): Promise<number> {
   const field = await memory(redis);
-  return field('used_memory') - field('mem_clients_normal');
+  return field('used_memory') - field('mem_clients_normal') - field('mem_aof_buffer');
 }
 
 /** All memory of Redis. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { usedBytes } from '../messaging/used-bytes.js';
+import { usedBytes } from '../../used-bytes.js';
 
 const LOOK_EVERY_MS = 1;
 

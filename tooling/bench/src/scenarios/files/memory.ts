@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Competitor, Scenario } from '../../scenario.js';
-import { usedBytes } from '../messaging/used-bytes.js';
+import { usedBytes } from '../../used-bytes.js';
 import type { FileKind } from './kind.js';
 import { WINDOW_BYTES } from './kind.js';
 import { BOOK_SLEEPING, MORTISE } from './kinds/index.js';

@@ -1,5 +1,5 @@
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
-import { usedBytes } from '../messaging/used-bytes.js';
+import { usedBytes } from '../../used-bytes.js';
 import type { FileKind } from './kind.js';
 import { WINDOW_BYTES } from './kind.js';
 import { ALL, BOOK, MORTISE } from './kinds/index.js';

@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
-import { startRemote } from '../../remote.js';
+import { apart, startRemote } from '../../remote.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import type { ChatKind } from './kind.js';
 import { BOOK, MORTISE, STREAM_GROUPS, STREAMS } from './kinds/index.js';
 import type { MemoryActions } from './memory.process.js';
 import { JSON_BYTES } from './message.js';
-import { dataBytes } from './used-bytes.js';
+import { dataBytes } from '../../used-bytes.js';
 
 const MODULE = new URL('memory.process.js', import.meta.url);
 const LONG = 100_000;
@@ -21,18 +21,6 @@ const OF_CHAT = 'bytes of a new chat';
 const OF_CHAT_LATER = 'without the ids of senders';
 const KEPT_IDS = "senders' ids, bytes a message";
 const KEYS_OF_CHAT = 'keys of a new chat';
-
-/** In a process that ends afterwards: its buffers in the server go with it. */
-async function apart<Result>(
-  work: (remote: ReturnType<typeof startRemote<MemoryActions>>) => Promise<{ result: Result }>,
-): Promise<Result> {
-  const remote = startRemote<MemoryActions>(MODULE);
-  try {
-    return (await work(remote)).result;
-  } finally {
-    await remote.kill();
-  }
-}
 
 function competitor(kind: ChatKind): Competitor {
   return {
@@ -52,17 +40,24 @@ function competitor(kind: ChatKind): Competitor {
         return { bytes, passing: full - empty - bytes, keys };
       };
       return Promise.resolve({
-        warmUp: () => apart((remote) => remote.do('post', { ...of, chats: 10, messages: SHORT })),
+        warmUp: () =>
+          apart(startRemote<MemoryActions>(MODULE), (remote) =>
+            remote.do('post', { ...of, chats: 10, messages: SHORT }),
+          ),
         run: async () => {
           const long = await added(() =>
-            apart((remote) => remote.do('post', { ...of, chats: 1, messages: LONG })),
+            apart(startRemote<MemoryActions>(MODULE), (remote) =>
+              remote.do('post', { ...of, chats: 1, messages: LONG }),
+            ),
           );
           const short = await added(() =>
-            apart((remote) => remote.do('post', { ...of, chats: CHATS, messages: SHORT })),
+            apart(startRemote<MemoryActions>(MODULE), (remote) =>
+              remote.do('post', { ...of, chats: CHATS, messages: SHORT }),
+            ),
           );
           let chats = 0;
           const fresh = await added(async () => {
-            chats = await apart((remote) =>
+            chats = await apart(startRemote<MemoryActions>(MODULE), (remote) =>
               remote.do('create', { ...of, memberChats: MEMBER_CHATS, keys: KEYS }),
             );
           });

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startRemote } from '../../remote.js';
 import type { Bar, Competitor, Scenario } from '../../scenario.js';
 import { MORTISE } from './kinds/index.js';
-import { usedBytes } from './used-bytes.js';
+import { usedBytes } from '../../used-bytes.js';
 import type { WaitingActions, WaitKind } from './waiting.process.js';
 
 const MODULE = new URL('waiting.process.js', import.meta.url);

@@ -1,6 +1,6 @@
-import type { Redis } from 'ioredis';
-import { startRemote } from '../../remote.js';
+import { apart, startRemote } from '../../remote.js';
 import type { Competitor, Scenario } from '../../scenario.js';
+import { dataBytes } from '../../used-bytes.js';
 import type { QueueKind } from './kind.js';
 import { ALL, MORTISE } from './kinds/index.js';
 import type { TaskActions } from './tasks.process.js';
@@ -19,10 +19,14 @@ function competitor(kind: QueueKind): Competitor {
     name: kind.name,
     version: kind.version,
     prepare: (redis, { url }) => {
-      const fill = (tasks: number): Promise<void> =>
-        apart((remote) => remote.do('fill', { url, kind: kind.name, tasks, callers: 1, batch: 1000 }));
-      const drain = (tasks: number): Promise<void> =>
-        apart((remote) => remote.do('drain', { url, kind: kind.name, tasks, concurrency: CONCURRENCY }));
+      const fill = (tasks: number): Promise<unknown> =>
+        apart(startRemote<TaskActions>(MODULE), (remote) =>
+          remote.do('fill', { url, kind: kind.name, tasks, callers: 1, batch: 1000 }),
+        );
+      const drain = (tasks: number): Promise<unknown> =>
+        apart(startRemote<TaskActions>(MODULE), (remote) =>
+          remote.do('drain', { url, kind: kind.name, tasks, concurrency: CONCURRENCY }),
+        );
       return Promise.resolve({
         // Scripts and statistics of the server are no part of a task.
         warmUp: async () => {
@@ -30,16 +34,16 @@ function competitor(kind: QueueKind): Competitor {
           await drain(WARM_UP_TASKS);
         },
         run: async () => {
-          const empty = await usedBytes(redis);
+          const empty = await dataBytes(redis);
           await fill(TASKS);
-          const full = await usedBytes(redis);
+          const full = await dataBytes(redis);
           const waiting = await kind.unfinished(redis);
           if (waiting !== TASKS) throw new Error(`${kind.name} has stored ${waiting} of ${TASKS} tasks`);
           await drain(TASKS);
           const kept = await kind.kept(redis);
-          const over = await usedBytes(redis);
+          const over = await dataBytes(redis);
           await redis.flushall('SYNC');
-          const left = over - (await usedBytes(redis));
+          const left = over - (await dataBytes(redis));
           return {
             operations: TASKS,
             figures: {
@@ -54,25 +58,6 @@ function competitor(kind: QueueKind): Competitor {
       });
     },
   };
-}
-
-/** In a process that ends afterwards: its buffers in the server go with it. */
-async function apart(
-  work: (remote: ReturnType<typeof startRemote<TaskActions>>) => Promise<unknown>,
-): Promise<void> {
-  const remote = startRemote<TaskActions>(MODULE);
-  try {
-    await work(remote);
-  } finally {
-    await remote.kill();
-  }
-}
-
-/** Without what clients take, some of which go only after a moment. */
-async function usedBytes(redis: Redis): Promise<number> {
-  const info = await redis.info('memory');
-  const field = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)![1]);
-  return field('used_memory') - field('mem_clients_normal');
 }
 
 export const memory: readonly Scenario[] = [

@@ -2,9 +2,10 @@
 import { Queue } from '@mortise/queues';
 import { startSingle } from '@mortise/redis-server';
 import { Redis } from 'ioredis';
-import { startRemote } from '../../remote.js';
+import { apart, startRemote } from '../../remote.js';
 import type { Competitor, Scenario } from '../../scenario.js';
 import { serverCounters } from '../../server-counters.js';
+import { dataBytes } from '../../used-bytes.js';
 import type { QueueKind } from './kind.js';
 import { QUEUE } from './kind.js';
 import { BEE_QUEUE_LEAN, BULLMQ, MORTISE } from './kinds/index.js';
@@ -26,23 +27,6 @@ const LIST = 'list ms at most';
 const SLOWER = 'Redis CPU of a drained task, full ÷ few';
 const RESTART = 'restart s';
 
-type Remote = ReturnType<typeof startRemote<TaskActions>>;
-
-async function apart<Result>(work: (remote: Remote) => Promise<Result>): Promise<Result> {
-  const remote = startRemote<TaskActions>(MODULE);
-  try {
-    return await work(remote);
-  } finally {
-    await remote.kill();
-  }
-}
-
-async function usedBytes(redis: Redis): Promise<number> {
-  const info = await redis.info('memory');
-  const field = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)![1]);
-  return field('used_memory') - field('mem_clients_normal') - field('mem_aof_buffer');
-}
-
 /** The longest of many calls, ms. */
 async function longest(call: () => Promise<unknown>): Promise<number> {
   let most = 0;
@@ -57,7 +41,7 @@ async function longest(call: () => Promise<unknown>): Promise<number> {
 /** Of a task that waits with others, some of which are run. */
 async function drainMicros(redis: Redis, kind: QueueKind, url: string): Promise<number> {
   const before = await serverCounters(redis);
-  await apart((remote) =>
+  await apart(startRemote<TaskActions>(MODULE), (remote) =>
     remote.do('take', { url, kind: kind.name, tasks: DRAINED, concurrency: CONCURRENCY }),
   );
   return ((await serverCounters(redis)).cpuSeconds - before.cpuSeconds) * 1e6;
@@ -74,7 +58,9 @@ function competitor(kind: QueueKind, most: number): Competitor {
       const redis = new Redis(server.url, { maxRetriesPerRequest: null });
       const { url } = server;
       const fill = (count: number): Promise<unknown> =>
-        apart((remote) => remote.do('fill', { url, kind: kind.name, tasks: count, callers: 2, batch: 1000 }));
+        apart(startRemote<TaskActions>(MODULE), (remote) =>
+          remote.do('fill', { url, kind: kind.name, tasks: count, callers: 2, batch: 1000 }),
+        );
       return {
         warmUp: async () => {
           await fill(FEW);
@@ -82,12 +68,12 @@ function competitor(kind: QueueKind, most: number): Competitor {
           await redis.flushall('SYNC');
         },
         run: async () => {
-          const empty = await usedBytes(redis);
+          const empty = await dataBytes(redis);
           const isMine = kind === MORTISE;
           if (isMine) await fill(FEW + DRAINED);
           const few = isMine ? await drainMicros(redis, kind, url) : Number.NaN;
           await fill(isMine ? tasks - FEW : tasks);
-          const full = await usedBytes(redis);
+          const full = await dataBytes(redis);
           const figures = { [WAITING]: (full - empty) / tasks };
           if (!isMine) return { operations: tasks, figures };
           const queue = new Queue(redis, QUEUE);
