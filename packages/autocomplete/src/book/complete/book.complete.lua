@@ -42,7 +42,7 @@ end
 -- include book.scan.part.lua
 
 local tokens = { unpack(others, 6) }
-local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank) } or nil
+local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank), text = afterRank } or nil
 local function fit(form)
   return (tokens[2] and fitsPair or fitsTurned)(form, tokens)
 end
@@ -53,6 +53,9 @@ end
 -- A walk ends after this many parts.
 local MOST_WALKED = 150
 
+-- After a cursor, parts are read from its rank on. First one member, since most parts have none of the next entries; then more at once.
+local MORE_AT_ONCE = 16
+
 -- Adds members to the reply, up to the limit. Returns whether the walk is complete, and the last added member. Members of a query begin
 -- with `head`, followed by the pattern `tail`. The reply is complete up to the last added member, so a walk that can continue after it
 -- ends only when it has added one.
@@ -60,16 +63,45 @@ local function walk(queries, canGoOn)
   local heap, seen, walked, final = { size = 0 }, {}, 0, nil
   local giveUpAt = canGoOn and math.huge or MOST_WALKED
 
+  local function add(one)
+    if not seen[one.member] and (not cursor or precedes(cursor, one)) and fit(formIn(one.member)) then
+      seen[one.member] = true
+      push(heap, one)
+    end
+  end
+
+  -- Adds members of a part after the cursor, and records where more may follow.
+  local function readAfterCursor(key, prefix, offset)
+    local most = offset == 0 and 1 or MORE_AT_ONCE
+    local list = redis.call('ZRANGEBYSCORE', key, cursor.text, '+inf', 'WITHSCORES', 'LIMIT', offset, most)
+    for i = 1, #list, 2 do
+      local member, text = list[i], list[i + 1]
+      if begins(member, prefix) then
+        add({ member = member, rank = tonumber(text), text = text })
+      end
+    end
+    if #list == 2 * most then
+      local last = { member = list[#list - 1], rank = tonumber(list[#list]) }
+      last.key, last.within, last.offset = key, prefix, offset + most
+      push(heap, last)
+    end
+  end
+
   -- A prefix that reaches into the words contains a beginning of the tail.
   local function readPart(key, prefix, tail)
     walked = walked + 1
+    if cursor and tail == '*' then
+      return readAfterCursor(key, prefix, 0)
+    end
     local pattern = literal(prefix) .. (find(prefix, ' ', 1, true) and '*' or tail)
     for _, one in ipairs(matching(key, pattern)) do
-      if not seen[one.member] and (not cursor or precedes(cursor, one)) and fit(formIn(one.member)) then
-        seen[one.member] = true
-        push(heap, one)
-      end
+      add(one)
     end
+  end
+
+  -- Whether no member of a prefix with the rank of the cursor is after the cursor. Then all its other members have later ranks.
+  local function isPassed(prefix)
+    return isBefore(prefix, sub(cursor.member, 1, #prefix))
   end
 
   -- Reads the top set of a prefix, and records that more members may follow its last one.
@@ -77,8 +109,13 @@ local function walk(queries, canGoOn)
     local top = tops .. prefix
     local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
     if last[1] then
-      readPart(top, prefix, tail)
-      push(heap, { member = last[1], rank = tonumber(last[2]), prefix = prefix, tail = tail })
+      local one = { member = last[1], rank = tonumber(last[2]), prefix = prefix, tail = tail }
+      if not cursor or precedes(cursor, one) then
+        readPart(top, prefix, tail)
+      elseif isPassed(prefix) then
+        one.member, one.rank = '\255', cursor.rank
+      end
+      push(heap, one)
     else
       for _, key in ipairs((partsOf(prefix))) do
         readPart(key, prefix, tail)
@@ -91,7 +128,9 @@ local function walk(queries, canGoOn)
   end
   while heap.size > 0 and #replyCards < limit do
     local one = pop(heap)
-    if not one.prefix then
+    if one.key then
+      readAfterCursor(one.key, one.within, one.offset)
+    elseif not one.prefix then
       readCards({ one })
       final = addToReply(one, fit, cursor) and one or final
       giveUpAt = final and math.min(giveUpAt, walked + MOST_WALKED) or giveUpAt
