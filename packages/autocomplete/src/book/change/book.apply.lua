@@ -149,12 +149,33 @@ local function eachPrefixWith(start, count, act)
   end
 end
 
-local function split(key, entry)
+-- The last member that this call added to each block.
+local lastIn = {}
+
+-- The number of members that stay in a block that splits, after a member came in: half of them. In a load in the order of names the next
+-- members follow this one. Then its block ends with it, or if it did already, a block begins with it. In the reverse order, the block of
+-- others begins after it. So such a load leaves full blocks.
+local function cutOf(all, key, member)
+  local count, last = #all, lastIn[key]
+  for i = 1, last and count or 0 do
+    if all[i].member == member then
+      if i > 1 and all[i - 1].member == last then
+        return math.min(i, count - 1)
+      elseif i == 1 and all[2].member == last then
+        return 1
+      end
+      break
+    end
+  end
+  return math.floor(count / 2)
+end
+
+local function split(key, entry, member)
   local all = contentOf(key)
   table.sort(all, function(a, b)
     return isBefore(a.member, b.member)
   end)
-  local half = math.floor(#all / 2)
+  local half = cutOf(all, key, member)
   local low, high = all[half].member, all[half + 1].member
   -- The shortest text that separates the two halves.
   local cut = 0
@@ -231,8 +252,11 @@ local function put(member, rank)
     mark(newMarks, { member })
   end
   if isNew and redis.call('ZCARD', key) > MOST_BLOCK then
-    split(key, entry)
+    split(key, entry, member)
+    -- The block that gets the next member of such a load.
+    key = placeOf(member)
   end
+  lastIn[key] = member
   updateTops(member, tonumber(rank), isNew)
 end
 
