@@ -20,7 +20,7 @@ test('a tenant gets a limit and quotas, and loses one of them', async () => {
   await submit('Add').click();
   const row = page.getByRole('row', { name: /acme/ });
   await row.getByText('600 in 60 s').waitFor();
-  await row.getByText('5 queues, 1M bytes').waitFor();
+  await row.getByText('5 queues, 977 KiB').waitFor();
   await row.getByRole('button', { name: 'Change' }).click();
   await page.getByLabel('Name').fill('Acme Ltd.');
   await page.getByLabel('Bytes at most').fill('');

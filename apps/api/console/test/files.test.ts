@@ -43,6 +43,8 @@ test('shows bytes, receivers and the straggler; skips, drops, sends again and re
     'Remove',
   ]);
   await row('Files', 'b.log').getByText('500 B of 2.0 KiB').waitFor();
+  // The bars have room beside the names and the figures.
+  expect((await row('Files', 'b.log').locator('.bar').first().boundingBox())!.width).toBeGreaterThan(40);
 
   await row('Files', 'a.log').getByRole('button', { name: 'Skip' }).click();
   await submit('Skip').click();

@@ -60,6 +60,9 @@ test('a mailbox is trimmed for all devices; one is moved on, and one removed', a
   };
   await visit(page, service, 'mailboxes/zoe');
   await page.getByRole('cell', { name: 'mail 1', exact: true }).waitFor();
+  // The actions of a device are in sight.
+  const table = page.getByRole('region', { name: 'Devices' });
+  expect(await table.evaluate((shown) => shown.scrollWidth - shown.clientWidth)).toBe(0);
   await button('Trim').click();
   await page.getByLabel('Keep the newest').fill('3');
   // It stays for this dialog, which was opened before.

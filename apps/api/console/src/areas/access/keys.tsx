@@ -80,7 +80,7 @@ export function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element 
           { title: 'Tenant', cell: ({ tenant }) => tenant },
           { title: 'Acts for', cell: ({ subject }) => subject ?? 'everybody' },
           { title: 'Scopes', cell: ({ scopes }) => <span class="wide">{scopes.join(' ')}</span> },
-          { title: 'Limit', cell: ({ limit }) => limitText(limit) },
+          { title: 'Limit', kind: 'fit', cell: ({ limit }) => limitText(limit) },
           { title: 'Last used', kind: 'fit', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
           {
             title: <span class="hidden-text">Actions</span>,

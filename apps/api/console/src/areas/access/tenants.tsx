@@ -42,7 +42,7 @@ export function Tenants({ mayWrite }: { readonly mayWrite: boolean }): JSX.Eleme
         columns={[
           { title: 'Id', cell: ({ id }) => <code>{id}</code> },
           { title: 'Name', cell: ({ name }) => <span class="wide">{name}</span> },
-          { title: 'Limit', cell: ({ limit }) => limitText(limit) },
+          { title: 'Limit', kind: 'fit', cell: ({ limit }) => limitText(limit) },
           { title: 'Quotas', cell: ({ quotas }) => <span class="wide">{quotasText(quotas)}</span> },
           { title: 'Used', cell: ({ usage }) => usageText(usage) },
           { title: 'API keys', kind: 'number', cell: ({ keys }) => countText(keys) },
@@ -64,7 +64,9 @@ export function Tenants({ mayWrite }: { readonly mayWrite: boolean }): JSX.Eleme
 }
 
 function quotasText(quotas: Tenant['quotas']): string {
-  const texts = Object.entries(quotas).map(([kind, most]) => `${countText(most)} ${kind}`);
+  const texts = Object.entries(quotas).map(([kind, most]) =>
+    kind === 'bytes' ? bytesText(most) : `${countText(most)} ${kind}`,
+  );
   return texts.join(', ') || 'none';
 }
 

@@ -1,5 +1,6 @@
 /** The files that some receiver is not done with. One is dropped for all receivers, or for one of them. */
 import type { JSX } from 'preact';
+import { Fragment } from 'preact';
 
 import { call, path } from '../../http.ts';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
@@ -70,19 +71,19 @@ export function FilesCard({ status: { files, listed }, mayWrite, done }: Props):
 function Waits({ bytes, pending, slowest }: File): JSX.Element {
   const more = pending - Math.min(MOST_SHOWN, slowest.length);
   return (
-    <span class="stack">
+    <span class="shares">
       {slowest.slice(0, MOST_SHOWN).map(({ receiver, ackedBytes }) => {
         const text = `${bytesText(ackedBytes)} of ${bytesText(bytes)}`;
         return (
-          <span key={receiver} class="row">
+          <Fragment key={receiver}>
             <span class="wide">{receiver}</span>
             <Share used={ackedBytes} of={bytes} label={`${receiver} has acked ${text}`} />
             <span class="muted small">{text}</span>
-          </span>
+          </Fragment>
         );
       })}
-      {more > 0 && <span class="muted small">and {plural(more, 'more receiver')}</span>}
-      {pending === 0 && <span class="muted">its end</span>}
+      {more > 0 && <span class="rest muted small">and {plural(more, 'more receiver')}</span>}
+      {pending === 0 && <span class="rest muted">its end</span>}
     </span>
   );
 }

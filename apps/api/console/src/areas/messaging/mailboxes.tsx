@@ -111,37 +111,35 @@ function OneMailbox({ recipient, session }: OneProps): JSX.Element {
         )}
       </Head>
       <Read of={mailbox}>{(shown) => <Figures mailbox={shown} />}</Read>
-      <div class="columns">
-        <Card title="Unread messages">
-          <Read of={messages}>
-            {({ items }) =>
-              items.length === 0 ? (
-                <Empty title="Everything is read.">
-                  <span>New messages appear here as they arrive.</span>
-                </Empty>
-              ) : (
-                <Table
-                  label="Messages"
-                  rows={items}
-                  idOf={({ id }) => String(id)}
-                  columns={[
-                    { title: 'Id', kind: 'number', cell: ({ id }) => id },
-                    { title: 'From', cell: ({ from }) => <span class="wide">{from}</span> },
-                    {
-                      title: 'Message',
-                      cell: ({ body }) => (
-                        <span class="wide">{typeof body === 'string' ? body : jsonText(body)}</span>
-                      ),
-                    },
-                    { title: 'Sent', kind: 'fit', cell: ({ sentAt }) => <Time at={sentAt} /> },
-                  ]}
-                />
-              )
-            }
-          </Read>
-        </Card>
-        {devices.length > 0 && <DevicesCard {...{ recipient, devices, lastId, mayWrite }} done={reload} />}
-      </div>
+      {devices.length > 0 && <DevicesCard {...{ recipient, devices, lastId, mayWrite }} done={reload} />}
+      <Card title="Unread messages">
+        <Read of={messages}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title="Everything is read.">
+                <span>New messages appear here as they arrive.</span>
+              </Empty>
+            ) : (
+              <Table
+                label="Messages"
+                rows={items}
+                idOf={({ id }) => String(id)}
+                columns={[
+                  { title: 'Id', kind: 'number', cell: ({ id }) => id },
+                  { title: 'From', cell: ({ from }) => <span class="wide">{from}</span> },
+                  {
+                    title: 'Message',
+                    cell: ({ body }) => (
+                      <span class="wide">{typeof body === 'string' ? body : jsonText(body)}</span>
+                    ),
+                  },
+                  { title: 'Sent', kind: 'fit', cell: ({ sentAt }) => <Time at={sentAt} /> },
+                ]}
+              />
+            )
+          }
+        </Read>
+      </Card>
     </>
   );
 }

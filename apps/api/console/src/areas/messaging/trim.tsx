@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
-import { plural } from '../../ui/text.ts';
+import { countText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 
 interface Props {
@@ -53,8 +53,8 @@ function TrimDialog({
       onSubmit={submit}
     >
       <p>
-        {deleted === stored ? 'All' : 'The oldest'} {plural(deleted, 'stored message')} of{' '}
-        {plural(stored, 'message')}. {effect}
+        {deleted === stored ? 'All' : `The oldest ${countText(deleted)} of`}{' '}
+        {plural(stored, 'stored message')} will be deleted. {effect}
       </p>
       <Field label="Keep the newest" hint="0: none of the messages of now">
         <input
