@@ -36,13 +36,14 @@ export class AdminKeysController {
   @ApiOperation({
     summary: 'Create an API key, or change its name, subject, scopes and limit',
     description:
-      'The answer to a creation has the key, which is stored nowhere. A repeated request changes nothing and has no key: rotate it if the answer was lost. ' +
-      'A key sees the data of its `tenant` alone. A key with a `subject` acts for that member, user or player alone.',
+      'The answer to a creation has the key, which is stored nowhere. A repeated request changes nothing and ' +
+      'has no key: rotate it if the answer was lost. A key sees only the data of its `tenant`. A key with a ' +
+      '`subject` acts only for that member, user or player.',
   })
   @Creates(
     shownKeySchema,
-    'It is created.',
-    'It was there already: its name, subject, scopes and limit are these now.',
+    'The key is created.',
+    'The key existed. Its name, subject, scopes and limit are changed.',
   )
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-tenant', 'other-tenant', 'too-many-keys')
   async putKey(
@@ -62,7 +63,8 @@ export class AdminKeysController {
   @ApiOperation({
     summary: 'Give an API key a new secret',
     description:
-      'The other secrets stay valid for `overlapMs`, a day by default: give the new key to all clients meanwhile. A repeated request makes one more secret.',
+      'The other secrets stay valid for `overlapMs`, a day by default: give the new key to all clients ' +
+      'meanwhile. A repeated request makes one more new secret.',
   })
   @Answers(rotatedKeySchema, 'The key with its new secret.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-key', 'too-many-secrets')
@@ -82,9 +84,9 @@ export class AdminKeysController {
   @Delete(':id')
   @ApiOperation({
     summary: 'Revoke an API key',
-    description: 'Every process refuses it within a second. Repeating it is safe.',
+    description: 'Every process refuses the key within a second. Repeating the request is safe.',
   })
-  @AnswersNothing('There is no such key.')
+  @AnswersNothing('The key does not exist any more.')
   @Problems('invalid-id')
   async revokeKey(@Param('id', { schema: keyId }) id: string): Promise<void> {
     this.#requireStored(id);
@@ -93,7 +95,10 @@ export class AdminKeysController {
   }
 
   @Get()
-  @ApiOperation({ summary: 'List the API keys', description: 'Without `ADMIN_KEY`, by their ids.' })
+  @ApiOperation({
+    summary: 'List the API keys',
+    description: 'Lists the keys by their ids, without `ADMIN_KEY`.',
+  })
   @Answers(keysPage, 'A page of keys.')
   @Problems('invalid-query', 'invalid-cursor')
   async listKeys(

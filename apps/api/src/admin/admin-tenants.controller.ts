@@ -29,9 +29,10 @@ export class AdminTenantsController {
   @Put(':id')
   @ApiOperation({
     summary: 'Create a tenant, or change its name, limit and quotas',
-    description: 'Up to 1,000. Their data are apart: an id of another tenant names nothing.',
+    description:
+      'There are up to 1,000 tenants. Each tenant has its own data, and ids of other tenants are unknown to it.',
   })
-  @Creates(tenantSchema, 'It is created.', 'It was there already: its name, limit and quotas are these now.')
+  @Creates(tenantSchema, 'The tenant is created.', 'The tenant existed. Its name, limit and quotas are changed.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-tenants')
   async putTenant(
     @Param('id', { schema: tenantId }) id: string,
@@ -48,9 +49,10 @@ export class AdminTenantsController {
   @ApiOperation({
     summary: 'Remove a tenant',
     description:
-      'One without API keys: revoke them first. Its tokens are refused within a second. Its data stay, and a tenant that is created with the same id has them.',
+      'Removes a tenant without API keys; revoke its keys first. The tokens of the tenant are refused within a ' +
+      'second. Its data stay, and belong to a tenant that is later created with the same id.',
   })
-  @AnswersNothing('There is no such tenant.')
+  @AnswersNothing('The tenant does not exist any more.')
   @Problems('invalid-id', 'tenant-in-use')
   async removeTenant(@Param('id', { schema: tenantId }) id: string): Promise<void> {
     requireOther(id);
@@ -58,7 +60,10 @@ export class AdminTenantsController {
   }
 
   @Get()
-  @ApiOperation({ summary: 'List the tenants', description: 'Without `default`, by their ids.' })
+  @ApiOperation({
+    summary: 'List the tenants',
+    description: 'Lists the tenants by their ids, without `default`.',
+  })
   @Answers(tenantsPage, 'A page of tenants.')
   @Problems('invalid-query', 'invalid-cursor')
   async listTenants(

@@ -16,7 +16,8 @@ export class AuditController {
   @ApiOperation({
     summary: 'List what operators changed',
     description:
-      'The newest first, of about the last 10,000: requests that change something by a scope `…:admin`, refused or not, and sessions.',
+      'Lists about the last 10,000 changes, the newest first. They are sessions, and requests with a scope ' +
+      '`…:admin` that change something, refused or not.',
   })
   @Answers(auditPage, 'A page of entries.')
   @Problems('invalid-query', 'invalid-cursor')

@@ -16,7 +16,8 @@ export class AggregatesController {
   @Get(':dimension/:day')
   @ApiOperation({
     summary: 'Read where most lines of a day came from',
-    description: 'Lines of access logs that the worker has counted so far. A day without any has no items.',
+    description:
+      'Counts the lines of access logs that the worker has counted so far. A day without lines has no items.',
   })
   @Answers(dailyTopSchema, 'The most frequent places.')
   @Problems('invalid-id', 'invalid-query')

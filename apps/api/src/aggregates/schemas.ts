@@ -24,16 +24,19 @@ export const dailyTopSchema = z
     day: z.string(),
     dimension: z.enum(DIMENSIONS),
     total: count.meta({ description: 'all lines of the day' }),
-    places: count.meta({ description: 'how many countries, regions or cities they came from' }),
+    places: count.meta({ description: 'the number of countries, regions or cities with lines' }),
     items: z.array(
       z.object({
         country: z
           .string()
-          .meta({ description: 'ISO 3166-1 alpha-2; `ZZ`: the address is in no known range' }),
-        region: z.string().optional().meta({ description: 'of regions and cities; empty: not known' }),
-        city: z.string().optional().meta({ description: 'of cities; empty: not known' }),
+          .meta({ description: 'The country by ISO 3166-1 alpha-2. `ZZ` for addresses in no known range.' }),
+        region: z
+          .string()
+          .optional()
+          .meta({ description: 'The region, for regions and cities. Empty if not known.' }),
+        city: z.string().optional().meta({ description: 'The city, for cities. Empty if not known.' }),
         count,
       }),
     ),
   })
-  .meta({ id: 'DailyTop', description: 'Where most lines of a day came from, the most frequent first.' });
+  .meta({ id: 'DailyTop', description: 'The places of most lines of a day, the most frequent first.' });

@@ -45,7 +45,7 @@ export class AddressBooksController {
 
   @Get()
   @ApiOperation({ summary: 'Look at the address book of a guild' })
-  @Answers(bookSchema, 'How large it is.')
+  @Answers(bookSchema, 'The size of the book.')
   @Problems(...MEMBER_PROBLEMS)
   async addressBook(
     @Id('guild') guild: string,
@@ -58,10 +58,11 @@ export class AddressBooksController {
   @ApiOperation({
     summary: 'Add a name, or change one',
     description:
-      'It takes the place of the name, but for its score, if that is left out. The first name of a guild is its ' +
-      'creator, who adds themselves; later members are added by members. Repeating it is safe.',
+      'The entry replaces an earlier one of this name, and keeps its score unless the body has one. The first ' +
+      'name of a guild is its creator, who adds themselves. Members add later members. Repeating the request ' +
+      'is safe.',
   })
-  @Creates(putNameSchema, 'It is in the book.', 'It was there, and is changed.')
+  @Creates(putNameSchema, 'The name is in the book.', 'The name was in the book, and is changed.')
   @Problems(...MEMBER_PROBLEMS, ...ADD_PROBLEMS)
   async putName(
     @Id('guild') guild: string,
@@ -81,10 +82,10 @@ export class AddressBooksController {
   @ApiOperation({
     summary: 'Add or change up to 1,000 names',
     description:
-      'Each as by PUT. Not in one step: after a 503, or after one that is too large, some may be stored. Repeating it ' +
-      'is safe. The creator of a guild is one of them.',
+      'Each name is stored as by PUT, but not all in one step. After a 503, or after a name that is too large, ' +
+      'some may be stored. Repeating the request is safe. The names of a new guild include its creator.',
   })
-  @Answers(nameBatchSchema, 'How many there were of each.')
+  @Answers(nameBatchSchema, 'The number of stored names and of new ones.')
   @Problems(...MEMBER_PROBLEMS, ...ADD_PROBLEMS)
   async putNames(
     @Id('guild') guild: string,
@@ -96,7 +97,7 @@ export class AddressBooksController {
 
   @Get('names/:name')
   @ApiOperation({ summary: 'Read a name' })
-  @Answers(nameSchema, 'All that is stored of it.')
+  @Answers(nameSchema, 'All stored data of the name.')
   @Problems(...MEMBER_PROBLEMS, 'unknown-name')
   async readName(
     @Id('guild') guild: string,
@@ -113,10 +114,11 @@ export class AddressBooksController {
   @ApiOperation({
     summary: 'Remove a name',
     description:
-      'A member who removes their own name leaves the guild. The guild ends with its last name: then anybody may ' +
-      'create it again. Repeating it is safe, except for the own name: a former member gets 403.',
+      'A member who removes their own name leaves the guild. The guild ends with its last name, and anybody ' +
+      'may then create it again. Repeating the request is safe. For the own name, however, a former member ' +
+      'then gets 403.',
   })
-  @AnswersNothing('It is removed.')
+  @AnswersNothing('The name is removed.')
   @Problems(...MEMBER_PROBLEMS)
   async removeName(
     @Id('guild') guild: string,
@@ -129,12 +131,15 @@ export class AddressBooksController {
   @Post('names/:name/boost')
   @ApiOperation({
     summary: 'Raise or lower the score of a name',
-    description: 'Such as whenever somebody has chosen it. One whose answer was lost may have been made.',
+    description:
+      'Boost a name, for example, whenever somebody has chosen it. A boost whose answer was lost may have been ' +
+      'made.',
   })
   @TakesIdempotencyKey(
-    'The same boost again changes nothing for an hour, and gets the score that the first one got.',
+    'Identifies the boost: for an hour, the same boost again changes nothing, and gets the score of the ' +
+      'first answer.',
   )
-  @Answers(boostSchema, 'The score that it has now.')
+  @Answers(boostSchema, 'The present score.')
   @Problems(...MEMBER_PROBLEMS, ...BODY_PROBLEMS, 'invalid-idempotency-key', 'unknown-name', 'request-reused')
   async boostName(
     @Id('guild') guild: string,

@@ -23,13 +23,13 @@ const nameTextSchema = textSchema
 const count = z.int().min(0);
 const name = idSchema.meta({ description: 'the id of the named person or thing', examples: ['lukasz-7'] });
 const display = nameTextSchema.meta({
-  description: 'how it is shown, and what is found, in any script; without it, the name itself',
+  description: 'The text that is shown and found, in any script. Default: the name itself.',
   examples: ['Łukasz Nowak'],
 });
 const aliases = z
   .array(nameTextSchema)
   .max(MAX_ALIASES)
-  .meta({ description: 'further texts by which it is found: nicknames, other scripts' });
+  .meta({ description: 'further texts by which the name is found: nicknames, other scripts' });
 const score = z
   .number()
   .min(-MAX_SCORE)
@@ -42,12 +42,12 @@ const payload = z
     `must have at most ${MAX_PAYLOAD_BYTES} bytes of JSON`,
   );
 
-const by = idSchema.meta({ description: 'the requesting member of the guild, that is, a name of its book' });
+const by = idSchema.meta({ description: 'the requesting member of the guild, who is a name of its book' });
 
 const entry = {
   display: display.optional(),
   aliases: aliases.optional(),
-  score: score.optional().meta({ description: 'without it, the score that the name has; of a new one 0' }),
+  score: score.optional().meta({ description: 'Default: the present score of the name; 0 for a new name' }),
   payload: payload.optional().meta({ description: `any JSON, up to ${MAX_PAYLOAD_BYTES} bytes` }),
 };
 
@@ -78,7 +78,7 @@ export const boostBody = z
   .meta({ id: 'BoostBody', examples: [{ amount: 1 }] });
 
 export const bookSchema = z
-  .object({ guild: idSchema, size: count.meta({ description: 'how many names it has' }) })
+  .object({ guild: idSchema, size: count.meta({ description: 'the number of names in the book' }) })
   .meta({ id: 'AddressBook' });
 
 export const putNameSchema = z
@@ -86,11 +86,11 @@ export const putNameSchema = z
   .meta({ id: 'PutName', description: 'Whether it was not in the book before.' });
 
 export const nameBatchSchema = z
-  .object({ added: count.meta({ description: 'new ones' }), changed: count })
+  .object({ added: count.meta({ description: 'the number of new names' }), changed: count })
   .meta({ id: 'NameBatch' });
 
 export const boostSchema = z
-  .object({ name, score: z.number().meta({ description: 'as it is now' }) })
+  .object({ name, score: z.number().meta({ description: 'the present score' }) })
   .meta({ id: 'Boost' });
 
 /** Programs that use the package may have given any key. */
@@ -117,7 +117,7 @@ export const completionsQuery = z.strictObject({
   prefix,
   limit: limitUpTo(MAX_COMPLETIONS, USUAL_COMPLETIONS),
   order: z.enum(['score', 'alphabetical']).default('score').meta({
-    description: 'the highest scores first, or by the bytes of the folded names',
+    description: 'the order: the highest scores first, or by the bytes of the folded names',
   }),
   fuzzy,
   cursor: z
@@ -125,7 +125,9 @@ export const completionsQuery = z.strictObject({
     .min(1)
     .max(MAX_CURSOR_LENGTH)
     .optional()
-    .meta({ description: 'nextCursor of the page before, of the same prefix, order and fuzzy' }),
+    .meta({
+      description: 'The `nextCursor` of the page before. Prefix, order and fuzzy must stay the same.',
+    }),
 });
 
 export const completionsPage = z
@@ -134,7 +136,7 @@ export const completionsPage = z
       z.object({
         ...stored,
         matches,
-        isFuzzy: z.boolean().meta({ description: 'a typing error led to it' }),
+        isFuzzy: z.boolean().meta({ description: 'the name matches only with a typing error' }),
       }),
     ),
     nextCursor: z.string().nullable().meta({ description: 'null: this is the last page' }),
@@ -154,17 +156,19 @@ export const mentionsSchema = z
       z.object({
         name: z.string().meta({ description: 'for a contact, the part before `|`' }),
         display: z.string(),
-        isRecent: z.boolean().meta({ description: 'it is a recent contact of the requesting member' }),
+        isRecent: z
+          .boolean()
+          .meta({ description: 'the person is a recent contact of the requesting member' }),
         score: z
           .number()
           .optional()
-          .meta({ description: 'that of the book, where it is among what the book found' }),
+          .meta({ description: 'the score in the book, if the book has found the person' }),
         payload: z.unknown().optional(),
         matches,
       }),
     ),
     isComplete: z
       .boolean()
-      .meta({ description: 'false: the recent contacts or the book could not be asked' }),
+      .meta({ description: 'false if the recent contacts or the book could not be read' }),
   })
   .meta({ id: 'Mentions' });

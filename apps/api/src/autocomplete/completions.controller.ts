@@ -23,9 +23,9 @@ export class CompletionsController {
   @ApiOperation({
     summary: 'Complete a name of the address book',
     description:
-      'Names with words that begin with those that are typed, in any order, whatever their case, accents and width: `jo sm` finds John Smith ' +
-      'and Smith, Joan. Of the prefix six words count, and 1,024 characters. Without one, or with one of spaces and marks alone, all names. ' +
-      'Changes nothing.',
+      "Finds names whose words begin with the typed words, in any order. Case, accents and width don't matter: " +
+      '`jo sm` finds John Smith and Smith, Joan. Six words and 1,024 characters of the prefix count. An empty ' +
+      'prefix, or one of spaces and marks alone, matches all names. Changes nothing.',
   })
   @Answers(completionsPage, 'A page of names.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'page-too-deep', 'not-in-guild')
@@ -52,10 +52,11 @@ export class CompletionsController {
   @ApiOperation({
     summary: 'Complete whom a member means',
     description:
-      'Their recent contacts first, the last touched one before the others, then the names of the address book, everybody once. Changes nothing: ' +
-      'touch the contact, and boost the name, that was chosen.',
+      'The recent contacts of the member come first, the last touched one before the others. Then come the ' +
+      'names of the address book, each person once. The request changes nothing: touch the chosen contact, and ' +
+      'boost the chosen name.',
   })
-  @Answers(mentionsSchema, 'Whom they may mean.')
+  @Answers(mentionsSchema, 'The persons that the member may mean.')
   @Problems('invalid-id', 'invalid-query', 'not-in-guild')
   async mentions(
     @Id('guild') guild: string,

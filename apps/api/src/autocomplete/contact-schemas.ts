@@ -20,7 +20,7 @@ export const touchBody = z
       .array(contactSchema)
       .min(1)
       .max(MAX_TOUCHED)
-      .meta({ description: 'the most recent one last' }),
+      .meta({ description: 'the contacts, the most recent one last' }),
   })
   .meta({ id: 'TouchBody', examples: [{ contacts: ['Łukasz', 'Jean'] }] });
 
@@ -28,4 +28,4 @@ export const contactsSchema = z
   .object({
     items: z.array(z.object({ contact: z.string().meta({ examples: ['Łukasz'] }) })).max(MAX_CONTACTS),
   })
-  .meta({ id: 'Contacts', description: 'The last touched first.' });
+  .meta({ id: 'Contacts', description: 'The contacts, the last touched first.' });

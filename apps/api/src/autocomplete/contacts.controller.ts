@@ -18,7 +18,8 @@ export class ContactsController {
   @ApiOperation({
     summary: 'List the recent contacts of a user, or complete one',
     description:
-      'Those that begin with `prefix`, whatever their case, accents and width, the last touched first. Changes nothing.',
+      "Lists the contacts that begin with `prefix`, the last touched first. Case, accents and width don't " +
+      'matter. Changes nothing.',
   })
   @Answers(contactsSchema, 'The contacts.')
   @Problems('invalid-id', 'invalid-query')
@@ -33,9 +34,11 @@ export class ContactsController {
   @Post()
   @ApiOperation({
     summary: 'Make up to 1,000 contacts the most recent ones of a user',
-    description: 'In their order: the last one becomes the most recent. 100 are kept. Repeating it is safe.',
+    description:
+      'Touches the contacts in their order: the last one becomes the most recent. A user has up to 100. ' +
+      'Repeating the request is safe.',
   })
-  @AnswersNothing('They are the first ones.')
+  @AnswersNothing('The contacts are the most recent ones.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
   async touchContacts(
     @Name('user') user: string,
@@ -47,9 +50,10 @@ export class ContactsController {
   @Put(':contact')
   @ApiOperation({
     summary: 'Make a contact the most recent one of a user',
-    description: 'The one touched longest ago goes when there are more than 100. Repeating it is safe.',
+    description:
+      'Beyond 100 contacts, the one touched longest ago is removed. Repeating the request is safe.',
   })
-  @AnswersNothing('It is the first one.')
+  @AnswersNothing('The contact is the most recent one.')
   @Problems('invalid-id')
   async touchContact(
     @Name('user') user: string,
@@ -59,8 +63,8 @@ export class ContactsController {
   }
 
   @Delete(':contact')
-  @ApiOperation({ summary: 'Take a contact out', description: 'Repeating it is safe.' })
-  @AnswersNothing('It is removed.')
+  @ApiOperation({ summary: 'Take a contact out', description: 'Repeating the request is safe.' })
+  @AnswersNothing('The name is removed.')
   @Problems('invalid-id')
   async removeContact(
     @Name('user') user: string,

@@ -24,7 +24,10 @@ export const textSchema = z
  * A typed prefix. It is folded as names are, so characters that no name can have are allowed. The head of a request bounds
  * it.
  */
-export const prefix = z.string().default('').meta({ description: 'the text typed so far; without it, all' });
+export const prefix = z
+  .string()
+  .default('')
+  .meta({ description: 'The text typed so far. Without it, all names match.' });
 
 /** How many completions. */
 export function limitUpTo(max: number, usual: number) {

@@ -25,14 +25,15 @@ export class CacheLoadsController {
   @ApiOperation({
     summary: 'Read an entry of a cache, or get the right to load it',
     description:
-      'If nothing is cached, one client gets a token and loads; all others wait for its value. It PUTs the entry with the token. When its ' +
-      'lease ends first, the next one gets a token. A stale value is answered at once, to one client with a token. After a lost ' +
-      'answer nobody knows the token: a repeated request waits until its lease ends.',
+      'If nothing is cached, one client gets a token, loads the value, and PUTs the entry with the token. All ' +
+      'other clients wait for the value. If the lease ends first, the next client gets a token. A stale value ' +
+      'is returned at once, and one client also gets a token. After a lost answer no client knows the token, ' +
+      'so a repeated request waits until the lease ends.',
   })
   @Waits(waitOf)
   @Creates(
     loadSchema,
-    'Load it, and PUT the entry with the token.',
+    'The client must load the value, and PUT the entry with the token.',
     'The value; another client loads it anew.',
   )
   @Problems(
@@ -64,8 +65,8 @@ export class CacheLoadsController {
   @ApiOperation({
     summary: 'Give up a load',
     description:
-      'After it has failed: a waiting client gets a token at once, one with a stale value a second later. A token whose lease ' +
-      'has ended changes nothing. Repeating it is safe.',
+      'Send this after a load has failed. A waiting client gets a token at once, a client with a stale value a ' +
+      'second later. A token whose lease has ended changes nothing. Repeating the request is safe.',
   })
   @AnswersNothing('The lease has ended.')
   @Problems('invalid-id')

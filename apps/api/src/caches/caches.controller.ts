@@ -44,8 +44,8 @@ export class CachesController {
   @ApiOperation({
     summary: 'Read an entry of a cache',
     description:
-      'Fresh or stale. Loads nothing: programs that use @mortise/cache load, and others by `POST …/loads`. While Redis is ' +
-      'unavailable, nothing is cached.',
+      'Returns a fresh or stale entry, and loads nothing. Programs that use @mortise/cache load entries, other ' +
+      'programs by `POST …/loads`. While Redis is unavailable, nothing is cached.',
   })
   @Answers(entrySchema, 'The value.')
   @Problems('invalid-id', 'not-cached')
@@ -63,10 +63,11 @@ export class CachesController {
   @ApiOperation({
     summary: 'Store an entry of a cache',
     description:
-      'A load that is under way will not overwrite it. With the token of a load it is stored only while the load has its lease: not ' +
-      'after the entry was stored or removed, or one of its tags invalidated. Repeating it is safe.',
+      'A load that is under way does not overwrite the entry. With the token of a load, the entry is stored ' +
+      'only while the load has its lease. The lease ends when the entry is stored or removed, or one of its ' +
+      'tags is invalidated. Repeating the request is safe.',
   })
-  @AnswersNothing('It is stored.')
+  @AnswersNothing('The entry is stored.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'load-outdated')
   async putCacheEntry(
     @Param('cache', { schema: cacheNameSchema }) name: string,
@@ -83,9 +84,10 @@ export class CachesController {
   @ApiOperation({
     summary: 'Remove an entry of a cache',
     description:
-      'The result of a load under way is not stored. Repeating it is safe; a repeated request finds none.',
+      'The result of a load under way is not stored. Repeating the request is safe; a repeated request finds ' +
+      'no entry.',
   })
-  @Answers(deletedSchema, 'There is none.')
+  @Answers(deletedSchema, 'The entry is not in the cache.')
   @Problems('invalid-id')
   async deleteCacheEntry(
     @Param('cache', { schema: cacheNameSchema }) name: string,
@@ -100,9 +102,10 @@ export class CachesController {
   @Post('invalidations')
   @ApiOperation({
     summary: 'Invalidate all entries with a tag',
-    description: 'In one step, for any number of entries, and for loads under way. Repeating it is safe.',
+    description:
+      'Invalidates any number of entries, and loads under way, in one step. Repeating the request is safe.',
   })
-  @AnswersNothing('None of them is read again.')
+  @AnswersNothing('No invalidated entry is returned any more.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
   async invalidateTag(
     @Param('cache', { schema: cacheNameSchema }) name: string,

@@ -19,25 +19,27 @@ const tag = nameSchema.refine(isFree, 'must not begin with NUL').meta({ examples
 const value = z
   .unknown()
   .refine((given) => given !== undefined, 'is missing')
-  .meta({ description: 'any JSON; null: it is known that there is no value' });
+  .meta({ description: 'Any JSON. Null is a known absence of a value.' });
 
 const tags = z.array(tag).max(MAX_TAGS).default([]);
 
 export const loadTokenSchema = z
   .string()
   .regex(/^[1-9]\d{0,15}$/, 'must be the token of a load')
-  .meta({ description: 'from the answer of `POST …/loads`', examples: ['1795176000000000'] });
+  .meta({ description: 'the token from the answer of `POST …/loads`', examples: ['1795176000000000'] });
 
 export const entryBody = z
   .strictObject({
     value,
-    ttlMs: z.int().min(1).max(YEAR_MS).default(60_000).meta({ description: 'how long it is fresh' }),
+    ttlMs: z.int().min(1).max(YEAR_MS).default(60_000).meta({ description: 'how long the value is fresh' }),
     staleMs: z
       .int()
       .min(0)
       .max(YEAR_MS)
       .default(0)
-      .meta({ description: 'how long it is still given after that, while programs load it again' }),
+      .meta({
+        description: 'how long the stale value is returned after that, while a program loads it again',
+      }),
     tags: tags.meta({ description: 'an invalidation of one of them ends the entry' }),
     loadToken: loadTokenSchema.optional(),
   })
@@ -61,9 +63,10 @@ export const loadBody = z
       .min(100)
       .max(600_000)
       .default(10_000)
-      .meta({ description: 'how long the load may take; nobody renews its lease', examples: [10_000] }),
+      .meta({ description: 'How long the load may take. The lease is not renewed.', examples: [10_000] }),
     tags: tags.meta({
-      description: 'known before the load: after the invalidation of one, nobody waits for a load under way',
+      description:
+        'Tags known before the load. After the invalidation of a tag, no client waits for a load under way.',
     }),
   })
   .meta({ id: 'LoadBody', examples: [{ waitMs: 5_000, leaseMs: 10_000 }] });
@@ -75,12 +78,14 @@ export const loadSchema = z
     load: z
       .object({ token: loadTokenSchema, expiresInMs: z.int().min(0) })
       .nullable()
-      .meta({ description: 'the client is to load, alone; null: it has nothing to do' }),
+      .meta({
+        description: 'The right to load, which only this client has. Null if the client has nothing to load.',
+      }),
   })
   .meta({ id: 'CacheLoad', description: 'The value, the right to load it, or both if the value is stale.' });
 
 export const deletedSchema = z
-  .object({ isDeleted: z.boolean().meta({ description: 'whether there was one' }) })
+  .object({ isDeleted: z.boolean().meta({ description: 'whether the entry existed' }) })
   .meta({ id: 'DeletedCacheEntry' });
 
 export const invalidationBody = z

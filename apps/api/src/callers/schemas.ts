@@ -17,13 +17,15 @@ export const keyId = z.string().regex(KEY_ID, 'must be 1 to 32 of the characters
 
 export const tenantId = z.string().regex(TENANT_ID, 'must be 1 to 32 of the characters a-z 0-9 -');
 
-const name = z.string().max(128).meta({ description: 'for people' });
+const name = z.string().max(128).meta({ description: 'a name for people' });
 const subject = nameSchema
   .nullable()
-  .meta({ description: 'the member, user or player whom it acts for alone; null: it acts for anybody' });
+  .meta({
+    description: 'The only member, user or player for whom the key acts. With null it acts for anybody.',
+  });
 const scopes = z.array(z.enum(SCOPES)).min(1).max(SCOPES.length);
 const instant = z.int().meta({ description: 'ms since the epoch' });
-const secretText = z.string().meta({ description: 'the key, which is shown only now' });
+const secretText = z.string().meta({ description: 'The key. Only this answer shows it.' });
 
 const rate = z
   .strictObject({ requests: z.int().min(1).max(MAX_REQUESTS), seconds: z.int().min(1).max(MAX_SECONDS) })
@@ -38,22 +40,31 @@ const quotas = z
   )
   .meta({
     description:
-      'how much it may have; `streams` and `waits` count for each process, `keys` and `bytes` are those in Redis',
+      'The quotas of the tenant. `streams` and `waits` count for each process; `keys` and `bytes` count in ' +
+      'Redis.',
   });
 
 const usage = z.object({
-  keys: z.int().min(0).meta({ description: 'its keys in Redis' }),
-  bytes: z.int().min(0).optional().meta({ description: 'their bytes; only with a quota of `bytes`' }),
+  keys: z.int().min(0).meta({ description: 'the number of its keys in Redis' }),
+  bytes: z
+    .int()
+    .min(0)
+    .optional()
+    .meta({ description: 'the bytes of these keys; only with a quota of `bytes`' }),
   countedAt: instant,
 });
 
 export const putKeyBody = z
   .strictObject({
     name: name.default(''),
-    tenant: tenantId.default(DEFAULT_TENANT).meta({ description: 'whose data it sees; fixed once created' }),
+    tenant: tenantId
+      .default(DEFAULT_TENANT)
+      .meta({ description: 'The tenant whose data the key sees. It is fixed once the key is created.' }),
     subject: subject.default(null),
     scopes,
-    limit: rate.default(null).meta({ description: 'of its requests; null: `KEY_LIMIT`' }),
+    limit: rate
+      .default(null)
+      .meta({ description: 'The limit of its requests. With null it is `KEY_LIMIT`.' }),
   })
   .meta({ id: 'PutKeyBody', examples: [{ name: 'billing', tenant: 'acme', scopes: ['queues:write'] }] });
 
@@ -77,15 +88,20 @@ const fields = {
   limit: rate,
   createdAt: instant,
   rotatedAt: instant.nullable(),
-  lastUsedAt: instant.nullable().meta({ description: 'up to a minute late; null: never' }),
-  secrets: z.int().min(1).meta({ description: 'how many are valid: more than one during an overlap' }),
+  lastUsedAt: instant
+    .nullable()
+    .meta({ description: 'The last use, up to a minute late. Null before the first use.' }),
+  secrets: z
+    .int()
+    .min(1)
+    .meta({ description: 'the number of valid secrets: more than one during an overlap' }),
 };
 
 export const apiKeySchema = z.object(fields).meta({ id: 'ApiKey' });
 
 export const shownKeySchema = z
   .object({ ...fields, key: secretText.optional() })
-  .meta({ id: 'ShownApiKey', description: 'Of a key that was there already, `key` is absent.' });
+  .meta({ id: 'ShownApiKey', description: 'A key that existed is returned without `key`.' });
 
 export const rotatedKeySchema = z.object({ ...fields, key: secretText }).meta({ id: 'RotatedApiKey' });
 
@@ -96,7 +112,9 @@ export const keysPage = z.object({ items: z.array(apiKeySchema), nextCursor }).m
 export const putTenantBody = z
   .strictObject({
     name: name.default(''),
-    limit: rate.default(null).meta({ description: 'of all its requests; null: `TENANT_LIMIT`' }),
+    limit: rate
+      .default(null)
+      .meta({ description: 'The limit of all its requests. With null it is `TENANT_LIMIT`.' }),
     quotas: quotas.default({}),
   })
   .meta({
@@ -111,9 +129,9 @@ export const tenantSchema = z
     limit: rate,
     quotas,
     createdAt: instant,
-    keys: z.int().min(0).meta({ description: 'how many API keys it has' }),
+    keys: z.int().min(0).meta({ description: 'the number of its API keys' }),
     usage: usage.nullable().meta({
-      description: 'null: without a quota of `keys` or `bytes`, not counted yet, or nothing there',
+      description: 'null without a quota of `keys` or `bytes`, before the first count, and without keys',
     }),
   })
   .meta({ id: 'Tenant' });
@@ -124,13 +142,13 @@ export const tenantsPage = z.object({ items: z.array(tenantSchema), nextCursor }
 
 export const sessionSchema = z
   .object({
-    keyId: z.string().nullable().meta({ description: 'null: it is a token, or AUTH=off' }),
+    keyId: z.string().nullable().meta({ description: 'null for a token, and with AUTH=off' }),
     tenant: z.string(),
     subject,
     scopes: z.array(z.enum(SCOPES)),
     console: z
       .enum(['off', 'read-only', 'on'])
-      .meta({ description: 'the setting CONSOLE; `read-only`: sessions change nothing' }),
+      .meta({ description: 'The setting CONSOLE. With `read-only`, sessions change nothing.' }),
   })
   .meta({ id: 'Session', description: 'The rights of the credential of the request.' });
 
@@ -141,11 +159,13 @@ export const auditPage = z
     items: z.array(
       z.object({
         at: instant,
-        keyId: z.string().nullable().meta({ description: 'null: a token, or AUTH=off' }),
+        keyId: z.string().nullable().meta({ description: 'null for a token, and with AUTH=off' }),
         tenant: z.string(),
         subject: z.string().nullable(),
         method: z.string(),
-        path: z.string().meta({ description: 'without the query', examples: ['/v1/queues/mail/pause'] }),
+        path: z
+          .string()
+          .meta({ description: 'the path, without the query', examples: ['/v1/queues/mail/pause'] }),
         status: z.int(),
         requestId: z.string(),
       }),

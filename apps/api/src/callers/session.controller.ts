@@ -28,8 +28,9 @@ export class SessionController {
   @ApiOperation({
     summary: 'Open a session of a browser',
     description:
-      'Sets the cookie `mortise_session`, which stands for the credential of this request and ends with it, or after `SESSION_TTL_MS`. ' +
-      'It counts only for requests of pages of this server. A repeated request opens one more; a session opens none.',
+      'Sets the cookie `mortise_session`, which stands for the credential of this request. The session ends ' +
+      'with the credential, or after `SESSION_TTL_MS`. The cookie counts only for requests from pages of this ' +
+      'server. A repeated request opens one more session. A request with a session opens none.',
   })
   @Answers(sessionSchema, 'The rights of the session.', 'Set-Cookie')
   @Problems('foreign-origin')
@@ -63,9 +64,10 @@ export class SessionController {
   @Delete()
   @ApiOperation({
     summary: 'End the session of a browser',
-    description: 'That of the cookie; every process refuses it at once. A repeated request gets 401.',
+    description:
+      'Ends the session of the cookie. Every process refuses it at once. A repeated request gets 401.',
   })
-  @AnswersNothing('It has ended.', 'Set-Cookie')
+  @AnswersNothing('The session has ended.', 'Set-Cookie')
   @Problems('foreign-origin')
   async endSession(
     @Headers('cookie') cookie: string | undefined,

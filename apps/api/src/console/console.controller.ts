@@ -20,7 +20,7 @@ export class ConsoleController {
   @Get('overview')
   @ApiOperation({
     summary: 'Read all queues in numbers',
-    description: 'The topic `overview` of `GET /v1/events` tells each change.',
+    description: 'The topic `overview` of `GET /v1/events` sends each change.',
   })
   @Answers(overviewSchema, 'The queues.')
   @Problems()
@@ -32,9 +32,9 @@ export class ConsoleController {
   @ApiOperation({
     summary: 'Examine the Redis of the deployment',
     description:
-      'Sends some 25 commands to each master. The topic `redis` of `GET /v1/events` tells the figures.',
+      'Sends some 25 commands to each master. The topic `redis` of `GET /v1/events` sends the figures.',
   })
-  @Answers(redisSchema, 'Its figures, slow commands, and what to change.')
+  @Answers(redisSchema, 'The figures, slow commands, and recommended changes.')
   @Problems()
   examineRedis(): Promise<RedisReport> {
     return this.redis.report();

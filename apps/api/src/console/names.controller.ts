@@ -12,7 +12,7 @@ const kindSchema = z.enum(Object.keys(PLACES) as [Kind, ...Kind[]]).meta({ examp
 const namesQuery = z.strictObject({ cursor: longCursor, limit });
 const namesPage = z.object({ items: z.array(z.object({ name: z.string() })), nextCursor }).meta({
   id: 'NamesPage',
-  description: 'May have fewer names than the limit, or none, though there are more.',
+  description: 'A page of names. It may have fewer names than the limit, or none, though there are more.',
 });
 
 @ApiTags('overview')
@@ -24,7 +24,8 @@ export class NamesController {
   @ApiOperation({
     summary: 'List what is stored of a kind',
     description:
-      'For operators: the names that a bounded scan of the keys finds, in no order. Go on until `nextCursor` is null.',
+      'For operators. Lists the names that a bounded scan of the keys finds, in no order. Go on until ' +
+      '`nextCursor` is null.',
   })
   @Answers(namesPage, 'A page of names.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor')

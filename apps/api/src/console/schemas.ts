@@ -8,7 +8,7 @@ const count = z.int().min(0);
 export const overviewSchema = z
   .object({
     at: instant,
-    total: count.meta({ description: 'how many queues there are' }),
+    total: count.meta({ description: 'the number of queues' }),
     queues: z
       .array(
         z.object({
@@ -16,7 +16,7 @@ export const overviewSchema = z
           counts,
           headAgeMs: count
             .nullable()
-            .meta({ description: 'how long ago the next task was enqueued; null: none is ready' }),
+            .meta({ description: 'How long ago the next task was enqueued. Null if no task is ready.' }),
           isPaused: z.boolean(),
         }),
       )
@@ -34,13 +34,13 @@ export const redisSchema = z
           address,
           version: z.string().nullable(),
           usedBytes: count.nullable(),
-          maxBytes: count.nullable().meta({ description: '0: no limit' }),
+          maxBytes: count.nullable().meta({ description: 'The memory limit in bytes; 0 for no limit.' }),
           policy: z.string().nullable().meta({ description: 'the policy of Redis for a full memory' }),
           opsPerSecond: count.nullable(),
           clients: count.nullable(),
         }),
       )
-      .meta({ description: 'the masters; null: the server refuses to tell' }),
+      .meta({ description: 'The masters. Null if the server refuses to list them.' }),
     slow: z
       .array(
         z.object({
@@ -48,11 +48,11 @@ export const redisSchema = z
           at: instant,
           micros: count,
           command: z.string().meta({ examples: ['EVALSHA'] }),
-          arguments: count.meta({ description: 'how many; they are not shown' }),
+          arguments: count.meta({ description: 'the number of arguments, which are not shown' }),
         }),
       )
       .nullable()
-      .meta({ description: 'the last 20 slow commands; null: the server refuses to tell' }),
+      .meta({ description: 'The last 20 slow commands. Null if the server refuses to list them.' }),
     findings: z
       .array(
         z.object({
@@ -62,6 +62,6 @@ export const redisSchema = z
           action: z.string().optional(),
         }),
       )
-      .meta({ description: 'as `npm run doctor` says them' }),
+      .meta({ description: 'the recommendations of `npm run doctor`' }),
   })
   .meta({ id: 'Redis', description: 'The Redis of the deployment.' });

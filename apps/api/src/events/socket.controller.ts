@@ -13,14 +13,16 @@ export class SocketController {
   @ApiOperation({
     summary: 'Open a WebSocket',
     description:
-      'Frames of JSON. `{"subscribe": member, "after": token}` names a member, and needs `messaging:write`. Then ' +
-      '`{"post": {"chatId", "body", "id"}}`, `{"ack": {"chatId", "upToId", "epoch"}}` and `{"typing": chatId}` act in the name of this ' +
-      'member. `{"follow": topic, "after": token}` follows a topic of `GET /v1/events`, which needs the same scope there, and ' +
-      '`{"unfollow": topic}` ends that; up to 10 at a time. Each frame is answered by `subscribed`, `posted`, `acked`, `typed`, `followed` ' +
-      'with a `token`, `unfollowed`, or by `error` with a problem document, and with the `ref` that it had. Events come as ' +
-      '`{"event": {"type", "chatId", …, "token"}}`, those of a topic with `topic`; their tokens continue this topic.',
+      'The frames are JSON. `{"subscribe": member, "after": token}` names a member, and needs ' +
+      '`messaging:write`. Then `{"post": {"chatId", "body", "id"}}`, `{"ack": {"chatId", "upToId", "epoch"}}` ' +
+      'and `{"typing": chatId}` act in the name of this member. `{"follow": topic, "after": token}` follows a ' +
+      'topic of `GET /v1/events`, which needs the same scope there, and `{"unfollow": topic}` ends that; up to ' +
+      '10 at a time. Each frame is answered by `subscribed`, `posted`, `acked`, `typed`, `followed` with a ' +
+      '`token`, `unfollowed`, or by `error` with a problem document, and with the `ref` that it had. Events ' +
+      'come as `{"event": {"type", "chatId", …, "token"}}`, those of a topic with `topic`; their tokens ' +
+      'continue this topic.',
   })
-  @ApiResponse({ status: 101, description: 'It is a WebSocket.' })
+  @ApiResponse({ status: 101, description: 'The connection is a WebSocket.' })
   @Problems(
     'malformed-request',
     'foreign-origin',

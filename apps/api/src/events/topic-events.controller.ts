@@ -24,23 +24,27 @@ export class TopicEventsController {
   @ApiOperation({
     summary: 'Follow queues, members, mailboxes, caches, locks and more in one stream',
     description:
-      'Server-sent events of several topics. A topic needs a scope: `queue:<name>`, `operation:<id>` and `overview` need `queues:read`, ' +
-      '`member:<name>` and `mailbox:<name>` need `messaging:read`, `cache:<name>` and `rows` need `cache:read`. `lock:<name>`, ' +
-      '`semaphore:<name>`, `read-write-lock:<name>` and `rate-limiter:<name>` need `locks:read`, `locks`, `semaphores` and `rate-limiters` need `locks:admin`, ' +
-      '`names:<kind>` needs `ops:read`, `market` needs `market:read`, and `redis` needs `ops:read`. `data` is JSON with the `topic`. To continue all ' +
-      'topics after an event, send its `id` as `Last-Event-ID` or `after`. The first event is `open`. A task of a queue has the ' +
-      'events enqueued, started, progress, delivered, succeeded, retrying, dead, cancelled, waiting, ready, rescheduled, ' +
-      'reprioritized, changed and removed. A queue has paused and resumed. Members have the events of `/v1/members/{member}/events`. A mailbox has arrived, ' +
-      'without the messages. A cache has stored, deleted and invalidated, for requests to this API. The market has listed, sold, ' +
-      'withdrawn and expired. The topics of locks, lists, bulk operations, cached rows, Redis and the overview send their present value, then each change. ' +
-      '`gap` says that a queue trimmed events before you read them. `off` says that the events of a queue are off, and a ' +
-      'session of a read-only console does not switch them on. `reset` says that the topic continues from now: your last ' +
-      'event is gone, or others may have followed it. `dropped`, with a `reason`, is the last event of a stream that the server ends.',
+      'Sends server-sent events of several topics. A topic needs a scope: `queue:<name>`, `operation:<id>` and ' +
+      '`overview` need `queues:read`, `member:<name>` and `mailbox:<name>` need `messaging:read`, ' +
+      '`cache:<name>` and `rows` need `cache:read`. `lock:<name>`, `semaphore:<name>`, ' +
+      '`read-write-lock:<name>` and `rate-limiter:<name>` need `locks:read`, `locks`, `semaphores` and ' +
+      '`rate-limiters` need `locks:admin`, `names:<kind>` needs `ops:read`, `market` needs `market:read`, and ' +
+      '`redis` needs `ops:read`. `data` is JSON with the `topic`. To continue all topics after an event, send ' +
+      'its `id` as `Last-Event-ID` or `after`. The first event is `open`. A task of a queue has the events ' +
+      'enqueued, started, progress, delivered, succeeded, retrying, dead, cancelled, waiting, ready, ' +
+      'rescheduled, reprioritized, changed and removed. A queue has paused and resumed. Members have the ' +
+      'events of `/v1/members/{member}/events`. A mailbox has arrived, without the messages. A cache has ' +
+      'stored, deleted and invalidated, for requests to this API. The market has listed, sold, withdrawn and ' +
+      'expired. The topics of locks, lists, bulk operations, cached rows, Redis and the overview send their ' +
+      'present value, then each change. `gap` says that a queue trimmed events before you read them. `off` ' +
+      'says that the events of a queue are off, and a session of a read-only console does not switch them on. ' +
+      '`reset` says that the topic continues from now: your last event is gone, or others may have followed ' +
+      'it. `dropped`, with a `reason`, is the last event of a stream that the server ends.',
   })
   @ApiHeader({
     name: 'Last-Event-ID',
     required: false,
-    description: 'The id of the last event that was handled; browsers send it by themselves.',
+    description: 'The id of the last event that was handled. Browsers send this header by themselves.',
     schema: { type: 'string' },
   })
   @ApiResponse({

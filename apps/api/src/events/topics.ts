@@ -112,13 +112,15 @@ export const topicsQuery = z.strictObject({
       return z.NEVER;
     })
     .meta({
-      description: 'up to 10, with commas between them; names are percent-encoded',
+      description: 'Up to 10 topics, separated by commas. Names are percent-encoded.',
       examples: ['queue:mail,member:frank,market'],
     }),
   after: z
     .string()
     .optional()
-    .meta({ description: 'the id of an event: continues after it, as the header Last-Event-ID does' }),
+    .meta({
+      description: 'the id of an event, after which the stream continues, as with the header Last-Event-ID',
+    }),
 });
 
 /** The token of each topic, by its id. */

@@ -64,7 +64,8 @@ export class FileChannelsController {
   @ApiOperation({
     summary: 'Look at a channel',
     description:
-      'At its bytes in Redis, its receivers, and the files with the receivers that each waits for. It disturbs no receiver. A channel that is not there is empty.',
+      'Returns the bytes of the channel in Redis, its receivers, and its files with the receivers that each ' +
+      'waits for. The request disturbs no receiver. A channel that does not exist is empty.',
   })
   @Answers(channelSchema, 'The channel, with a page of its files.')
   @Problems('invalid-id', 'invalid-query')
@@ -91,20 +92,22 @@ export class FileChannelsController {
   @ApiOperation({
     summary: 'Send a file to the receivers of a channel',
     description:
-      'The body is the file. It can be read while it comes, and is taken as fast as the slowest receiver reads.',
+      'The body is the file. Receivers can read the file while it arrives. The API accepts it as fast as the ' +
+      'slowest receiver reads.',
   })
   @ApiConsumes('application/octet-stream')
   @ApiBody({ required: true, schema: { type: 'string', format: 'binary' } })
   @ApiHeader({
     name: 'Content-Digest',
     required: false,
-    description: 'A sha-256 of the body, RFC 9530: what has another one is given up.',
+    description: 'The SHA-256 of the body, as in RFC 9530. A file with another digest is given up.',
     schema: { type: 'string' },
   })
   @TakesIdempotencyKey(
-    'Becomes the id of the file: the same upload again goes on where it broke off, or sends nothing. One with another name or digest is refused.',
+    'Becomes the id of the file. The same upload again continues where it broke off, or sends nothing. An ' +
+      'upload with another name or digest is refused.',
   )
-  @Creates(uploadedSchema, 'All of it is in the channel.', 'It was sent before.', 'Location')
+  @Creates(uploadedSchema, 'The whole file is in the channel.', 'The file was sent before.', 'Location')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -149,9 +152,9 @@ export class FileChannelsController {
   @Waits(waitOfQuery)
   @ApiOperation({
     summary: 'List the files that a receiver is not done with, or wait for one',
-    description: 'Moves nothing: they come again until the receiver is done with them.',
+    description: 'The request moves nothing: files come again until the receiver is done with them.',
   })
-  @Answers(filesSchema, 'The files; none when none came in time.')
+  @Answers(filesSchema, 'The files, or none if none came in time.')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -176,9 +179,10 @@ export class FileChannelsController {
   @Post('end')
   @ApiOperation({
     summary: 'End a channel',
-    description: 'It takes no more files. Sent files are still delivered; then the channel is deleted.',
+    description:
+      'The channel takes no more files. Sent files are still delivered; then the channel is deleted.',
   })
-  @AnswersNothing('It has ended.')
+  @AnswersNothing('The channel has ended.')
   @Problems('invalid-id')
   async endChannel(@Name('channel') channel: string): Promise<void> {
     await this.#of(channel).end();
@@ -196,9 +200,14 @@ export class FileChannelsController {
   @ApiOperation({
     summary: 'Become a receiver of a channel',
     description:
-      'Of every file that is sent from then on. A file is deleted when all receivers are done with it.',
+      'The receiver gets every file that is sent from then on. A file is deleted when all receivers are done ' +
+      'with it.',
   })
-  @Creates(joinedChannelSchema, 'It is one.', 'It was one already; also for a repeated request.')
+  @Creates(
+    joinedChannelSchema,
+    'The receiver is added.',
+    'The receiver existed; also for a repeated request.',
+  )
   @Problems('invalid-id', 'channel-ended', 'too-many-receivers')
   async joinChannel(
     @Name('channel') channel: string,
@@ -213,9 +222,10 @@ export class FileChannelsController {
   @Delete('receivers/:receiver')
   @ApiOperation({
     summary: 'Leave a channel',
-    description: 'Nothing waits for the receiver any more; what it alone had not read is freed.',
+    description:
+      'Nothing waits for the receiver any more. Bytes that only this receiver had not read are freed.',
   })
-  @AnswersNothing('It is no receiver any more.')
+  @AnswersNothing('The receiver is removed.')
   @Problems('invalid-id')
   async leaveChannel(@Name('channel') channel: string, @Name('receiver') receiver: string): Promise<void> {
     await this.#of(channel).leave(receiver);

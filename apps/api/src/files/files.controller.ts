@@ -37,7 +37,8 @@ export class FilesController {
   @Get()
   @ApiOperation({
     summary: 'Look at a file',
-    description: 'Also at how far a receiver has acked it, which is where to go on reading.',
+    description:
+      'The answer also says how far a receiver has acked the file, which is where to continue reading.',
   })
   @Answers(fileSchema, 'The file.')
   @Problems('invalid-id', 'invalid-query', 'unknown-file')
@@ -56,8 +57,9 @@ export class FilesController {
   @ApiOperation({
     summary: 'Read a file',
     description:
-      'All of it, also while it is being written, or a `Range`. Moves nothing: what is not acked can be read again. A content that breaks off ' +
-      'is not whole; go on with a `Range`. `autoAck` needs the scope `messaging:write`.',
+      'Returns the whole file, also while it is being written, or a `Range`. The request moves nothing: bytes ' +
+      'that are not acked can be read again. If the content breaks off, it is not the whole file: continue ' +
+      'with a `Range`. `autoAck` needs the scope `messaging:write`.',
   })
   @ApiHeader({
     name: 'Range',
@@ -69,7 +71,8 @@ export class FilesController {
   @ApiHeader({
     name: 'If-Range',
     required: false,
-    description: 'The ETag of the part that is there: the whole comes when the file is another one.',
+    description:
+      'The ETag of the part that the caller has. If the file has changed, the answer has the whole file.',
     schema: { type: 'string' },
   })
   @ApiResponse({
@@ -110,9 +113,10 @@ export class FilesController {
   @Post('acks')
   @ApiOperation({
     summary: 'Ack the handled bytes of a file',
-    description: 'Up to a byte, or all of it. Bytes that all receivers have acked are freed.',
+    description:
+      'Acks a file up to a byte, or the whole file. Bytes that all receivers have acked are freed.',
   })
-  @AnswersNothing('It is acked. Repeating it, and less, changes nothing.')
+  @AnswersNothing('The bytes are acked. A repeated ack, or a lower one, changes nothing.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-file', 'unknown-receiver', 'receiver-busy')
   async ackFile(
     @Param('id', { schema: fileIdSchema }) id: FileId,
@@ -126,9 +130,11 @@ export class FilesController {
   @Delete()
   @ApiOperation({
     summary: 'Take a file away',
-    description: 'From all receivers; a running upload of it ends. A repeated request gets `unknown-file`.',
+    description:
+      'Removes the file for all receivers. A running upload of the file ends. A repeated request gets ' +
+      '`unknown-file`.',
   })
-  @AnswersNothing('Nothing is left of it.')
+  @AnswersNothing('The file is removed.')
   @Problems('invalid-id', 'unknown-file')
   async removeFile(@Param('id', { schema: fileIdSchema }) id: FileId): Promise<void> {
     await this.#channelOf(id).remove(refOf(id));

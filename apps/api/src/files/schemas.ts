@@ -27,7 +27,7 @@ const fileName = z
 const receiver = nameSchema.meta({ description: 'a receiver of the channel' });
 
 export const uploadQuery = z.strictObject({
-  name: fileName.meta({ description: 'the name that receivers see; parts may have / between them' }),
+  name: fileName.meta({ description: 'The name that receivers see. Its parts may be separated by `/`.' }),
 });
 
 export const listQuery = z.strictObject({
@@ -38,18 +38,19 @@ export const listQuery = z.strictObject({
 });
 
 export const fileQuery = z.strictObject({
-  receiver: receiver.optional().meta({ description: 'whose ackedBytes are wanted' }),
+  receiver: receiver.optional().meta({ description: 'the receiver whose `ackedBytes` are returned' }),
 });
 
 export const contentQuery = z.strictObject({
   receiver,
   waitMs: waitMs.meta({
     description:
-      'with a Range at the end of a file that is being written: how long to wait for more, default 0',
+      'How long to wait for more bytes, for a Range at the end of a file that is being written. Default 0.',
   }),
   autoAck: flag.default(false).meta({
     description:
-      'acks what has left the server 8 MiB ago, so that a sender goes on; without it only acks do that',
+      'Acks bytes that left the server 8 MiB ago, so that the sender can continue. Without it only acks free ' +
+      'room.',
   }),
 });
 
@@ -60,11 +61,13 @@ export const ackBody = z
       .int()
       .min(0)
       .optional()
-      .meta({ description: 'all bytes before this one are handled: reading goes on here after a restart' }),
+      .meta({
+        description: 'All bytes before this one are handled. After a restart, reading continues here.',
+      }),
     isDone: z
       .literal(true)
       .optional()
-      .meta({ description: 'the file is handled, or given up: it does not come again' }),
+      .meta({ description: 'the file is handled or given up, and does not come again' }),
   })
   .refine(({ upTo, isDone }) => (upTo === undefined) !== (isDone === undefined), {
     path: ['upTo'],
@@ -72,8 +75,8 @@ export const ackBody = z
   })
   .meta({ id: 'AckFileBody', examples: [{ receiver: 'worker-1', isDone: true }] });
 
-const fileId = z.string().meta({ description: 'its address', examples: ['logs:pG3x_f0aKq1Z:7'] });
-const sha256 = z.string().meta({ description: 'of the whole file, in hex' });
+const fileId = z.string().meta({ description: 'the address of the file', examples: ['logs:pG3x_f0aKq1Z:7'] });
+const sha256 = z.string().meta({ description: 'the SHA-256 of the whole file, in hex' });
 const fileNumber = z.int().min(1).meta({ description: 'the place of the file in the channel: 1, 2, 3 …' });
 
 export const uploadedSchema = z
@@ -81,12 +84,12 @@ export const uploadedSchema = z
     id: fileId,
     number: fileNumber,
     name,
-    isDuplicate: z.boolean().meta({ description: 'it was sent before; nothing of this body was read' }),
-    bytes: count.optional().meta({ description: 'absent of a duplicate' }),
-    sha256: sha256.optional().meta({ description: 'absent of a duplicate' }),
+    isDuplicate: z.boolean().meta({ description: 'the file was sent before; nothing of this body was read' }),
+    bytes: count.optional().meta({ description: 'absent for a duplicate' }),
+    sha256: sha256.optional().meta({ description: 'absent for a duplicate' }),
     resumedAt: count
       .optional()
-      .meta({ description: 'so many bytes had been sent by an upload that broke off' }),
+      .meta({ description: 'the number of bytes that an earlier, broken upload had sent' }),
   })
   .meta({ id: 'UploadedFile' });
 
@@ -97,14 +100,17 @@ export const fileSchema = z
     name,
     state: z
       .enum(['open', 'closed', 'aborted'])
-      .meta({ description: 'open: it is being written; aborted: it was given up, and is not whole' }),
-    bytes: count.meta({ description: 'so far' }),
+      .meta({
+        description:
+          '`open`: the file is being written. `aborted`: the file was given up, and is not complete.',
+      }),
+    bytes: count.meta({ description: 'the bytes so far' }),
     listedAt: instant,
     sha256: sha256.optional(),
-    reason: z.string().optional().meta({ description: 'why it was given up' }),
+    reason: z.string().optional().meta({ description: 'why the file was given up' }),
     ackedBytes: count
       .optional()
-      .meta({ description: 'of the receiver who was named; absent when it is done' }),
+      .meta({ description: 'The acked bytes of the given receiver. Absent when the receiver is done.' }),
   })
   .meta({ id: 'File' });
 
@@ -117,7 +123,7 @@ export const filesSchema = z
 
 const receiverSchema = z.object({
   receiver: name,
-  isActive: z.boolean().meta({ description: 'it has been here within the last minute' }),
+  isActive: z.boolean().meta({ description: 'the receiver was active within the last minute' }),
 });
 
 export const receiversSchema = z
@@ -131,21 +137,21 @@ export const channelStatusQuery = z.strictObject({
 
 export const channelSchema = z
   .object({
-    isEnded: z.boolean().meta({ description: 'it takes no more files' }),
+    isEnded: z.boolean().meta({ description: 'the channel takes no more files' }),
     listed: count.meta({ description: 'files that some receiver is not done with' }),
-    storedBytes: count.meta({ description: 'of all of them in Redis' }),
+    storedBytes: count.meta({ description: 'the bytes of all files in Redis' }),
     receivers: z.array(receiverSchema),
     files: z.array(
       fileSchema.omit({ ackedBytes: true }).extend({
-        storedBytes: count.meta({ description: 'in Redis' }),
-        pending: count.meta({ description: 'receivers that are not done with it' }),
+        storedBytes: count.meta({ description: 'the bytes in Redis' }),
+        pending: count.meta({ description: 'the receivers that are not done with the file' }),
         slowest: z
           .array(z.object({ receiver: name, ackedBytes: count }))
-          .meta({ description: 'those of them that are furthest behind, the slowest first; ten at most' }),
+          .meta({ description: 'the ten slowest of these receivers, the slowest first' }),
       }),
     ),
   })
-  .meta({ id: 'FileChannel', description: 'Its files by ascending numbers.' });
+  .meta({ id: 'FileChannel', description: 'The files of the channel, by ascending numbers.' });
 
 export const joinedChannelSchema = z
   .object({ receiver: name, isNew: z.boolean() })

@@ -22,9 +22,9 @@ export class HealthController {
   @Get('live')
   @ApiOperation({
     summary: 'Whether the process works',
-    description: 'Says nothing about Redis: a restart would not help.',
+    description: 'The probe does not examine Redis, since a restart would not help.',
   })
-  @Answers(healthSchema, 'It does.')
+  @Answers(healthSchema, 'The process works.')
   live(): Health {
     return { status: 'live' };
   }

@@ -5,7 +5,7 @@ import { digits } from './digits.js';
 import { DEFAULT_PAGE, MAX_CURSOR_LENGTH, MAX_PAGE } from './page-limits.js';
 
 const cursorUpTo = (length: number) =>
-  z.string().min(1).max(length).optional().meta({ description: 'nextCursor of the page before' });
+  z.string().min(1).max(length).optional().meta({ description: 'the `nextCursor` of the page before' });
 
 export const cursor = cursorUpTo(MAX_CURSOR_LENGTH);
 /** It contains a name or an id of up to 1,024 bytes, encoded twice. */

@@ -11,12 +11,12 @@ const slugSchema = z.string().meta({ example: 'lock-timeout' });
 
 const kindSchema = z
   .object({
-    type: z.string().describe('programs branch on it'),
+    type: z.string().describe('The end of the `type`. Programs branch on it.'),
     title: z.string(),
     status: z.int(),
     when: z.string().describe('Markdown, as the other texts are'),
     action: z.string().optional().describe("the client's next step"),
-    fields: z.string().optional().describe('the members of the document beside those of RFC 9457'),
+    fields: z.string().optional().describe('the members of the document besides those of RFC 9457'),
   })
   .meta({ id: 'ProblemKind' });
 
@@ -28,7 +28,7 @@ export class ProblemsController {
     summary: 'Read the meaning of a problem',
     description: `The last segment of its \`type\`: of \`${PROBLEM_BASE}lock-timeout\` it is \`lock-timeout\`.`,
   })
-  @Answers(kindSchema, 'When it is answered, and what to do.')
+  @Answers(kindSchema, 'When the API answers with the problem, and what to do.')
   @Problems('unknown-route')
   problemKind(@Param('slug', { schema: slugSchema }) slug: string): z.infer<typeof kindSchema> {
     if (!isProblemSlug(slug)) throw new Problem('unknown-route');

@@ -47,9 +47,9 @@ export function AcquireRoute(
     ApiOperation({
       summary,
       description:
-        `First come, first served, together with programs that use @mortise/locks. ${description} Only \`renew\` renews ` +
-        'the lease. A client that closes the connection leaves the queue. After an error of Redis, a lease may stay ' +
-        'that no client knows: it expires.',
+        `The queue is first come, first served, shared with programs that use @mortise/locks. ${description} Only \`renew\` renews ` +
+        'the lease. A client that closes the connection leaves the queue. After an error of Redis, a lease ' +
+        'that no client knows may stay until it expires.',
     }),
     AnswersLease(leaseSchema, 'invalid-id', ...problems),
   );
@@ -58,8 +58,11 @@ export function AcquireRoute(
 export function RenewRoute(): MethodDecorator {
   return applyDecorators(
     Post(':name/renew'),
-    ApiOperation({ summary: 'Lengthen a lease', description: 'To `leaseMs` from now; never shortens it.' }),
-    Answers(renewalSchema, 'The new end.'),
+    ApiOperation({
+      summary: 'Extend a lease',
+      description: 'Extends the lease to `leaseMs` from now. The request never shortens it.',
+    }),
+    Answers(renewalSchema, 'The new end of the lease.'),
     Problems(...LEASE_PROBLEMS),
   );
 }
@@ -69,9 +72,9 @@ export function ReleaseRoute({ summary, description }: Described): MethodDecorat
     Post(':name/release'),
     ApiOperation({
       summary,
-      description: `${description} A repeated request is answered in the same way for a minute.`,
+      description: `${description} For a minute a repeated request gets the same answer.`,
     }),
-    Answers(releaseSchema, 'It is released.'),
+    Answers(releaseSchema, 'The lease is released.'),
     Problems(...LEASE_PROBLEMS),
   );
 }

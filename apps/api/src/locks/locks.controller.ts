@@ -62,7 +62,7 @@ export class LocksController {
     return { expiresInMs: await this.leases.renew(this.locks.lendable(name), renewal) };
   }
 
-  @ReleaseRoute({ summary: 'Release a lock', description: 'The first waiter gets it.' })
+  @ReleaseRoute({ summary: 'Release a lock', description: 'The first waiter gets the lock.' })
   async releaseLock(
     @Param('name', { schema: nameSchema }) name: string,
     @Body({ schema: releaseBody }) { holder }: z.infer<typeof releaseBody>,
@@ -75,10 +75,10 @@ export class LocksController {
   @ApiOperation({
     summary: 'Take a lock away from its holder',
     description:
-      'For operators. The holder learns it at its next renewal: until then only fencing tokens stop its writes. A ' +
-      'repeated request takes the lock from the next holder.',
+      'For operators. The holder learns of the loss at its next renewal. Until then only fencing tokens stop ' +
+      'its writes. A repeated request takes the lock from the next holder.',
   })
-  @Answers(releaseSchema, 'It is free, or the next waiter holds it.')
+  @Answers(releaseSchema, 'The lock is free, or the next waiter holds it.')
   @Problems('invalid-id')
   async forceReleaseLock(
     @Param('name', { schema: nameSchema }) name: string,
@@ -90,8 +90,9 @@ export class LocksController {
   @ApiOperation({
     summary: 'List the locks that are held or waited for',
     description:
-      'For operators: scans the keys of Redis, at most 10,000 of them or 0.1 s per page. A page may be empty, or have ' +
-      'more than the limit; the list ends where `nextCursor` is null. Locks whose state cannot be read are left out.',
+      'For operators. A page scans at most 10,000 keys of Redis, for up to 0.1 s. It may be empty, or have ' +
+      'more items than the limit. The list ends where `nextCursor` is null. Locks whose state cannot be read ' +
+      'are left out.',
   })
   @Answers(locksPage, 'A page of locks, in no order.')
   @Problems('invalid-query', 'invalid-cursor')
@@ -104,9 +105,9 @@ export class LocksController {
   @Get(':name')
   @ApiOperation({
     summary: 'Look at a lock',
-    description: 'Every name is a lock; most of them are free.',
+    description: 'Every name is a lock: a lock that nobody has used is free.',
   })
-  @Answers(lockSchema, 'Its state.')
+  @Answers(lockSchema, 'The state of the lock.')
   @Problems('invalid-id')
   async lock(@Param('name', { schema: nameSchema }) name: string): Promise<z.infer<typeof lockSchema>> {
     const state = await this.locks.inspect(name);

@@ -36,8 +36,8 @@ export class MultiLocksController {
   @ApiOperation({
     summary: 'Take several locks, all or none',
     description:
-      'They are the locks of `/v1/locks`. All requests take them in one order, so that they cannot wait for each other in a ' +
-      'circle. Only `renew` renews the lease. A client that closes the connection leaves the queues.',
+      'Takes locks of `/v1/locks` together. All requests take locks in the same order, so they cannot ' +
+      'deadlock. Only `renew` renews the lease. A client that closes the connection leaves the queues.',
   })
   @AnswersLease(manyLeaseSchema)
   async acquireLocks(
@@ -57,10 +57,10 @@ export class MultiLocksController {
 
   @Post('renew')
   @ApiOperation({
-    summary: 'Lengthen the lease of several locks',
-    description: 'To `leaseMs` from now; never shortens it.',
+    summary: 'Extend the lease of several locks',
+    description: 'Extends the lease to `leaseMs` from now. The request never shortens it.',
   })
-  @Answers(renewalSchema, 'The new end.')
+  @Answers(renewalSchema, 'The new end of the lease.')
   @Problems(...BODY_PROBLEMS, 'lease-lost')
   async renewLocks(
     @Body({ schema: renewManyBody }) { names, ...renewal }: z.infer<typeof renewManyBody>,
@@ -72,10 +72,9 @@ export class MultiLocksController {
   @Post('release')
   @ApiOperation({
     summary: 'Release several locks',
-    description:
-      'The first waiter of each gets it. A repeated request is answered in the same way for a minute.',
+    description: 'The first waiter of each lock gets that lock. For a minute a repeated request gets the same answer.',
   })
-  @Answers(releaseSchema, 'They are released.')
+  @Answers(releaseSchema, 'The locks are released.')
   @Problems(...BODY_PROBLEMS, 'lease-lost')
   async releaseLocks(
     @Body({ schema: releaseManyBody }) { names, holder }: z.infer<typeof releaseManyBody>,

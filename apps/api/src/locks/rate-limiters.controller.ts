@@ -30,9 +30,9 @@ export class RateLimitersController {
   @ApiOperation({
     summary: 'List the rate limits that are in use',
     description:
-      'Those whose whole burst is not available. For operators: scans the keys of Redis, at most 10,000 of them or 0.1 s per page. A ' +
-      'page may be empty, or have more than the limit; the list ends where `nextCursor` is null. Limits whose state cannot be read ' +
-      'are left out.',
+      'Lists the limits whose whole burst is not available. For operators. A page scans at most 10,000 keys of ' +
+      'Redis, for up to 0.1 s. It may be empty, or have more items than the limit. The list ends where ' +
+      '`nextCursor` is null. Limits whose state cannot be read are left out.',
   })
   @Answers(rateLimitersPage, 'A page of rate limits, in no order.')
   @Problems('invalid-query', 'invalid-cursor')
@@ -46,9 +46,10 @@ export class RateLimitersController {
   @ApiOperation({
     summary: 'Look at a rate limit',
     description:
-      'Takes and changes nothing. The limit is that of the last take, so a limit whose whole burst is available has none.',
+      'The request takes and changes nothing. The limit is that of the last take. A rate limit whose whole ' +
+      'burst is available has none.',
   })
-  @Answers(rateLimiterSchema, 'Its state.')
+  @Answers(rateLimiterSchema, 'The state of the lock.')
   @Problems('invalid-id')
   async rateLimiter(
     @Param('name', { schema: nameSchema }) name: string,
@@ -62,10 +63,10 @@ export class RateLimitersController {
   @ApiOperation({
     summary: 'Take permits of a rate limit',
     description:
-      'Never waits: a refusal has the status 200, too, and says when to come again. Programs that use @mortise/locks share the ' +
-      'limit. A repeated request takes again.',
+      'The request never waits. A refusal also has the status 200, and says when to try again. Programs that ' +
+      'use @mortise/locks share the limit. A repeated request takes permits again.',
   })
-  @Answers(takenSchema, 'Whether they were taken.')
+  @Answers(takenSchema, 'Whether the permits were taken.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
   async takePermits(
     @Param('name', { schema: nameSchema }) name: string,
@@ -77,9 +78,9 @@ export class RateLimitersController {
   @Delete(':name')
   @ApiOperation({
     summary: 'Restore the whole burst of a rate limit',
-    description: 'For operators. Repeating it is safe.',
+    description: 'For operators. Repeating the request is safe.',
   })
-  @AnswersNothing('All of it is available.')
+  @AnswersNothing('The whole burst is available.')
   @Problems('invalid-id')
   async resetRateLimiter(@Param('name', { schema: nameSchema }) name: string): Promise<void> {
     // The stored state has no limit, so any will do.

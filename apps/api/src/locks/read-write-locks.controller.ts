@@ -34,7 +34,7 @@ export class ReadWriteLocksController {
 
   @AcquireRoute({
     summary: 'Take a read-write lock, as one of its readers or as its writer',
-    description: 'A reader waits behind a writer that waits, so that writers get their turn.',
+    description: "A reader waits for the writers before it in the queue, so that writers don't starve.",
   })
   async acquireSide(
     @Param('name', { schema: nameSchema }) name: string,
@@ -67,7 +67,8 @@ export class ReadWriteLocksController {
   @ReleaseRoute({
     summary: 'Release a read-write lock',
     description:
-      'The last reader or the writer leaves it to the first waiters: one writer, or several readers.',
+      'After the last reader, or after the writer, the first waiters get the lock: one writer, or several ' +
+      'readers.',
   })
   async releaseSide(
     @Param('name', { schema: nameSchema }) name: string,
@@ -81,8 +82,8 @@ export class ReadWriteLocksController {
   @ApiOperation({
     summary: 'Take a read-write lock away from its readers or its writer',
     description:
-      'For operators. The holders learn it at their next renewal: until then only fencing tokens stop their writes. A ' +
-      'repeated request takes the lock from the next holders.',
+      'For operators. The holders learn of the loss at their next renewal. Until then only fencing tokens stop ' +
+      'their writes. A repeated request takes the lock from the next holders.',
   })
   @Answers(releaseSchema, 'No holder of this side is left.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
@@ -96,9 +97,9 @@ export class ReadWriteLocksController {
   @Get(':name')
   @ApiOperation({
     summary: 'Look at a read-write lock',
-    description: 'Every name is one; most of them are free.',
+    description: 'Every name is a read-write lock: a lock that nobody has used is free.',
   })
-  @Answers(readWriteLockSchema, 'Its state.')
+  @Answers(readWriteLockSchema, 'The state of the lock.')
   @Problems('invalid-id')
   async readWriteLock(
     @Param('name', { schema: nameSchema }) name: string,

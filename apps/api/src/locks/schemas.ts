@@ -12,13 +12,16 @@ const leaseMs = z
   .min(10)
   .max(86_400_000)
   .default(10_000)
-  .meta({ description: 'how long a silent holder keeps it', examples: [10_000] });
+  .meta({ description: 'how long a silent holder keeps the lock', examples: [10_000] });
 const waitMs = z
   .int()
   .min(0)
   .max(MAX_WAIT_MS)
   .default(0)
-  .meta({ description: 'how long to wait for it; 0: take it only if it is free', examples: [5_000] });
+  .meta({
+    description: 'How long to wait for the lock. With 0 it is taken only if it is free.',
+    examples: [5_000],
+  });
 const owner = z
   .string()
   .regex(/^[\w@-]{1,64}$/, 'must be 1 to 64 letters, digits, "_", "@" and "-"')
@@ -27,7 +30,7 @@ const owner = z
 const seenOwner = z
   .string()
   .nullable()
-  .meta({ description: 'the owner of its lease, as given when it was acquired; null: none' });
+  .meta({ description: 'The owner of the lease, as given when it was acquired. Null without an owner.' });
 const holder = z
   .string()
   .regex(/^[A-Za-z0-9._~@:-]{1,256}$/, 'must be the holder of a lease')
@@ -37,7 +40,7 @@ const holder = z
   });
 
 /** Programs that use Redis directly may hold locks under other holder names. */
-const seenHolder = z.string().meta({ description: 'the holder of a lease, its first 256 characters' });
+const seenHolder = z.string().meta({ description: 'the first 256 characters of the holder of a lease' });
 
 const count = z.int().min(0);
 const ms = z.int().min(0);
@@ -45,7 +48,7 @@ const longestWaitMs = ms.meta({ description: 'for how long the first waiter has 
 const fencingToken = z
   .int()
   .min(1)
-  .meta({ description: 'rises with each grant', examples: [1_795_176_000_000_000] });
+  .meta({ description: 'the fencing token, which rises with each grant', examples: [1_795_176_000_000_000] });
 
 /** Tokens are instants in µs, of 16 digits. Only the server's clock knows whether one was granted. */
 const LEAST_TOKEN = 1_000_000_000_000_000;
@@ -66,7 +69,8 @@ export const renewBody = z
       .default(0)
       .meta({
         description:
-          'that of the lease, while it is not over: with it the lease survives the loss of its keys in Redis',
+          'The fencing token of the lease, if the lease has not ended. With it the lease survives the loss of its ' +
+          'keys in Redis.',
       }),
   })
   .meta({ id: 'RenewBody', examples: [{ holder: 'q0-3zLcXb9dTt2Vw.1k.1000', leaseMs: 10_000 }] });
@@ -79,7 +83,7 @@ const permits = z
   .int()
   .min(1)
   .max(100_000)
-  .meta({ description: 'how many permits there are; all users agree', examples: [3] });
+  .meta({ description: 'The number of permits. All users must agree.', examples: [3] });
 
 export const acquirePermitsBody = z
   .strictObject({
@@ -89,7 +93,7 @@ export const acquirePermitsBody = z
       .min(1)
       .max(100_000)
       .default(1)
-      .meta({ description: 'how many of them to take, all or none' }),
+      .meta({ description: 'how many permits to take, all or none' }),
     leaseMs,
     waitMs,
     owner,
@@ -106,7 +110,7 @@ export const permitsBody = z
 
 export const leaseSchema = z.object({ name, holder, fencingToken, expiresInMs: ms }).meta({
   id: 'Lease',
-  description: 'The lease that is held now. Its end counts from the moment when the answer was written.',
+  description: 'The lease that is held now. Its end counts from the instant at which the answer was written.',
 });
 
 export const renewalSchema = z
@@ -114,15 +118,17 @@ export const renewalSchema = z
   .meta({ id: 'Renewal' });
 
 export const releaseSchema = z
-  .object({ isReleased: z.boolean().meta({ description: 'whether it was held' }) })
+  .object({ isReleased: z.boolean().meta({ description: 'whether the lease was held' }) })
   .meta({ id: 'Release' });
 
 export const lockSchema = z
   .object({
     name,
-    holder: seenHolder.nullable().meta({ description: 'null: nobody holds it' }),
+    holder: seenHolder.nullable().meta({ description: 'The holder. Null for a free lock.' }),
     owner: seenOwner,
-    fencingToken: fencingToken.nullable().meta({ description: 'the last one; null: none is known' }),
+    fencingToken: fencingToken
+      .nullable()
+      .meta({ description: 'The last fencing token. Null if none is known.' }),
     remainingMs: ms,
     queueLength: count,
     longestWaitMs,
@@ -135,8 +141,10 @@ const semaphore = {
     .int()
     .min(1)
     .nullable()
-    .meta({ description: 'how many permits there are; null: nobody has used a semaphore of this name' }),
-  used: count.meta({ description: 'how many are held; more than the limit only after it was lowered' }),
+    .meta({ description: 'The number of permits. Null if nobody has used a semaphore of this name.' }),
+  used: count.meta({
+    description: 'The number of held permits. It exceeds the limit only after the limit was lowered.',
+  }),
   queueLength: count,
   longestWaitMs,
 };
@@ -146,7 +154,7 @@ export const semaphoreSchema = z
     ...semaphore,
     holders: z
       .array(z.object({ holder: seenHolder, owner: seenOwner, permits: z.int().min(1), remainingMs: ms }))
-      .meta({ description: 'the first 100, by the ends of their leases' }),
+      .meta({ description: 'the first 100 readers, ordered by the ends of their leases' }),
   })
   .meta({ id: 'Semaphore', description: 'The state of a semaphore, at one instant.' });
 
@@ -160,7 +168,10 @@ export const locksPage = z.object({ items: z.array(lockSchema), nextCursor }).me
 
 const mode = z
   .enum(['read', 'write'])
-  .meta({ description: 'any number of readers hold it together, a writer alone', examples: ['read'] });
+  .meta({
+    description: 'the side: any number of readers hold the lock together, a writer holds it alone',
+    examples: ['read'],
+  });
 
 export const acquireSideBody = z
   .strictObject({ mode, leaseMs, waitMs, owner })
@@ -169,7 +180,10 @@ export const acquireSideBody = z
 const sideHolder = z
   .string()
   .regex(/^[A-Za-z0-9._~@:-]{1,254}\.[rw]$/, "must be the holder of a reader's or writer's lease")
-  .meta({ description: 'from the answer of its acquisition', examples: ['q0-3zLcXb9dTt2Vw.1k.1000.r'] });
+  .meta({
+    description: 'the lease from the answer of its acquisition',
+    examples: ['q0-3zLcXb9dTt2Vw.1k.1000.r'],
+  });
 
 export const renewSideBody = z
   .strictObject({ ...renewBody.shape, holder: sideHolder })
@@ -184,10 +198,14 @@ export const sideBody = z.strictObject({ mode }).meta({ id: 'SideBody', examples
 export const readWriteLockSchema = z
   .object({
     name,
-    writer: seenHolder.nullable().meta({ description: 'null: nobody writes' }),
-    readers: count.meta({ description: 'how many hold it' }),
-    firstReaders: z.array(seenHolder).meta({ description: 'the first 100, by the ends of their leases' }),
-    fencingToken: fencingToken.nullable().meta({ description: 'the last one; null: none is known' }),
+    writer: seenHolder.nullable().meta({ description: 'The writer. Null without a writer.' }),
+    readers: count.meta({ description: 'the number of readers that hold the lock' }),
+    firstReaders: z
+      .array(seenHolder)
+      .meta({ description: 'the first 100 readers, ordered by the ends of their leases' }),
+    fencingToken: fencingToken
+      .nullable()
+      .meta({ description: 'The last fencing token. Null if none is known.' }),
     remainingMs: ms,
     queueLength: count,
     longestWaitMs,
@@ -200,7 +218,10 @@ const names = z
   .min(1)
   .max(MAX_NAMES)
   .refine((all) => new Set(all).size === all.length, 'must not repeat a name')
-  .meta({ description: 'the locks; the order does not matter', examples: [['item:1', 'item:2']] });
+  .meta({
+    description: 'The names of the locks. Their order does not matter.',
+    examples: [['item:1', 'item:2']],
+  });
 
 export const acquireManyBody = z.strictObject({ names, leaseMs, waitMs, owner }).meta({
   id: 'AcquireManyBody',
@@ -220,7 +241,9 @@ export const releaseManyBody = z
 export const manyLeaseSchema = z
   .object({
     holder,
-    locks: z.array(z.object({ name, fencingToken })).meta({ description: 'in the order of the request' }),
+    locks: z
+      .array(z.object({ name, fencingToken }))
+      .meta({ description: 'the tokens, in the order of the request' }),
     expiresInMs: ms,
   })
   .meta({ id: 'LeaseOfMany', description: 'All of the locks are held now, as one lease.' });
@@ -236,20 +259,22 @@ function burstOf(wish: { readonly limit: number; readonly burst?: number | undef
 
 export const takeBody = z
   .strictObject({
-    limit: z.int().min(1).max(MAX_LIMIT).meta({ description: 'permits in a period; all users agree' }),
+    limit: z.int().min(1).max(MAX_LIMIT).meta({ description: 'Permits in a period. All users must agree.' }),
     periodMs: z.int().min(1).max(MAX_PERIOD_MS),
     burst: z
       .int()
       .min(1)
       .max(MAX_LIMIT)
       .optional()
-      .meta({ description: 'the most at once after a quiet time; default: `limit`' }),
+      .meta({ description: 'Maximum of permits at once after a quiet time. Default: `limit`.' }),
     cost: z
       .int()
       .min(0)
       .max(MAX_LIMIT)
       .default(1)
-      .meta({ description: 'how many permits to take, all or none; 0: look at the state' }),
+      .meta({
+        description: 'How many permits to take, all or none. With 0 the request only reads the state.',
+      }),
   })
   .refine((wish) => wish.cost <= burstOf(wish), {
     path: ['cost'],
@@ -263,10 +288,10 @@ export const takeBody = z
 
 export const takenSchema = z
   .object({
-    isAllowed: z.boolean().meta({ description: 'whether they were taken; if not, nothing was' }),
-    remaining: count.meta({ description: 'available now' }),
-    retryAfterMs: ms.meta({ description: 'until the same take would be allowed; 0 if it was' }),
-    resetAfterMs: ms.meta({ description: 'until the whole burst is available again' }),
+    isAllowed: z.boolean().meta({ description: 'Whether the permits were taken. A refusal takes none.' }),
+    remaining: count.meta({ description: 'permits available now' }),
+    retryAfterMs: ms.meta({ description: 'the time until the same take would be allowed; 0 if it was' }),
+    resetAfterMs: ms.meta({ description: 'the time until the whole burst is available again' }),
   })
   .meta({ id: 'Taken' });
 
@@ -276,12 +301,14 @@ export const rateLimiterSchema = z
   .object({
     name,
     limit: term.meta({
-      description: 'permits in a period, of the last take that changed it; null: none is known',
+      description: 'Permits in a period, by the last take that changed the limiter. Null if none is known.',
     }),
     periodMs: term,
-    burst: term.meta({ description: 'the most at once' }),
-    remaining: count.nullable().meta({ description: 'available now; null: the limit is not known' }),
-    resetAfterMs: ms.meta({ description: 'until the whole burst is available again; 0: it is' }),
+    burst: term.meta({ description: 'maximum of permits at once' }),
+    remaining: count
+      .nullable()
+      .meta({ description: 'Permits available now. Null if the limit is not known.' }),
+    resetAfterMs: ms.meta({ description: 'the time until the whole burst is available again; 0 if it is' }),
   })
   .meta({ id: 'RateLimiter', description: 'The state of a rate limit, at one instant.' });
 

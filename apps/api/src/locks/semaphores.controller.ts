@@ -74,7 +74,7 @@ export class SemaphoresController {
   @ReleaseRoute({
     summary: 'Give permits back',
     description:
-      'Waiters get them. An operator takes permits away in the same way, with the holder from the state.',
+      'Waiters get the permits. An operator takes permits away in the same way, with the holder from the state.',
   })
   async releasePermits(
     @Param('name', { schema: nameSchema }) name: string,
@@ -88,8 +88,8 @@ export class SemaphoresController {
   @ApiOperation({
     summary: 'Change the number of permits',
     description:
-      'For operators. Requests with another number are refused from now on. No holder loses permits: a number below ' +
-      'the used ones grants nothing until enough are released.',
+      'For operators. Requests with another number are refused from now on. No holder loses permits. With a ' +
+      'number below the used permits, nothing is granted until enough are released.',
   })
   @Answers(semaphoreSchema, 'The state after the change.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
@@ -105,9 +105,9 @@ export class SemaphoresController {
   @ApiOperation({
     summary: 'List the semaphores that are held or waited for',
     description:
-      'For operators: scans the keys of Redis, at most 10,000 of them or 0.1 s per page. A page may be empty, or have ' +
-      'more than the limit; the list ends where `nextCursor` is null. Semaphores whose state cannot be read are left ' +
-      'out.',
+      'For operators. A page scans at most 10,000 keys of Redis, for up to 0.1 s. It may be empty, or have ' +
+      'more items than the limit. The list ends where `nextCursor` is null. Semaphores whose state cannot be ' +
+      'read are left out.',
   })
   @Answers(semaphoresPage, 'A page of semaphores, in no order.')
   @Problems('invalid-query', 'invalid-cursor')
@@ -118,8 +118,11 @@ export class SemaphoresController {
   }
 
   @Get(':name')
-  @ApiOperation({ summary: 'Inspect a semaphore', description: 'Its first 100 holders included.' })
-  @Answers(semaphoreSchema, 'Its state.')
+  @ApiOperation({
+    summary: 'Inspect a semaphore',
+    description: 'Returns the state with the first 100 holders.',
+  })
+  @Answers(semaphoreSchema, 'The state of the lock.')
   @Problems('invalid-id')
   async semaphore(
     @Param('name', { schema: nameSchema }) name: string,

@@ -77,7 +77,7 @@ export class ListingsController {
     summary: 'Withdraw a listing',
     description: "The item returns to the seller's inventory. Repeating it is safe for an hour.",
   })
-  @AnswersNothing('It is withdrawn.')
+  @AnswersNothing('The listing is withdrawn.')
   @Problems(
     'invalid-id',
     'invalid-query',

@@ -15,8 +15,8 @@ export class PasswordResetsController {
   @Post()
   @HttpCode(HttpStatus.ACCEPTED)
   @ApiOperation({
-    summary: 'Have a player mailed how to choose a new password',
-    description: 'The mail goes before all others. Three an hour for each player.',
+    summary: 'Mail a player how to choose a new password',
+    description: 'The mail is sent before all others. Each player gets up to three an hour.',
   })
   @TakesIdempotencyKey('The same request again sends no second mail.')
   @ApiResponse({ status: 202, standardSchema: resetSchema, description: 'The mail is on its way.' })

@@ -18,7 +18,7 @@ export class PlayersController {
   @Put(':id')
   @ApiOperation({
     summary: 'Create a player, or change the name and address of a player',
-    description: 'Funds count when the player is created; later they change by trade only.',
+    description: 'Funds count only when the player is created. Later they change only by trade.',
   })
   @Creates(playerSchema, 'The player, created.', 'The player, changed; also for a repeated request.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'market-full')
@@ -44,7 +44,7 @@ export class PlayersController {
 
   @Put(':id/items/:itemId')
   @ApiOperation({ summary: "Put a new item into a player's inventory" })
-  @Creates(itemSchema, 'The item, created.', 'The player has it already; also for a repeated request.')
+  @Creates(itemSchema, 'The item, created.', 'The player has the item already; also for a repeated request.')
   @Problems('invalid-id', 'unknown-player', 'item-taken', 'market-full')
   async giveItem(
     @Id('id') id: string,
@@ -58,7 +58,7 @@ export class PlayersController {
   @Get(':id/items')
   @ApiOperation({
     summary: "List a player's inventory",
-    description: 'Without the items that are listed for sale.',
+    description: 'Lists the items that are not listed for sale.',
   })
   @Answers(itemsPage, 'A page of items, by id.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-player')

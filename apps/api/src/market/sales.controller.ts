@@ -31,8 +31,8 @@ export class SalesController {
   @ApiOperation({
     summary: 'Buy a listing',
     description:
-      'One atomic step moves the coins and the item and writes the receipt; then a mail to the seller is enqueued. By lock ' +
-      'the purchase waits at most 0.8 s for the listing.',
+      'One atomic step moves the coins and the item, and writes the receipt. Then a mail to the seller is ' +
+      'enqueued. With `lock` the purchase waits at most 0.8 s for the listing.',
   })
   @Waits(lockWaitOf)
   @TakesIdempotencyKey('Repeating the purchase returns the same receipt, as long as it is kept.')
@@ -91,7 +91,7 @@ export class SalesController {
   }
 
   @Get('sales/:id')
-  @ApiOperation({ summary: 'Read a receipt', description: 'The newest 100,000 are kept.' })
+  @ApiOperation({ summary: 'Read a receipt', description: 'The newest 100,000 receipts are kept.' })
   @Answers(receiptSchema, 'The receipt.')
   @Problems('invalid-id', 'unknown-sale')
   async sale(@Id('id') id: string): Promise<ReceiptDocument> {

@@ -37,7 +37,7 @@ export const playerBody = z
     ...profile,
     funds: coins(0)
       .optional()
-      .meta({ description: 'Counts when the player is created; default 0.', examples: [43] }),
+      .meta({ description: 'Counts only when the player is created. Default 0.', examples: [43] }),
   })
   .meta({ id: 'PlayerBody', examples: [{ name: 'Frank', email: 'frank@example.com', funds: 43 }] });
 
@@ -50,7 +50,10 @@ export const itemSchema = z.object({ id: id('sword-1'), ownerId: id('frank') }).
 const strategy = z
   .enum(STRATEGIES)
   .default('script')
-  .meta({ description: 'one script, or the lock of the listing around reading, deciding and writing' });
+  .meta({
+    description:
+      'how the change is made: by one script, or by reading and writing under the lock of the listing',
+  });
 
 export const listingBody = z
   .strictObject({
@@ -61,10 +64,13 @@ export const listingBody = z
       .min(1)
       .refine((at) => at <= Date.now() + MAX_TERM_MS, 'must be within a year')
       .optional()
-      .meta({ description: 'for sale from then on, ms since the epoch; in no list until then' }),
+      .meta({
+        description:
+          'The item is for sale from this instant on, ms since the epoch. Until then it is in no list.',
+      }),
     expiresInMs: z.int().min(MIN_TERM_MS).max(MAX_TERM_MS).optional().meta({
       description:
-        'how long it is for sale after it has opened; then the seller gets the item back, and a mail',
+        'How long the item is for sale after the listing opens. Then the seller gets the item back, and a mail.',
     }),
     strategy,
   })
@@ -110,17 +116,17 @@ const count = z.int().min(0);
 export const figuresSchema = z
   .object({
     listings: count.meta({ description: 'items for sale' }),
-    sales: count.meta({ description: 'whose receipts are kept' }),
+    sales: count.meta({ description: 'sales whose receipts are kept' }),
     outbox: count.meta({ description: 'sales whose mail is not enqueued yet' }),
     salesPerSecond: z.number().min(0).meta({
-      description: 'of the last minute, or of the newest 100 sales if these are younger',
+      description: 'sales per second in the last minute, or of the newest 100 sales if these are younger',
     }),
     purchases: z
       .object({
         since: instant,
         sold: count,
-        conflicts: count.meta({ description: 'another purchase or change came first' }),
-        refused: count.meta({ description: 'for another reason, such as funds' }),
+        conflicts: count.meta({ description: 'purchases that failed since another purchase or change came first' }),
+        refused: count.meta({ description: 'purchases refused for another reason, such as missing funds' }),
       })
       .meta({ description: 'requests to this process since its start' }),
   })

@@ -44,12 +44,12 @@ export class ChatMessagesController {
   @RouteConfig(LARGE_MESSAGE)
   @ApiOperation({
     summary: 'Post a message to a chat',
-    description: 'It is kept until all members have acked it, and pushed to followers.',
+    description: 'The message is pushed to followers, and kept until all members have acked it.',
   })
   @TakesIdempotencyKey(
     'Becomes the id of the message: repeating the request within 10 minutes posts nothing.',
   )
-  @Creates(sentSchema, 'It is in the chat.', 'It was posted before.')
+  @Creates(sentSchema, 'The message is in the chat.', 'The message was posted before.')
   @Problems(...POST_PROBLEMS)
   async postMessage(
     @Name('id') chatId: string,
@@ -76,7 +76,8 @@ export class ChatMessagesController {
   @ApiOperation({
     summary: 'Read what is stored of a chat',
     description:
-      'The newest messages, those before an id, or those after it. Messages that all members have acked are gone.',
+      'Returns the newest messages, those before an id, or those after it. Messages that all members have ' +
+      'acked are gone.',
   })
   @Answers(chatMessagesSchema, 'The messages, by ascending ids.')
   @Problems('invalid-id', 'invalid-query', 'unknown-chat')
@@ -92,9 +93,10 @@ export class ChatMessagesController {
   @ApiOperation({
     summary: 'Drop the oldest messages of a chat',
     description:
-      'All up to an id, read or not. The cursors stay: members who had not acked them get a `gap`. A repeated request drops none.',
+      'Drops all messages up to an id, read or not. The cursors stay: members who had not acked these messages ' +
+      'get a `gap`. A repeated request drops none.',
   })
-  @Answers(trimmedSchema, 'They are dropped.')
+  @Answers(trimmedSchema, 'The messages are dropped.')
   @Problems('invalid-id', 'invalid-query', 'unknown-chat', 'unknown-message')
   async trimChat(
     @Name('id') chatId: string,
@@ -107,12 +109,13 @@ export class ChatMessagesController {
   @RouteConfig(LARGE_MESSAGE)
   @ApiOperation({
     summary: 'Edit a message',
-    description: 'Changes the stored message, and notifies its readers by an event, whose id is returned.',
+    description:
+      'Changes the stored message, and notifies its readers by an event. The answer has the id of the event.',
   })
   @TakesIdempotencyKey(
     'Becomes the id of the edit among those of the message: repeating the request within 10 minutes does nothing.',
   )
-  @Answers(sentSchema, 'It is edited.')
+  @Answers(sentSchema, 'The message is edited.')
   @Problems(...POST_PROBLEMS, 'unknown-message', 'not-allowed')
   async editMessage(
     @Name('id') chatId: string,
@@ -138,10 +141,10 @@ export class ChatMessagesController {
   @ApiOperation({
     summary: 'Delete a message',
     description:
-      'Its body is deleted at once; an event, whose id is returned, notifies its readers. A repeated request returns the ' +
-      'same event, as a duplicate.',
+      'Deletes the body at once, and notifies the readers by an event. The answer has the id of the event. A ' +
+      'repeated request returns the same event, as a duplicate.',
   })
-  @Answers(sentSchema, 'It is deleted.')
+  @Answers(sentSchema, 'The message is deleted.')
   @Problems(
     'invalid-id',
     'invalid-query',

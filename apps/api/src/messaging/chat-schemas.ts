@@ -23,15 +23,17 @@ import {
 const MAX_MEMBERS = 1_000;
 const ROLES = ['owner', 'member', 'reader'] as const;
 
-const role = z.enum(ROLES).meta({ description: 'an owner may do everything, a member post, a reader read' });
+const role = z
+  .enum(ROLES)
+  .meta({ description: 'an owner may do everything, a member may post, a reader may read' });
 const sender = nameSchema.meta({ description: 'a member of the chat' });
 
 export const createBody = z
   .strictObject({
     sender: nameSchema.meta({ description: 'the creator of the chat, who owns it' }),
-    members: z.array(nameSchema).max(MAX_MEMBERS).meta({ description: 'the others' }),
+    members: z.array(nameSchema).max(MAX_MEMBERS).meta({ description: 'the other members' }),
     body: z.unknown().optional().meta({ description: 'the first message: any JSON' }),
-    chatId: nameSchema.optional().meta({ description: 'default: a UUID' }),
+    chatId: nameSchema.optional().meta({ description: 'Default: a UUID' }),
   })
   .meta({
     id: 'CreateChatBody',
@@ -41,8 +43,8 @@ export const createBody = z
 export const createdSchema = z
   .object({
     chatId: name,
-    isNew: z.boolean().meta({ description: 'false: it was there, and is unchanged' }),
-    id: messageId.optional().meta({ description: 'of the first message' }),
+    isNew: z.boolean().meta({ description: 'false if the chat existed; it is then unchanged' }),
+    id: messageId.optional().meta({ description: 'the id of the first message' }),
   })
   .meta({ id: 'CreatedChat' });
 
@@ -59,7 +61,7 @@ export const chatMembersSchema = z
     ),
     nextCursor,
   })
-  .meta({ id: 'ChatMembers', description: 'About as many as the limit.' });
+  .meta({ id: 'ChatMembers', description: 'A page of about as many members as the limit.' });
 
 export const joinBody = z
   .strictObject({ role: role.default('member') })
@@ -68,7 +70,7 @@ export const joinBody = z
 export const joinedSchema = z
   .object({
     isNew: z.boolean(),
-    ackedId: count.meta({ description: 'messages after it are unread' }),
+    ackedId: count.meta({ description: 'the cursor: messages after this id are unread' }),
   })
   .meta({ id: 'Joined' });
 
@@ -77,7 +79,7 @@ export const roleBody = z
     role,
     by: nameSchema
       .optional()
-      .meta({ description: 'the acting member, who has to be an owner; default: no check' }),
+      .meta({ description: 'The acting member, who must be an owner. Default: no check.' }),
   })
   .meta({ id: 'RoleBody', examples: [{ role: 'reader', by: 'frank' }] });
 
@@ -86,14 +88,16 @@ export const ackEpoch = z
   .int()
   .min(1)
   .optional()
-  .meta({ description: 'the epoch that came with the id; in another epoch the id is unknown-message' });
+  .meta({
+    description: 'The epoch that came with the id. An id of another epoch is refused as `unknown-message`.',
+  });
 
 export const cursorBody = z
   .strictObject({ upToId, epoch: ackEpoch })
   .meta({ id: 'CursorBody', examples: [{ upToId: 0 }] });
 
 export const cursorSchema = z
-  .object({ ackedId: count.meta({ description: 'never less than it was' }) })
+  .object({ ackedId: count.meta({ description: 'the cursor, which never moves back' }) })
   .meta({ id: 'Cursor' });
 
 export const postBody = z
@@ -105,7 +109,7 @@ export const editBody = z
   .meta({ id: 'EditBody', examples: [{ sender: 'frank', body: { text: 'Bring your tools.' } }] });
 
 export const deleteQuery = z.strictObject({
-  sender: nameSchema.meta({ description: 'the author, or an owner of the chat' }),
+  sender: nameSchema.meta({ description: 'the acting member: the author, or an owner of the chat' }),
 });
 
 export const trimQuery = z.strictObject({
@@ -113,15 +117,15 @@ export const trimQuery = z.strictObject({
 });
 
 export const trimmedSchema = z
-  .object({ dropped: range.nullable().meta({ description: 'the dropped ids; null: none was stored' }) })
+  .object({
+    dropped: range.nullable().meta({ description: 'The dropped ids. Null if no message was stored.' }),
+  })
   .meta({ id: 'TrimmedChat' });
 
 export const historyQuery = z
   .strictObject({
-    before: digits(1).optional().meta({ description: 'only messages with lower ids, the last ones of them' }),
-    after: digits(0)
-      .optional()
-      .meta({ description: 'only messages with higher ids, the first ones of them' }),
+    before: digits(1).optional().meta({ description: 'only messages with lower ids; of these the newest' }),
+    after: digits(0).optional().meta({ description: 'only messages with higher ids; of these the oldest' }),
     limit,
   })
   .refine(({ before, after }) => before === undefined || after === undefined, {
@@ -134,7 +138,7 @@ const chatMessageSchema = z
     id: messageId,
     kind: z.enum(['message', 'edit', 'delete']),
     from: name,
-    body: z.unknown().optional().meta({ description: 'absent of a deletion' }),
+    body: z.unknown().optional().meta({ description: 'absent for a deletion' }),
     sentAt: instant,
     revises: messageId.optional().meta({ description: 'the message that is edited or deleted' }),
   })
@@ -142,7 +146,7 @@ const chatMessageSchema = z
 
 export const chatMessagesSchema = z
   .object({ items: z.array(chatMessageSchema) })
-  .meta({ id: 'ChatMessages', description: 'By ascending ids. Deleted messages are left out.' });
+  .meta({ id: 'ChatMessages', description: 'The messages by ascending ids, without deleted ones.' });
 
 export const typingBody = z
   .strictObject({ member: nameSchema })
@@ -189,10 +193,12 @@ export const chatsSchema = z
       }),
     ),
   })
-  .meta({ id: 'Chats', description: 'In the order of joining.' });
+  .meta({ id: 'Chats', description: 'The chats in the order of joining.' });
 
 export const muteBody = z
-  .strictObject({ untilMs: z.int().min(1).optional().meta({ description: 'default: until it is ended' }) })
+  .strictObject({
+    untilMs: z.int().min(1).optional().meta({ description: 'Default: until the mute is ended' }),
+  })
   .meta({ id: 'MuteBody', examples: [{ untilMs: 1_795_176_000_000 }] });
 
 export const presenceBody = z

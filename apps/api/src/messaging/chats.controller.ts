@@ -40,10 +40,11 @@ export class ChatsController {
   @ApiOperation({
     summary: 'Create a chat',
     description:
-      'With up to 1,000 members, and a first message if `body` is given. An existing chat is left unchanged.',
+      'Creates a chat with up to 1,000 members. A `body` is its first message. An existing chat is left ' +
+      'unchanged.',
   })
   @TakesIdempotencyKey('Becomes the id of the chat: the same request again creates nothing.')
-  @Creates(createdSchema, 'It is created.', 'It was there before.', 'Location')
+  @Creates(createdSchema, 'It is created.', 'The chat existed before.', 'Location')
   @Problems(
     'invalid-idempotency-key',
     ...BODY_PROBLEMS,
@@ -76,7 +77,7 @@ export class ChatsController {
   @Get(':id/members')
   @ApiOperation({
     summary: 'List the members of a chat',
-    description: 'With their cursors, which show what each has read.',
+    description: 'Lists members with their cursors, which show what each has read.',
   })
   @Answers(chatMembersSchema, 'A page of members.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-chat')
@@ -92,9 +93,13 @@ export class ChatsController {
   @Put(':id/members/:member')
   @ApiOperation({
     summary: 'Join a chat',
-    description: 'The cursor starts at the newest message. A member keeps cursor and role.',
+    description: 'The cursor starts at the newest message. An existing member keeps cursor and role.',
   })
-  @Creates(joinedSchema, 'They are in it.', 'They were in it already; also for a repeated request.')
+  @Creates(
+    joinedSchema,
+    'The member is in the chat.',
+    'The member was in the chat already; also for a repeated request.',
+  )
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'too-many-members', 'too-many-chats')
   async joinChat(
     @Name('id') id: string,
@@ -109,7 +114,7 @@ export class ChatsController {
 
   @Delete(':id/members/:member')
   @ApiOperation({ summary: 'Leave a chat', description: 'A chat ends with its last member.' })
-  @AnswersNothing('They are not in it any more.')
+  @AnswersNothing('The member is not in the chat any more.')
   @Problems('invalid-id')
   async leaveChat(@Name('id') id: string, @Name('member') member: string): Promise<void> {
     await this.chats.current.leave(id, member);
@@ -117,7 +122,7 @@ export class ChatsController {
 
   @Put(':id/members/:member/role')
   @ApiOperation({ summary: 'Give a member another role' })
-  @AnswersNothing('They have it.')
+  @AnswersNothing('The member has the role.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'not-allowed')
   async setRole(
     @Name('id') id: string,
@@ -133,7 +138,7 @@ export class ChatsController {
     description:
       'Messages that all members have acked are freed. The cursor never moves back: a lower id does nothing.',
   })
-  @Answers(cursorSchema, 'Where the cursor is.')
+  @Answers(cursorSchema, 'The cursor of the member.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-chat', 'not-a-member', 'unknown-message')
   async moveCursor(
     @Name('id') id: string,

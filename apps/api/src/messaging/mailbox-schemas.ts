@@ -9,20 +9,28 @@ const MAX_TTL_MS = 10 * YEAR_MS;
 
 const device = nameSchema
   .default('main')
-  .meta({ description: 'of the recipient; each has a cursor of its own' });
+  .meta({ description: 'A device of the recipient. Each device has its own cursor.' });
 
 export const sendBody = z
   .strictObject({
     from: nameSchema.meta({ description: 'the sender' }),
     body,
     id: senderId,
-    ttlMs: z.int().min(1).max(MAX_TTL_MS).optional().meta({ description: 'how long it is deliverable' }),
+    ttlMs: z
+      .int()
+      .min(1)
+      .max(MAX_TTL_MS)
+      .optional()
+      .meta({ description: 'how long the message can be delivered' }),
   })
   .meta({ id: 'SendBody', examples: [{ from: 'bill', body: { text: 'Is the sword still there?' } }] });
 
 export const receiveQuery = z.strictObject({
   limit,
-  order: z.enum(['oldest', 'latest']).default('oldest').meta({ description: 'from which end' }),
+  order: z
+    .enum(['oldest', 'latest'])
+    .default('oldest')
+    .meta({ description: 'the end of the mailbox to read from' }),
   waitMs,
   device,
 });
@@ -53,7 +61,7 @@ export const mailboxAckBody = z
   .meta({ id: 'MailboxAckBody', examples: [{ upToId: 0 }] });
 
 export const ackedSchema = z
-  .object({ acked: count.meta({ description: 'how many messages' }) })
+  .object({ acked: count.meta({ description: 'the number of acked messages' }) })
   .meta({ id: 'Acked' });
 
 const nullable = instant.nullable();
@@ -62,7 +70,7 @@ const deviceSchema = z.object({
   ackedId: count.meta({ description: 'everything up to this id is acked' }),
   unread: count,
   dropped: range.nullable().meta({ description: 'the ids dropped before this device acked them' }),
-  lastFetchedAt: nullable.meta({ description: 'when it received last; null: never' }),
+  lastFetchedAt: nullable.meta({ description: 'The last time at which it received. Null before the first.' }),
 });
 
 export const mailboxSchema = z
@@ -86,7 +94,8 @@ export const devicesSchema = z.object({ items: z.array(deviceSchema) }).meta({ i
 export const addDeviceBody = z
   .strictObject({
     at: z.enum(['newest', 'oldest']).default('newest').meta({
-      description: 'newest: it gets messages from now on; oldest: those that are still stored as well',
+      description:
+        '`newest`: the device gets messages from now on. `oldest`: the device also gets the stored messages.',
     }),
   })
   .meta({ id: 'AddDeviceBody', examples: [{ at: 'oldest' }] });

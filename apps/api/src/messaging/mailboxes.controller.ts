@@ -42,12 +42,12 @@ export class MailboxesController {
   @RouteConfig(LARGE_MESSAGE)
   @ApiOperation({
     summary: 'Send a message to a recipient',
-    description: 'The first message creates the mailbox, which keeps each message until it is acked.',
+    description: 'The first message creates the mailbox. The mailbox keeps each message until it is acked.',
   })
   @TakesIdempotencyKey(
     'Becomes the id of the message: repeating the request within 10 minutes sends nothing.',
   )
-  @Creates(sentSchema, 'It is in the mailbox.', 'It was sent before.')
+  @Creates(sentSchema, 'The message is in the mailbox.', 'The message was sent before.')
   @Problems('invalid-id', 'invalid-idempotency-key', ...BODY_PROBLEMS, 'sender-blocked')
   async sendMessage(
     @Name('recipient') recipient: string,
@@ -65,9 +65,9 @@ export class MailboxesController {
   @Waits(waitOfQuery)
   @ApiOperation({
     summary: 'Read messages, or wait for one',
-    description: 'Moves no cursor: messages come again until they are acked.',
+    description: 'The request moves no cursor: messages come again until they are acked.',
   })
-  @Answers(mailboxMessagesSchema, 'The messages; none when none came in time.')
+  @Answers(mailboxMessagesSchema, 'The messages, or none if none came in time.')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -92,7 +92,7 @@ export class MailboxesController {
     summary: 'Ack all messages of a device',
     description: 'A repeated request acks none, so its `acked` is 0.',
   })
-  @Answers(ackedSchema, 'They are acked.')
+  @Answers(ackedSchema, 'The messages are acked.')
   @Problems('invalid-id', 'invalid-query', 'unknown-device')
   async clearMailbox(
     @Name('recipient') recipient: string,
@@ -107,7 +107,7 @@ export class MailboxesController {
     description:
       'Messages that all devices have acked are freed. A repeated request, or a lower id, acks none.',
   })
-  @Answers(ackedSchema, 'They are acked.')
+  @Answers(ackedSchema, 'The messages are acked.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-message', 'unknown-device')
   async ackMessages(
     @Name('recipient') recipient: string,
@@ -119,7 +119,7 @@ export class MailboxesController {
   @Get()
   @ApiOperation({
     summary: 'Look at a mailbox',
-    description: 'Also for senders, who see when the recipient last received.',
+    description: 'Senders may use this to see when the recipient last received.',
   })
   @Answers(mailboxSchema, 'The statistics of the mailbox.')
   @Problems('invalid-id')
@@ -143,8 +143,8 @@ export class MailboxesController {
   })
   @Creates(
     addedDeviceSchema,
-    'It is added.',
-    'It was there already, and is unchanged; also for a repeated request.',
+    'The device is added.',
+    'The device existed, and is unchanged; also for a repeated request.',
   )
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-devices')
   async addDevice(
@@ -161,7 +161,7 @@ export class MailboxesController {
   @Delete('devices/:device')
   @ApiOperation({
     summary: 'Take a device away',
-    description: 'Messages that only it had not acked are freed.',
+    description: 'Messages that only this device had not acked are freed.',
   })
   @AnswersNothing('It is removed.')
   @Problems('invalid-id')
@@ -171,7 +171,7 @@ export class MailboxesController {
 
   @Get('blocked-senders')
   @ApiOperation({ summary: 'List whom a recipient has blocked' })
-  @Answers(blockedSchema, 'The senders, sorted.')
+  @Answers(blockedSchema, 'Lists the blocked senders, sorted.')
   @Problems('invalid-id')
   async blockedSenders(@Name('recipient') recipient: string): Promise<z.infer<typeof blockedSchema>> {
     const senders = await this.mailboxes.current.blocked(recipient);
@@ -180,7 +180,7 @@ export class MailboxesController {
 
   @Put('blocked-senders/:sender')
   @ApiOperation({ summary: 'Block a sender', description: 'Stored messages stay.' })
-  @AnswersNothing('They are blocked.')
+  @AnswersNothing('The sender is blocked.')
   @Problems('invalid-id', 'too-many-blocked')
   async blockSender(@Name('recipient') recipient: string, @Name('sender') sender: string): Promise<void> {
     await this.mailboxes.current.block(recipient, sender);
@@ -188,7 +188,7 @@ export class MailboxesController {
 
   @Delete('blocked-senders/:sender')
   @ApiOperation({ summary: 'Unblock a sender' })
-  @AnswersNothing('They are not blocked any more.')
+  @AnswersNothing('The sender is not blocked any more.')
   @Problems('invalid-id')
   async unblockSender(@Name('recipient') recipient: string, @Name('sender') sender: string): Promise<void> {
     await this.mailboxes.current.unblock(recipient, sender);

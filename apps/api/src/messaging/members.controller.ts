@@ -37,9 +37,10 @@ export class MembersController {
   @ApiOperation({
     summary: 'Read the unread messages of all chats of a member, or wait for one',
     description:
-      'Moves no cursor: messages come again until they are acked. Beyond 16 MiB the remainder comes with the next request.',
+      'The request moves no cursor: messages come again until they are acked. Beyond 16 MiB the remainder ' +
+      'comes with the next request.',
   })
-  @Answers(pendingSchema, 'The chats with unread messages; none when none came in time.')
+  @Answers(pendingSchema, 'The chats with unread messages, or none if none came in time.')
   @Problems('invalid-id', 'invalid-query', 'too-many-waits', 'quota-exceeded', 'shutting-down')
   async pending(
     @Name('member') member: string,
@@ -53,7 +54,10 @@ export class MembersController {
   }
 
   @Get('chats')
-  @ApiOperation({ summary: 'List the chats of a member', description: 'With what is unread in each.' })
+  @ApiOperation({
+    summary: 'List the chats of a member',
+    description: 'Lists the chats with the number of unread messages in each.',
+  })
   @Answers(chatsSchema, 'The chats.')
   @Problems('invalid-id', 'invalid-query')
   async chatsOf(
@@ -66,9 +70,9 @@ export class MembersController {
   @Put('mutes/:chatId')
   @ApiOperation({
     summary: 'Mute a chat',
-    description: '`pending` and events leave it out, unless asked for it.',
+    description: '`pending` and events leave the chat out, unless the request includes muted chats.',
   })
-  @AnswersNothing('It is muted.')
+  @AnswersNothing('The chat is muted.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'not-a-member')
   async muteChat(
     @Name('member') member: string,
@@ -80,7 +84,7 @@ export class MembersController {
 
   @Delete('mutes/:chatId')
   @ApiOperation({ summary: 'End the muting of a chat' })
-  @AnswersNothing('It is not muted any more.')
+  @AnswersNothing('The chat is not muted any more.')
   @Problems('invalid-id')
   async unmuteChat(@Name('member') member: string, @Name('chatId') chatId: string): Promise<void> {
     await this.chats.current.unmute(chatId, member);
@@ -89,7 +93,7 @@ export class MembersController {
   @Put('presence')
   @ApiOperation({
     summary: 'Tell of the presence of a member',
-    description: 'Notifies those who follow one of its chats now. Nothing is stored.',
+    description: "Notifies present followers of the member's chats. Nothing is stored.",
   })
   @AnswersNothing('The followers are notified.')
   @Problems('invalid-id', ...BODY_PROBLEMS)

@@ -14,7 +14,7 @@ export const count = z.int().min(0);
 export const messageId = z
   .int()
   .min(1)
-  .meta({ description: '1, 2, 3 … without gaps', examples: [42] });
+  .meta({ description: 'the id of the message: 1, 2, 3 … without gaps', examples: [42] });
 export const upToId = z
   .int()
   .min(0)
@@ -37,7 +37,9 @@ export const body = z
 /** The sender's id of a message, so that sending it again does nothing. */
 export const senderId = nameSchema
   .optional()
-  .meta({ description: 'sent twice under one id by one sender, a message is stored once' });
+  .meta({
+    description: 'identifies the message: if a sender sends it twice under one id, it is stored once',
+  });
 
 export const range = z.object({ fromId: messageId, toId: messageId });
 const dropped = range
@@ -47,7 +49,7 @@ const dropped = range
 export const sentSchema = z
   .object({
     id: messageId,
-    isDuplicate: z.boolean().meta({ description: 'it was sent before, and is unchanged' }),
+    isDuplicate: z.boolean().meta({ description: 'the message was sent before, and is unchanged' }),
     dropped,
   })
   .meta({ id: 'Sent' });

@@ -16,24 +16,28 @@ const leaseMs = z
 export const lease = z
   .string()
   .regex(/^[0-9a-f]{1,2}-[0-9a-f]{1,8}$/, 'must be the lease of a claimed task')
-  .meta({ description: 'of the claimed task', examples: ['0-6f3a21c4'] });
+  .meta({ description: 'the lease of the claimed task', examples: ['0-6f3a21c4'] });
 
 export const claimBody = z
   .strictObject({
-    limit: z.int().min(1).max(100).default(1).meta({ description: 'the most tasks' }),
+    limit: z.int().min(1).max(100).default(1).meta({ description: 'maximum of tasks' }),
     waitMs: z
       .int()
       .min(0)
       .max(MAX_WAIT_MS)
       .default(0)
-      .meta({ description: 'how long to wait for the first one' }),
+      .meta({ description: 'how long to wait for the first task' }),
     leaseMs,
     names: z
       .array(name)
       .min(1)
       .max(100)
       .optional()
-      .meta({ description: 'the names of the tasks to take; others go back, uncounted, for 0.1 to 15 s' }),
+      .meta({
+        description:
+          'The names of the tasks to take. Tasks of other names go back for 0.1 to 15 s; the attempt does not ' +
+          'count.',
+      }),
   })
   .meta({ id: 'ClaimBody', examples: [{ limit: 10, waitMs: 10, leaseMs: 30_000 }] });
 
@@ -57,7 +61,8 @@ export const claimsSchema = z
   })
   .meta({
     id: 'Claims',
-    description: 'The tasks, or none. They run again after `leaseUntil` unless a heartbeat moves it.',
+    description:
+      'The tasks, or none. A task runs again after `leaseUntil`, unless a heartbeat moves that instant.',
   });
 
 export const heartbeatBody = z
@@ -74,7 +79,7 @@ export const completeBody = z
       .unknown()
       .refine(isJsonWithin(MAX_RESULT_BYTES), `must have at most ${MAX_RESULT_BYTES} bytes as JSON`)
       .optional()
-      .meta({ description: 'any JSON; kept with the task' }),
+      .meta({ description: 'The result: any JSON. It is stored with the task.' }),
   })
   .meta({ id: 'CompleteBody', examples: [{ lease: '0-6f3a21c4', result: { sent: 1 } }] });
 
@@ -85,13 +90,18 @@ export const failBody = z
     isRetried: z
       .boolean()
       .default(true)
-      .meta({ description: 'false: the task is dead at once, whatever attempts it has left' }),
-    delayMs: delayMs.optional().meta({ description: 'before the next attempt, in place of the backoff' }),
+      .meta({ description: 'with false the task is dead at once, whatever attempts it has left' }),
+    delayMs: delayMs
+      .optional()
+      .meta({ description: 'the delay before the next attempt, in place of the backoff' }),
   })
   .meta({ id: 'FailBody', examples: [{ lease: '0-6f3a21c4', error: '451 try again later' }] });
 
 export const giveBackBody = z
-  .strictObject({ lease, delayMs: delayMs.default(0).meta({ description: 'not before that' }) })
+  .strictObject({
+    lease,
+    delayMs: delayMs.default(0).meta({ description: 'the delay before the task can be taken' }),
+  })
   .meta({ id: 'GiveBackBody', examples: [{ lease: '0-6f3a21c4' }] });
 
 export const progressBody = z
@@ -106,5 +116,5 @@ export const progressBody = z
   .meta({ id: 'ProgressBody', examples: [{ lease: '0-6f3a21c4', progress: { done: 3, of: 10 } }] });
 
 export const logBody = z
-  .strictObject({ lease, text: z.string().meta({ description: 'one line, or several' }) })
+  .strictObject({ lease, text: z.string().meta({ description: 'one line or several lines' }) })
   .meta({ id: 'LogBody', examples: [{ lease: '0-6f3a21c4', text: 'half of it' }] });

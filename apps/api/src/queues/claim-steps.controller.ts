@@ -32,9 +32,10 @@ export class ClaimStepsController {
   @ApiOperation({
     summary: 'Read the steps of a claimed task',
     description:
-      'The results that its attempts have stored, and where a loop stands. A program skips these steps.',
+      'Returns the results that the attempts of the task have stored, and the position of a loop. A program ' +
+      'skips these steps.',
   })
-  @Answers(claimedStepsSchema, 'The stored steps; none at first.')
+  @Answers(claimedStepsSchema, 'The stored steps, or none before the first.')
   @Problems(...LEASE_PROBLEMS, 'invalid-query')
   async readSteps(
     @Name('queue') queueName: string,
@@ -50,7 +51,8 @@ export class ClaimStepsController {
   @ApiOperation({
     summary: 'Store the result of a step',
     description:
-      'A step that is stored keeps its result, which is the answer: a repeated request changes nothing.',
+      'A step that is already stored keeps its result, and the answer has this result. So a repeated request ' +
+      'changes nothing.',
   })
   @Answers(storedStepSchema, 'The stored result.')
   @Problems(...STEP_PROBLEMS)
@@ -66,8 +68,11 @@ export class ClaimStepsController {
 
   @Put('cursor')
   @RouteConfig(LARGE_BODY)
-  @ApiOperation({ summary: 'Store where a loop of a task stands', description: 'Replaces the last cursor.' })
-  @AnswersNothing('It is kept.')
+  @ApiOperation({
+    summary: 'Store the position of a loop of a task',
+    description: 'Replaces the last cursor.',
+  })
+  @AnswersNothing('The progress is stored.')
   @Problems(...STEP_PROBLEMS)
   async storeCursor(
     @Name('queue') queueName: string,

@@ -39,7 +39,8 @@ const RESULT: BodyConfig = { maxBodyBytes: 524_288 };
 
 /** The lease ends with the first request. */
 const REPEATED =
-  'A repeated request gets `lease-lost`: after a lost answer, the state of the task tells whether the first one succeeded.';
+  'A repeated request gets `lease-lost`. After a lost answer, read the state of the task to learn whether ' +
+  'the first request succeeded.';
 
 /** The codecs of encoded payloads, in the order in which each was encoded. */
 function codecsOf(tasks: readonly { readonly payload: unknown }[]): string[] {
@@ -60,13 +61,14 @@ export class ClaimsController {
   @ApiOperation({
     summary: 'Take tasks, or wait for them',
     description:
-      'In the order in which workers take them, together with programs that use @mortise/queues. Each task has to be ' +
-      'completed or failed before its lease ends, or the lease moved by `heartbeat`; else it runs again. A client ' +
-      'that closes the connection waits no longer, and gets no task. After a lost answer, the tasks run again when their ' +
-      'leases end; a repeated request gets other tasks. A payload that its producer has encoded comes as it is stored, ' +
-      '`{ "$codec", "data" }`, and the header `Payload-Codecs` names the codecs.',
+      'Tasks come in the order in which workers take them, shared with programs that use @mortise/queues. ' +
+      'Complete or fail each task before its lease ends, or move the end by `heartbeat`. Otherwise the task ' +
+      'runs again. A client that closes the connection waits no longer, and gets no task. After a lost answer, ' +
+      'the tasks run again when their leases end; a repeated request gets other tasks. A payload that its ' +
+      'producer has encoded comes as it is stored, `{ "$codec", "data" }`. The header `Payload-Codecs` names ' +
+      'the codecs.',
   })
-  @Answers(claimsSchema, 'The tasks; none when none came in time.', 'Payload-Codecs')
+  @Answers(claimsSchema, 'The tasks, or none if none came in time.', 'Payload-Codecs')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-waits', 'quota-exceeded', 'shutting-down')
   async claimTasks(
     @Name('queue') queueName: string,
@@ -86,7 +88,7 @@ export class ClaimsController {
   }
 
   @Post('tasks/:id/heartbeat')
-  @ApiOperation({ summary: 'Move the end of a lease', description: 'To `leaseMs` from now.' })
+  @ApiOperation({ summary: 'Move the end of a lease', description: 'Sets the end to `leaseMs` from now.' })
   @AnswersNothing('The lease lasts until then.')
   @Problems(...LEASE_PROBLEMS)
   async heartbeat(
@@ -103,7 +105,7 @@ export class ClaimsController {
     summary: 'Complete a task',
     description: REPEATED,
   })
-  @AnswersNothing('It has succeeded.')
+  @AnswersNothing('The task has succeeded.')
   @Problems(...LEASE_PROBLEMS)
   async completeTask(
     @Name('queue') queueName: string,
@@ -118,7 +120,7 @@ export class ClaimsController {
     summary: 'Fail an attempt',
     description: `The task runs again after its backoff; it is dead when it has no attempts left. ${REPEATED}`,
   })
-  @AnswersNothing('It waits for its next attempt, or is dead.')
+  @AnswersNothing('The task waits for its next attempt, or is dead.')
   @Problems(...LEASE_PROBLEMS)
   async failTask(
     @Name('queue') queueName: string,
@@ -134,7 +136,7 @@ export class ClaimsController {
     summary: 'Leave a task to another worker',
     description: `The attempt does not count. ${REPEATED}`,
   })
-  @AnswersNothing('Another one gets it.')
+  @AnswersNothing('Another worker gets the task.')
   @Problems(...LEASE_PROBLEMS)
   async giveTaskBack(
     @Name('queue') queueName: string,
@@ -146,7 +148,7 @@ export class ClaimsController {
 
   @Post('tasks/:id/progress')
   @ApiOperation({ summary: 'Report the progress of a task', description: 'Replaces the last progress.' })
-  @AnswersNothing('It is kept.')
+  @AnswersNothing('The progress is stored.')
   @Problems(...LEASE_PROBLEMS)
   async tellProgress(
     @Name('queue') queueName: string,
@@ -157,8 +159,11 @@ export class ClaimsController {
   }
 
   @Post('tasks/:id/log')
-  @ApiOperation({ summary: 'Log lines with a task', description: 'The last 100 of each task.' })
-  @AnswersNothing('They are kept.')
+  @ApiOperation({
+    summary: 'Log lines with a task',
+    description: 'The last 100 lines of each task are kept.',
+  })
+  @AnswersNothing('The lines are stored.')
   @Problems(...LEASE_PROBLEMS)
   async logLine(
     @Name('queue') queueName: string,

@@ -19,14 +19,20 @@ const place = z.int().min(0).max(MAX_TASKS);
 const flowTask = z
   .strictObject({
     ...taskFields,
-    queue: queueName.optional().meta({ description: 'of a child; default: the queue of the flow' }),
+    queue: queueName
+      .optional()
+      .meta({ description: 'The queue of a child. Default: the queue of the flow.' }),
     parent: place
       .optional()
-      .meta({ description: 'the place of its parent in the list, from 0; the first task alone has none' }),
-    onChildFailure: z.enum(['fail', 'ignore']).optional().meta({
-      description:
-        '`fail`, the default: the task is dead when a child is dead, cancelled or removed; `ignore`: it runs when all have ended',
-    }),
+      .meta({ description: 'The index of its parent in the list, from 0. Only the first task has none.' }),
+    onChildFailure: z
+      .enum(['fail', 'ignore'])
+      .optional()
+      .meta({
+        description:
+          'The effect of a child that is dead, cancelled or removed. `fail`, the default: this task is dead. ' +
+          '`ignore`: this task runs when all children have ended.',
+      }),
   })
   .refine(...oneDelay)
   .refine(...dueInTime);
@@ -62,7 +68,7 @@ export const cancelFlowBody = z
       .array(z.strictObject({ queue: queueName, id: taskId, parent: place.optional() }))
       .min(1)
       .max(MAX_TASKS)
-      .meta({ description: 'those of the answer that stored the flow' }),
+      .meta({ description: 'ids from the answer that stored the flow' }),
     reason: cancelBody.shape.reason,
   })
   .superRefine(({ items }, context) => {
@@ -85,7 +91,7 @@ export const cancelFlowBody = z
   });
 
 export const cancelledFlowSchema = z
-  .object({ cancelled: z.int().min(0).meta({ description: 'how many tasks had not ended' }) })
+  .object({ cancelled: z.int().min(0).meta({ description: 'the number of cancelled tasks' }) })
   .meta({ id: 'CancelledFlow' });
 
 export const childrenSchema = z
@@ -103,7 +109,7 @@ export const childrenSchema = z
           error: taskError.optional(),
         }),
       )
-      .meta({ description: 'those that have ended, in the order of the flow' }),
+      .meta({ description: 'the children that have ended, in the order of the flow' }),
   })
   .meta({ id: 'Children' });
 
@@ -112,6 +118,6 @@ export const enqueuedFlowSchema = z
     items: z
       .array(z.object({ queue: queueName, id: taskId, parent: place.optional() }))
       .meta({ description: 'the tasks, in the order of the request' }),
-    isDuplicate: z.boolean().meta({ description: 'it was there before, and is unchanged' }),
+    isDuplicate: z.boolean().meta({ description: 'the flow was there before, and is unchanged' }),
   })
   .meta({ id: 'EnqueuedFlow' });

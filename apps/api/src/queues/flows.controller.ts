@@ -45,11 +45,11 @@ export class FlowsController {
   @ApiOperation({
     summary: 'Enqueue a task and its children',
     description:
-      'A task runs when all its children have ended; they may be in other queues. Up to 1,000 tasks and 10 levels. Once Redis has ' +
-      'accepted the first task, the whole flow is certain.',
+      'A task runs when all its children have ended; they may be in other queues. Up to 1,000 tasks and 10 ' +
+      'levels. Once Redis has accepted the first task, the whole flow will be stored.',
   })
   @TakesIdempotencyKey('Becomes the id of the first task: the same request again stores nothing.')
-  @Creates(enqueuedFlowSchema, 'It is stored.', 'It was there before.')
+  @Creates(enqueuedFlowSchema, 'The flow is stored.', 'The flow was there before.')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,
@@ -99,11 +99,12 @@ export class FlowsController {
   @ApiOperation({
     summary: 'Cancel the tasks of a flow',
     description:
-      'Those that have not ended, also running ones: parents before children, level by level and not in one step. Given a part of the ' +
-      'flow, the others go on. Repeating it is safe.',
+      'Cancels the tasks that have not ended, also running ones. Parents are cancelled before children, level ' +
+      'by level and not in one step. If the request names a part of the flow, the other tasks go on. Repeating ' +
+      'the request is safe.',
   })
   @Waits(ofMany)
-  @Answers(cancelledFlowSchema, 'They are cancelled.')
+  @Answers(cancelledFlowSchema, 'The tasks are cancelled.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-queue')
   async cancelFlow(
     @Name('queue') queueName: string,

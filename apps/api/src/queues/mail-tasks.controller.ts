@@ -22,7 +22,7 @@ export class MailTasksController {
     summary: 'Read the state of a mail',
     description: 'Finished tasks are kept for a while only.',
   })
-  @Answers(taskSummarySchema, 'Its task.')
+  @Answers(taskSummarySchema, 'The task of the mail.')
   @Problems('invalid-id', 'unknown-task')
   async mailTask(@Id('id') id: string): Promise<z.infer<typeof taskSummarySchema>> {
     const task = await this.mails.get(id);

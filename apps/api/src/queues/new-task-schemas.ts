@@ -10,15 +10,19 @@ const MAX_BATCH = 1_000;
 const mergeFields = {
   dedupKey: name.optional().meta({
     description:
-      'at most one task has this key that no worker has fetched; excludes `id`, `dedupMs` and the Idempotency-Key',
+      'At most one task that waits for a worker has this key. Excludes `id`, `dedupMs` and the Idempotency-Key.',
     examples: ['reindex 42'],
   }),
-  onDuplicate: z.enum(['keep', 'replace', 'earliest', 'latest', 'append']).optional().meta({
-    description:
-      'for the task that has the key: nothing, the new payload, the same and the earlier or later time, or the new elements; default `keep`',
-  }),
+  onDuplicate: z
+    .enum(['keep', 'replace', 'earliest', 'latest', 'append'])
+    .optional()
+    .meta({
+      description:
+        'The effect on the task that has the key. `keep`: none. `replace`: the new payload. `earliest` and ' +
+        '`latest`: the new payload, and the earlier or later time. `append`: the new elements. Default `keep`.',
+    }),
   maxElements: z.int().min(1).max(MAX_ELEMENTS).optional().meta({
-    description: 'of `append`: a payload with as many elements is due at once; default 1,000',
+    description: 'For `append`: a task with this many elements is due at once. Default 1,000.',
   }),
 };
 
@@ -60,7 +64,7 @@ const newTask = z
     ...mergeFields,
     dedupMs: termMs
       .optional()
-      .meta({ description: 'how long the id is refused as a duplicate, also after the task has ended' }),
+      .meta({ description: 'how long the id counts as a duplicate, also after the task has ended' }),
   })
   .refine(...oneDelay)
   .refine(...keyAlone)

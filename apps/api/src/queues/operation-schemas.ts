@@ -25,7 +25,7 @@ export const operationBody = z
       .min(1)
       .max(MAX_TASKS)
       .default(10_000)
-      .meta({ description: 'the most tasks; up to 199 more may be changed' }),
+      .meta({ description: 'maximum of changed tasks; up to 199 more may be changed' }),
   })
   .refine(...fieldWithValue)
   .refine(...oneDelay)
@@ -61,10 +61,11 @@ export const operationSchema = z
     limit: count,
     status: z.enum(['running', 'completed', 'interrupted', 'failed']).meta({
       description:
-        '`interrupted`: its process has ended; `failed`: Redis was not there. Start it again: what was changed stays so',
+        '`interrupted`: the process of the operation has ended. `failed`: Redis was unavailable. Start the ' +
+        'operation again: changed tasks stay changed.',
     }),
-    changed: count.meta({ description: 'tasks so far' }),
-    skipped: count.meta({ description: 'tasks that were in another state by then' }),
+    changed: count.meta({ description: 'the number of changed tasks so far' }),
+    skipped: count.meta({ description: 'tasks that had left the state before the operation reached them' }),
     startedAt: instant,
     updatedAt: instant,
   })

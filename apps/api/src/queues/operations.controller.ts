@@ -28,15 +28,15 @@ export class OperationsController {
   @ApiOperation({
     summary: 'Act on all tasks that match',
     description:
-      'Retries, promotes, cancels, removes, reschedules or reprioritizes the tasks of a state, in the background. A name and a ' +
-      'member of the payload narrow the choice. The address in `Location` tells the progress. A task that reaches the state ' +
-      'meanwhile may be left out.',
+      'Retries, promotes, cancels, removes, reschedules or reprioritizes the tasks of a state, in the ' +
+      'background. A name and a member of the payload narrow the choice. `Location` is the address of the ' +
+      'progress. A task that reaches the state meanwhile may be left out.',
   })
   @TakesIdempotencyKey('Becomes the id of the operation: the same request again starts nothing.')
   @ApiResponse({
     status: 202,
     standardSchema: operationSchema,
-    description: 'It runs, or has run.',
+    description: 'The operation runs, or has run.',
     headers: headerRefs(['Location']),
   })
   @Problems(
@@ -65,8 +65,11 @@ export class OperationsController {
   }
 
   @Get('operations/:id')
-  @ApiOperation({ summary: 'Look at an operation on tasks', description: 'For a day after its start.' })
-  @Answers(operationSchema, 'How far it is.')
+  @ApiOperation({
+    summary: 'Look at an operation on tasks',
+    description: 'An operation can be read for a day after its start.',
+  })
+  @Answers(operationSchema, 'The progress of the operation.')
   @Problems('invalid-id', 'unknown-operation')
   async operation(@Id('id') id: string): Promise<Operation> {
     const operation = await this.operations.find(id);

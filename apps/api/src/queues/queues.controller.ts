@@ -37,7 +37,7 @@ export class QueuesController {
 
   @Get()
   @ApiOperation({ summary: 'List the queues' })
-  @Answers(queuesSchema, 'Their names.')
+  @Answers(queuesSchema, 'The names of the queues.')
   @Problems()
   async listQueues(): Promise<z.infer<typeof queuesSchema>> {
     const names = await this.queues.names();
@@ -48,7 +48,8 @@ export class QueuesController {
   @ApiOperation({
     summary: 'Look at a queue',
     description:
-      'Settings, and the tasks in each state at one instant. The ETag is that of the settings alone.',
+      'Returns the settings, and the number of tasks in each state at one instant. The ETag covers only the ' +
+      'settings.',
   })
   @Answers(queueSchema, 'The queue.', 'ETag')
   @Problems('invalid-id', 'unknown-queue')
@@ -65,13 +66,14 @@ export class QueuesController {
 
   @Put(':queue')
   @ApiOperation({
-    summary: 'Set what holds for all workers of a queue',
+    summary: 'Change the settings of a queue',
     description:
-      'Creates a missing queue. Its creation fixes priorities and shards: others are refused. Each of ' +
-      'the settings is stored at once, all of them not in one step.',
+      'Creates a missing queue. The creation fixes priorities and shards; later, other values are refused. The ' +
+      'settings are stored one after the other, not in one step.',
   })
   @TakesIfMatch(
-    'The ETag of the settings that were seen: others are left as they are. `*`: the queue has to be there.',
+    'The ETag of the settings that the caller has seen. If the settings have changed since, nothing is ' +
+      'changed. `*`: the queue must exist.',
   )
   @Answers(settingsSchema, 'The settings now.', 'ETag')
   @Problems(
@@ -108,10 +110,11 @@ export class QueuesController {
   @ApiOperation({
     summary: 'Remove a queue',
     description:
-      'With its tasks, settings and schedules. Refused while tasks are active or workers wait, unless forced: then active ' +
-      'tasks are cancelled. A repeated request continues where one failed.',
+      'Removes the queue with its tasks, settings and schedules. The request is refused while tasks are active ' +
+      'or workers wait, unless `isForced`; then active tasks are cancelled. A repeated request continues where ' +
+      'a failed one stopped.',
   })
-  @AnswersNothing('It is removed.')
+  @AnswersNothing('The queue is removed.')
   @Problems('invalid-id', 'invalid-query', 'unknown-queue', 'queue-in-use')
   async removeQueue(
     @Name('queue') name: string,
@@ -124,7 +127,8 @@ export class QueuesController {
   @ApiOperation({
     summary: 'List the names of tasks that live workers handle',
     description:
-      'The first 1,000 of each worker; a name stays for 150 s after the last worker that has it. Claims are not listed.',
+      'Lists the first 1,000 names of each worker. A name stays for 150 s after the last worker that handles ' +
+      'it. Claims are not listed.',
   })
   @Answers(taskNamesSchema, 'The names.')
   @Problems('invalid-id', 'unknown-queue')
@@ -136,9 +140,9 @@ export class QueuesController {
   @Post(':queue/pause')
   @ApiOperation({
     summary: 'Pause a queue',
-    description: 'No worker fetches tasks until it is resumed; active tasks go on.',
+    description: 'No worker fetches tasks until the queue is resumed. Active tasks go on.',
   })
-  @AnswersNothing('It is paused.')
+  @AnswersNothing('The queue is paused.')
   @Problems('invalid-id', 'unknown-queue')
   async pauseQueue(@Name('queue') name: string): Promise<void> {
     await this.queues.use(name, (queue) => queue.pause());
@@ -146,7 +150,7 @@ export class QueuesController {
 
   @Post(':queue/resume')
   @ApiOperation({ summary: 'Resume a queue' })
-  @AnswersNothing('It is not paused.')
+  @AnswersNothing('The queue is not paused.')
   @Problems('invalid-id', 'unknown-queue')
   async resumeQueue(@Name('queue') name: string): Promise<void> {
     await this.queues.use(name, (queue) => queue.resume());
@@ -156,9 +160,9 @@ export class QueuesController {
   @Waits(ofMany)
   @ApiOperation({
     summary: 'Remove ready tasks',
-    description: 'All ready tasks; active ones go on. A repeated request finds none.',
+    description: 'Removes all ready tasks; active tasks go on. A repeated request finds none.',
   })
-  @Answers(bulkSchema, 'How many were removed.')
+  @Answers(bulkSchema, 'The number of removed tasks.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async drainQueue(
     @Name('queue') name: string,
@@ -172,9 +176,10 @@ export class QueuesController {
   @ApiOperation({
     summary: 'Remove tasks that have ended',
     description:
-      'The oldest first. There are more when as many as the limit were removed. A repeated request continues.',
+      'Removes the oldest tasks first. If `limit` tasks were removed, there may be more: a repeated request ' +
+      'continues.',
   })
-  @Answers(bulkSchema, 'How many were removed.')
+  @Answers(bulkSchema, 'The number of removed tasks.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async cleanQueue(
     @Name('queue') name: string,
@@ -188,9 +193,10 @@ export class QueuesController {
   @ApiOperation({
     summary: 'Retry dead or cancelled tasks',
     description:
-      'The latest first. There may be more when as many as the limit were retried. A repeated request continues.',
+      'Retries the latest tasks first. If `limit` tasks were retried, there may be more: a repeated request ' +
+      'continues.',
   })
-  @Answers(bulkSchema, 'How many are due now.')
+  @Answers(bulkSchema, 'The number of tasks that are due now.')
   @Problems('invalid-id', 'unknown-queue', ...BODY_PROBLEMS)
   async retryTasks(
     @Name('queue') queueName: string,

@@ -28,9 +28,10 @@ export class ResultsController {
   @ApiOperation({
     summary: 'Wait for the result of a task',
     description:
-      'The return value of its handler, or the result of its completion. A retry prolongs the wait.',
+      'Returns the return value of the handler, or the result with which the task was completed. A retry of ' +
+      'the task prolongs the wait.',
   })
-  @Answers(resultSchema, 'It has succeeded.')
+  @Answers(resultSchema, 'The task has succeeded.')
   @Problems(
     'invalid-id',
     'invalid-query',

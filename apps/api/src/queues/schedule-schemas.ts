@@ -29,9 +29,9 @@ const timing = {
   missed: z
     .enum(['skip', 'once', 'all'])
     .optional()
-    .meta({ description: 'how to treat instants without a running worker; default once' }),
+    .meta({ description: 'The handling of instants without a running worker. Default `once`.' }),
   overlap: z.enum(['allow', 'skip']).optional().meta({
-    description: 'skip drops an instant while the last task has not ended; default allow',
+    description: '`skip` drops an instant while the last task has not ended. Default `allow`.',
   }),
 };
 
@@ -46,13 +46,15 @@ export const scheduleBody = z
     examples: [{ cron: '0 9 * * 1-5', timezone: 'Europe/Berlin', name: 'report.daily', payload: null }],
   });
 
-const nextAt = instant.optional().meta({ description: 'when it falls due next; none when it has ended' });
+const nextAt = instant
+  .optional()
+  .meta({ description: 'The next instant. Absent when the schedule has ended.' });
 
 export const scheduledSchema = z
   .object({
     key: z.string(),
     nextAt,
-    isChanged: z.boolean().meta({ description: 'it was new, or another one was stored' }),
+    isChanged: z.boolean().meta({ description: 'the schedule was new, or differed from the stored one' }),
   })
   .meta({ id: 'Scheduled' });
 
@@ -64,8 +66,8 @@ export const schedulesSchema = z
         ...timing,
         name: z.string(),
         nextAt,
-        lastAt: instant.optional().meta({ description: 'the last instant that it fired for' }),
-        runs: z.int().min(0).meta({ description: 'how often it has fired' }),
+        lastAt: instant.optional().meta({ description: 'the last instant for which a task was enqueued' }),
+        runs: z.int().min(0).meta({ description: 'the number of instants for which a task was enqueued' }),
         definedAt: instant,
         problem: z
           .string()
@@ -74,7 +76,7 @@ export const schedulesSchema = z
       }),
     ),
   })
-  .meta({ id: 'Schedules', description: 'The earliest first.' });
+  .meta({ id: 'Schedules', description: 'The schedules, the earliest first.' });
 
 export const resultQuery = z.strictObject({
   waitMs: digits(0, MAX_WAIT_MS)
@@ -83,5 +85,5 @@ export const resultQuery = z.strictObject({
 });
 
 export const resultSchema = z
-  .object({ result: z.unknown().optional().meta({ description: 'none when the handler returned nothing' }) })
+  .object({ result: z.unknown().optional().meta({ description: 'absent if the handler returned nothing' }) })
   .meta({ id: 'Result' });

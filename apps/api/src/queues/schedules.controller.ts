@@ -20,8 +20,11 @@ export class SchedulesController {
   constructor(private readonly queues: OpenQueues) {}
 
   @Get()
-  @ApiOperation({ summary: 'List the schedules of a queue', description: 'Without payloads.' })
-  @Answers(schedulesSchema, 'All of them, up to 10,000.')
+  @ApiOperation({
+    summary: 'List the schedules of a queue',
+    description: 'Lists schedules without payloads.',
+  })
+  @Answers(schedulesSchema, 'All schedules, up to 10,000.')
   @Problems('invalid-id', 'unknown-queue')
   async listSchedules(@Name('queue') queueName: string): Promise<z.infer<typeof schedulesSchema>> {
     const schedules = await this.queues.use(queueName, (queue) => queue.schedules());
@@ -37,11 +40,11 @@ export class SchedulesController {
   @ApiOperation({
     summary: 'Enqueue a task at each instant that a rule names',
     description:
-      'Each instant runs once across all workers; one worker has to run, or a claim to wait. A schedule of the same ' +
-      'key is replaced. Storing the same schedule again changes nothing, so every program may do it at its start. The ' +
-      'id of a task is `<key>@<instant>`.',
+      'Each instant runs once across all workers. At least one worker must run, or one claim must wait. A ' +
+      'schedule of the same key is replaced. Storing the same schedule again changes nothing, so every program ' +
+      'may do so at its start. The id of a task is `<key>@<instant>`.',
   })
-  @Answers(scheduledSchema, 'It is stored.')
+  @Answers(scheduledSchema, 'The schedule is stored.')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,
@@ -76,7 +79,7 @@ export class SchedulesController {
   @Delete(':key')
   @ApiOperation({
     summary: 'End a schedule',
-    description: 'Its tasks stay. A repeated request gets `unknown-schedule`.',
+    description: 'The tasks of the schedule stay. A repeated request gets `unknown-schedule`.',
   })
   @AnswersNothing('No schedule has this key.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-schedule')

@@ -23,7 +23,7 @@ export const name = z
   .string()
   .min(1)
   .refine(isShort, `must have at most ${MAX_NAME_BYTES} bytes`)
-  .meta({ description: 'decides which handler runs it', examples: ['mail.sold'] });
+  .meta({ description: 'the name of the task, which selects its handler', examples: ['mail.sold'] });
 
 const count = z.int().min(0);
 export const instant = z
@@ -55,7 +55,7 @@ const rate = z
     error: 'must not be more than limit',
   })
   .nullable()
-  .meta({ description: 'starts in a period; null: no limit' });
+  .meta({ description: 'The limit of starts in a period. Null for no limit.' });
 const maxTasks = z.int().min(1).max(1_000_000_000).nullable();
 const keepEvents = z.int().min(0).max(10_000_000);
 
@@ -78,7 +78,8 @@ export const queueBody = z
   })
   .meta({
     id: 'QueueBody',
-    description: 'Settings that are left out stay as they are; null lifts a limit. Limits count per shard.',
+    description:
+      'Settings that are left out stay as they are; null removes a limit. Limits hold for each shard.',
     examples: [{ concurrency: 10, rate: { limit: 100, periodMs: 1_000 } }],
   });
 
@@ -110,7 +111,8 @@ export const queueSchema = z
       description: 'active and ready tasks divided by the concurrency limit; null without a limit',
     }),
     headAgeMs: count.nullable().meta({
-      description: 'how long ago the next task was enqueued, by the clock of the API; null: none is ready',
+      description:
+        'How long ago the next task was enqueued, by the clock of the API. Null if no task is ready.',
     }),
   })
   .meta({ id: 'Queue', description: 'A queue and its state.' });
@@ -123,22 +125,26 @@ export const queuesSchema = z
 
 export const taskNamesSchema = z
   .object({ items: z.array(z.object({ name: z.string().meta({ examples: ['mail.sold'] }) })) })
-  .meta({ id: 'TaskNames', description: 'In the order of their characters.' });
+  .meta({ id: 'TaskNames', description: 'The names, in the order of their characters.' });
 
 export const obliterateQuery = z.strictObject({
-  isForced: flag.default(false).meta({ description: 'also while it is in use; default false' }),
+  isForced: flag
+    .default(false)
+    .meta({ description: 'Removes the queue even while it is in use. Default false.' }),
 });
 
 export const drainBody = z
   .strictObject({
-    isAll: z
-      .boolean()
-      .default(false)
-      .meta({ description: 'also those that wait for their time: scheduled and retrying ones' }),
+    isAll: z.boolean().default(false).meta({ description: 'also removes scheduled and retrying tasks' }),
   })
   .meta({ id: 'DrainBody', examples: [{ isAll: true }] });
 
-const most = z.int().min(1).max(10_000).default(1_000).meta({ description: 'the most tasks of this call' });
+const most = z
+  .int()
+  .min(1)
+  .max(10_000)
+  .default(1_000)
+  .meta({ description: 'maximum of tasks in this request' });
 
 export const cleanBody = z
   .strictObject({
@@ -152,7 +158,9 @@ export const retryAllBody = z
   .strictObject({ state: z.enum(['dead', 'cancelled']).default('dead'), name: name.optional(), limit: most })
   .meta({ id: 'RetryAllBody', examples: [{ name: 'mail.sold' }] });
 
-export const bulkSchema = z.object({ tasks: count.meta({ description: 'how many' }) }).meta({ id: 'Bulk' });
+export const bulkSchema = z
+  .object({ tasks: count.meta({ description: 'the number of tasks' }) })
+  .meta({ id: 'Bulk' });
 
 // Tasks.
 
@@ -173,7 +181,7 @@ export const payload = z
 
 /** Options that the tasks of a schedule have as well. */
 export const taskOptions = {
-  priority: priority.optional().meta({ description: 'default: the middle one' }),
+  priority: priority.optional().meta({ description: 'Default: the middle one' }),
   attempts: z.int().min(1).max(65_535).optional().meta({ description: 'default 5' }),
   backoff: z
     .strictObject({
@@ -203,7 +211,9 @@ export const taskOptions = {
 export const taskFields = {
   name,
   payload,
-  id: nameSchema.optional().meta({ description: 'enqueued twice under one id, a task is stored once' }),
+  id: nameSchema
+    .optional()
+    .meta({ description: 'identifies the task: if it is enqueued twice under one id, it is stored once' }),
   delayMs: delayMs.optional(),
   runAt: instant.refine((at) => at <= Date.now() + MAX_DELAY_MS, 'must be within ten years').optional(),
   ...taskOptions,
@@ -227,7 +237,7 @@ export const enqueuedSchema = z
   .object({
     id: taskId,
     isDuplicate: z.boolean().meta({
-      description: 'it was there before; it is unchanged, unless `onDuplicate` says otherwise',
+      description: 'The task was there before. It is unchanged, unless `onDuplicate` says otherwise.',
     }),
   })
   .meta({ id: 'Enqueued' });
@@ -244,7 +254,7 @@ export const taskError = z.object({
   name: z.string().meta({ examples: ['TypeError'] }),
   message: z.string(),
   code: z.string().optional(),
-  stack: z.string().meta({ description: 'without frames of Mortise' }),
+  stack: z.string().meta({ description: 'the stack, without frames of Mortise' }),
 });
 
 const summary = {
@@ -255,16 +265,18 @@ const summary = {
   priority: z.string().meta({ examples: ['high'] }),
   group: z.string().optional(),
   headers: z.record(z.string(), z.string()),
-  attempt: count.meta({ description: 'the attempt that runs or ran last; 0: none yet' }),
-  attempts: z.int().min(1).meta({ description: 'how many it has altogether' }),
+  attempt: count.meta({ description: 'the running or last attempt; 0 before the first' }),
+  attempts: z.int().min(1).meta({ description: 'maximum of attempts' }),
   timeoutMs: count.optional(),
   enqueuedAt: instant,
   runAt: instant.optional(),
   expiresAt: instant.optional(),
   leaseUntil: instant.optional(),
   finishedAt: instant.optional(),
-  waitsFor: z.string().optional().meta({ description: 'the event for which it waits, until `runAt`' }),
-  error: taskError.optional().meta({ description: 'why the last attempt failed, or the task was cancelled' }),
+  waitsFor: z.string().optional().meta({ description: 'the event for which the task waits, until `runAt`' }),
+  error: taskError
+    .optional()
+    .meta({ description: 'why the last attempt failed, or why the task was cancelled' }),
   progress: z.unknown().optional(),
   parent: z.object({ queue: z.string(), id: z.string() }).optional(),
 };
@@ -277,9 +289,11 @@ export const taskSchema = z
   .object({
     ...summary,
     payload: payload.optional(),
-    result: z.unknown().optional().meta({ description: 'the result of its completion' }),
+    result: z.unknown().optional().meta({ description: 'the result with which the task succeeded' }),
     payloadText: z.string().optional().meta({ description: 'the beginning of a payload that is cut' }),
-    payloadBytes: count.optional().meta({ description: 'of the JSON of a payload that is cut' }),
+    payloadBytes: count
+      .optional()
+      .meta({ description: 'the size of the JSON of a payload that is cut, in bytes' }),
     resultText: z.string().optional(),
     resultBytes: count.optional(),
     logs: z.array(z.object({ at: instant, text: z.string() })).optional(),
@@ -302,7 +316,7 @@ export const byField = {
     .string()
     .max(1_024)
     .optional()
-    .meta({ description: 'its value: a text, or the JSON of another value', examples: ['42'] }),
+    .meta({ description: 'the value of the member: a text, or the JSON of another value', examples: ['42'] }),
 };
 
 /** Refines what has both. */
@@ -328,12 +342,12 @@ export const tasksPage = z
     nextCursor,
     isCapped: z.boolean().optional().meta({
       description:
-        'of a list by a field: the page ends because it has visited 1,000 tasks; go on with `nextCursor`',
+        'For a list by a field: the page ended after 1,000 visited tasks. Go on with `nextCursor`.',
     }),
   })
   .meta({
     id: 'TaskPage',
-    description: 'May have fewer tasks than the limit, or none, though there are more.',
+    description: 'A page of tasks. It may have fewer tasks than the limit, or none, though there are more.',
   });
 
 export const cancelBody = z
@@ -342,6 +356,6 @@ export const cancelBody = z
       .string()
       .refine(isShort, `must have at most ${MAX_NAME_BYTES} bytes`)
       .default('')
-      .meta({ description: "becomes the task's error" }),
+      .meta({ description: 'the reason, which becomes the error of the task' }),
   })
   .meta({ id: 'CancelBody', examples: [{ reason: 'not wanted any more' }] });

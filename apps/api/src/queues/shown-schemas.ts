@@ -11,13 +11,13 @@ const MAX_SHOWN_BYTES = 1_048_576;
 export const taskQuery = z.strictObject({
   maxBytes: digits(1, MAX_SHOWN_BYTES)
     .optional()
-    .meta({ description: 'a payload or result whose JSON is longer is cut; default: it is whole' }),
+    .meta({ description: 'A payload or result whose JSON is longer is cut. Default: nothing is cut.' }),
 });
 
 /** Of a session that may change nothing, and so switches nothing on. */
 const hasEvents = z
   .boolean()
-  .meta({ description: 'false: the events of the queue are off, and this session may not switch them on' });
+  .meta({ description: 'false if the events of the queue are off, and this session may not switch them on' });
 
 export const taskEventsSchema = z
   .object({
@@ -27,7 +27,10 @@ export const taskEventsSchema = z
         type: z.string().meta({ examples: ['started'] }),
         at: instant,
         attempt: count.optional(),
-        event: z.string().optional().meta({ description: 'its name: of a delivery, or of a wait' }),
+        event: z
+          .string()
+          .optional()
+          .meta({ description: 'the name of the event that was delivered, or for which the task waits' }),
         error: z.object({ name: z.string(), message: z.string(), code: z.string().optional() }).optional(),
         progress: z.unknown().optional(),
       }),
@@ -35,19 +38,19 @@ export const taskEventsSchema = z
   })
   .meta({
     id: 'TaskEvents',
-    description: 'Those of the task among the last 2,000 of its queue, the oldest first.',
+    description: 'The events of the task among the last 2,000 of its queue, the oldest first.',
   });
 
 const percentiles = z
   .object({ p50: z.number(), p95: z.number(), p99: z.number() })
   .nullable()
-  .meta({ description: 'ms; null: of no task' });
+  .meta({ description: 'ms. Null without such a task.' });
 
 export const timesSchema = z
   .object({
     hasEvents,
-    count: count.meta({ description: 'the runs that were looked at' }),
+    count: count.meta({ description: 'the number of examined runs' }),
     wait: percentiles,
     run: percentiles,
   })
-  .meta({ id: 'Times', description: 'By the last 2,000 events of the queue.' });
+  .meta({ id: 'Times', description: 'Numbers of the last 2,000 events of the queue.' });

@@ -29,7 +29,7 @@ export const storedStepSchema = z.object(storedStep).meta({ id: 'StoredStep' });
 
 export const claimedStepsSchema = z
   .object({
-    items: z.array(z.object(storedStep)).meta({ description: 'in the order of their ends' }),
+    items: z.array(z.object(storedStep)).meta({ description: 'the steps in the order in which they ended' }),
     cursor: z.unknown().optional(),
   })
   .meta({ id: 'ClaimedSteps' });
@@ -50,7 +50,7 @@ export const waitBody = z
     lease,
     step,
     event,
-    timeoutMs: delayMs.meta({ description: 'from the first request with this step' }),
+    timeoutMs: delayMs.meta({ description: 'how long to wait, from the first request with this step' }),
   })
   .meta({
     id: 'WaitBody',
@@ -59,7 +59,7 @@ export const waitBody = z
 
 export const waitedSchema = z
   .object({
-    isTaken: z.boolean().meta({ description: 'false: the lease has ended' }),
+    isTaken: z.boolean().meta({ description: 'false if the lease has ended' }),
     payload: payload.optional(),
   })
   .meta({ id: 'Waited' });
@@ -74,7 +74,9 @@ export const eventBody = z
       .meta({ description: 'any JSON' }),
     id: text(MAX_EVENT_BYTES)
       .optional()
-      .meta({ description: 'delivered twice under one id, an event is stored once' }),
+      .meta({
+        description: 'identifies the delivery: an event that is delivered twice under one id is stored once',
+      }),
   })
   .meta({
     id: 'EventBody',

@@ -25,10 +25,10 @@ export class TaskEventsController {
   @ApiOperation({
     summary: 'Read what happened to a task',
     description:
-      'Searches the last 2,000 events of the queue. The first call switches the events of the queue on, unless a session of a console ' +
-      'that is read-only sends it.',
+      'Searches the last 2,000 events of the queue. The first call switches the events of the queue on, unless ' +
+      'a session of a read-only console sends it.',
   })
-  @Answers(taskEventsSchema, 'Its events; none when they are older.')
+  @Answers(taskEventsSchema, 'The events of the task, or none if they are older.')
   @Problems('invalid-id', 'unknown-queue')
   async taskEvents(
     @Name('queue') queueName: string,
@@ -56,10 +56,10 @@ export class TaskEventsController {
   @ApiOperation({
     summary: 'Deliver an event to a task',
     description:
-      'A task that waits for it continues; else the task keeps it until its handler waits for it. A repeated request with the same `id` ' +
-      'changes nothing. A task that has ended gets `wrong-state`.',
+      'A task that waits for the event continues. Otherwise the task keeps the event until its handler waits ' +
+      'for it. A repeated request with the same `id` changes nothing. A task that has ended gets `wrong-state`.',
   })
-  @AnswersNothing('The task has it.')
+  @AnswersNothing('The task has the event.')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,

@@ -49,7 +49,12 @@ export class TasksController {
     description: 'The first task creates the queue. A payload has up to 262,144 bytes, a body 1 MiB.',
   })
   @TakesIdempotencyKey('Becomes the id of the task: the same request again stores nothing.')
-  @Creates(enqueuedSchema, 'It is stored.', 'It was there before, or another task has its key.', 'Location')
+  @Creates(
+    enqueuedSchema,
+    'The task is stored.',
+    'A task with this id was there before, or another task has the key.',
+    'Location',
+  )
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,
@@ -88,7 +93,8 @@ export class TasksController {
   @ApiOperation({
     summary: 'Enqueue up to 1,000 tasks',
     description:
-      'In order, each on its own: the answer has an outcome for each. Give ids to make the batch repeatable.',
+      'Stores the tasks in order, each on its own. The answer has an outcome for each task. Give ids to make ' +
+      'the batch repeatable.',
   })
   @Answers(batchSchema, 'The outcome of each task.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'quota-exceeded')
@@ -116,9 +122,10 @@ export class TasksController {
   @ApiOperation({
     summary: 'List the tasks in one state',
     description:
-      'Ready tasks in the order of their fetch, finished ones latest first. Without payloads. A page visits 1,000 ' +
-      'tasks at most, so it may be empty for a rare name: go on until `nextCursor` is null. A page by `field` may have up to ' +
-      '199 tasks more than `limit`, and says by `isCapped` that it ends for the number of visited tasks.',
+      'Lists tasks without payloads. Ready tasks come in the order in which workers fetch them, finished tasks ' +
+      'the latest first. A page visits 1,000 tasks at most, so it may be empty for a rare name: go on until ' +
+      '`nextCursor` is null. A page by `field` may have up to 199 tasks more than `limit`. `isCapped` is true ' +
+      'if such a page ended after 1,000 visited tasks.',
   })
   @Answers(tasksPage, 'A page of tasks.')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'unknown-queue')
@@ -158,8 +165,8 @@ export class TasksController {
   @ApiOperation({
     summary: 'Read a task',
     description:
-      'Finished tasks are kept for a while only. For the session of a browser, members of its values whose names are in `REDACT` are ' +
-      '`[redacted]`.',
+      'Finished tasks are kept only for a while. In the session of a browser, values of members whose names ' +
+      'are in `REDACT` are shown as `[redacted]`.',
   })
   @Answers(taskSchema, 'The task.')
   @Problems('invalid-id', 'invalid-query', 'unknown-queue', 'unknown-task')
@@ -194,8 +201,8 @@ export class TasksController {
   @ApiOperation({
     summary: 'Read how long tasks wait and run',
     description:
-      'By the last 2,000 events of the queue. The first call switches its events on, unless a session of a console that is read-only ' +
-      'sends it.',
+      'The percentiles come from the last 2,000 events of the queue. The first call switches the events of the ' +
+      'queue on, unless a session of a read-only console sends it.',
   })
   @Answers(timesSchema, 'Percentiles, ms.')
   @Problems('invalid-id', 'unknown-queue')
@@ -213,9 +220,10 @@ export class TasksController {
   @ApiOperation({
     summary: 'Read the ends of the children of a task',
     description:
-      'For the process that runs it: the results of its children. Which children have not ended yet is in the answer that stored the flow.',
+      'The process that runs the task can read the results of its children. The answer that stored the flow ' +
+      'names all children, also those that have not ended.',
   })
-  @Answers(childrenSchema, 'How many children there are, and those that have ended.')
+  @Answers(childrenSchema, 'The number of children, and those that have ended.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task')
   async listChildren(
     @Name('queue') queueName: string,
@@ -237,7 +245,7 @@ export class TasksController {
     description:
       'Removes the task and all its data. An active task is cancelled first. A repeated request gets `unknown-task`.',
   })
-  @AnswersNothing('It is gone.')
+  @AnswersNothing('The task is removed.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'task-active')
   async removeTask(@Name('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await this.queues.use(queueName, async (queue) => {
@@ -250,9 +258,9 @@ export class TasksController {
     summary: 'Retry a task',
     description:
       'A dead or cancelled task gets all its attempts again; a retrying task runs now. A repeated request gets ' +
-      '`wrong-state`, with the state.',
+      '`wrong-state`, with the present state.',
   })
-  @AnswersNothing('It is due now.')
+  @AnswersNothing('The task is due now.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
   async retryTask(@Name('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await actOnTask(this.queues, queueName, id, (queue) => queue.retry(id));
@@ -261,9 +269,10 @@ export class TasksController {
   @Post('tasks/:id/promote')
   @ApiOperation({
     summary: 'Make a task due now',
-    description: 'A scheduled or retrying task. A repeated request gets `wrong-state`, with the state.',
+    description:
+      'A scheduled or retrying task is due now. A repeated request gets `wrong-state`, with the present state.',
   })
-  @AnswersNothing('It is due now.')
+  @AnswersNothing('The task is due now.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task', 'wrong-state')
   async promoteTask(@Name('queue') queueName: string, @TaskId() id: string): Promise<void> {
     await actOnTask(this.queues, queueName, id, (queue) => queue.promote(id));
@@ -273,10 +282,10 @@ export class TasksController {
   @ApiOperation({
     summary: 'Cancel a task',
     description:
-      'A waiting task never runs. The worker of an active task is notified, and its completion is refused. A repeated ' +
-      'request gets `wrong-state`, with the state.',
+      'A waiting task never runs. The worker of an active task is notified, and its completion is refused. A ' +
+      'repeated request gets `wrong-state`, with the present state.',
   })
-  @AnswersNothing('It is cancelled.')
+  @AnswersNothing('The task is cancelled.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-queue', 'unknown-task', 'wrong-state')
   async cancelTask(
     @Name('queue') queueName: string,
@@ -292,7 +301,7 @@ export class TasksController {
     description:
       'A ready, scheduled or retrying task runs after `delayMs`, or at `runAt`. A repeated request with `runAt` changes nothing.',
   })
-  @AnswersNothing('It has the new time.')
+  @AnswersNothing('The task has the new time.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'run-at-past', 'unknown-queue', 'unknown-task', 'wrong-state')
   async rescheduleTask(
     @Name('queue') queueName: string,
@@ -305,9 +314,9 @@ export class TasksController {
   @Post('tasks/:id/priority')
   @ApiOperation({
     summary: 'Move a waiting task to another priority',
-    description: 'It comes after the ready tasks of that priority. A repeated request changes nothing.',
+    description: 'The task comes after the ready tasks of that priority. A repeated request changes nothing.',
   })
-  @AnswersNothing('It has the priority.')
+  @AnswersNothing('The task has the priority.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-queue', 'unknown-task', 'wrong-state')
   async prioritizeTask(
     @Name('queue') queueName: string,
@@ -323,9 +332,10 @@ export class TasksController {
   @RouteConfig(LARGE_BODY)
   @ApiOperation({
     summary: 'Replace the payload of a task',
-    description: 'Of one that is neither active nor succeeded. A repeated request changes nothing.',
+    description:
+      'Replaces the payload of a task that is neither active nor succeeded. A repeated request changes nothing.',
   })
-  @AnswersNothing('It has the payload.')
+  @AnswersNothing('The task has the payload.')
   @Problems(
     'invalid-id',
     ...BODY_PROBLEMS,

@@ -40,10 +40,11 @@ export class RowsController {
   @ApiOperation({
     summary: 'Read a row',
     description:
-      'As it was last loaded; the database is not asked. `ETag` is that of the row, `Age` tells in seconds since when it may have been ' +
-      'another, `X-Next-Refresh` in seconds when it is loaded next. While the database is down, the row stays, and gets older.',
+      'Returns the row as it was last loaded, without a query to the database. `ETag` is that of the row. ' +
+      '`Age` is the time, in seconds, for which the row may have differed from the database. `X-Next-Refresh` ' +
+      'is the time until the next load, in seconds. While the database is down, the row stays, and gets older.',
   })
-  @TakesIfNoneMatch('The ETag of the row that the caller has: the same one is not sent again.')
+  @TakesIfNoneMatch('The ETag of the row that the caller has. An unchanged row is not sent again.')
   @ApiResponse({
     status: 200,
     description: 'The row, a document of the table.',
@@ -77,9 +78,10 @@ export class RowsController {
   @ApiOperation({
     summary: 'Keep a row fresh',
     description:
-      'Loads it at once and from then on each `refreshMs`. A row that is scheduled so already is left as it is. Repeating it is safe.',
+      'Loads the row at once, and from then on each `refreshMs`. A row that already has this schedule is left ' +
+      'as it is. Repeating the request is safe.',
   })
-  @Answers(scheduledRowSchema, 'It is scheduled.')
+  @Answers(scheduledRowSchema, 'The row is scheduled.')
   @Problems('invalid-id', ...BODY_PROBLEMS, 'unknown-table', 'not-scheduled')
   async scheduleRow(
     @Param('table', { schema: tableNameSchema }) table: string,
@@ -97,9 +99,10 @@ export class RowsController {
   @ApiOperation({
     summary: 'Have a row loaded now',
     description:
-      'As after a change in the database: a load that has begun before is not stored. Answers when that is noted.',
+      'Use it, for example, after a change in the database. The result of a load that began before is not ' +
+      'stored. The answer comes before the row is loaded.',
   })
-  @ApiResponse({ status: 202, description: 'It is due.' })
+  @ApiResponse({ status: 202, description: 'The row is due.' })
   @Problems('invalid-id', 'unknown-table', 'not-scheduled')
   async refreshRow(
     @Param('table', { schema: tableNameSchema }) table: string,
@@ -111,9 +114,9 @@ export class RowsController {
   @Delete()
   @ApiOperation({
     summary: 'Take a row out of cache and schedule',
-    description: 'A load that is under way does not bring it back. Repeating it is safe.',
+    description: 'A load that is under way does not bring the row back. Repeating the request is safe.',
   })
-  @AnswersNothing('It is removed.')
+  @AnswersNothing('The row is removed.')
   @Problems('invalid-id', 'unknown-table')
   async unscheduleRow(
     @Param('table', { schema: tableNameSchema }) table: string,

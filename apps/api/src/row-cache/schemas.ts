@@ -26,13 +26,15 @@ export const scheduledRowSchema = z
     table: z.string(),
     id: z.string(),
     refreshMs: z.int().min(1),
-    nextInMs: count.meta({ description: 'until it is loaded next; 0: it is due, or being loaded' }),
+    nextInMs: count.meta({
+      description: 'the time until the next load; 0 if the row is due or being loaded',
+    }),
     ageMs: count
       .nullable()
-      .meta({ description: 'since it was last found to be so in the database; null: never loaded yet' }),
-    failures: count.meta({ description: 'loads in a row that failed' }),
+      .meta({ description: 'The time since the start of the last load. Null before the first load.' }),
+    failures: count.meta({ description: 'the number of consecutive failed loads' }),
   })
-  .meta({ id: 'ScheduledRow', description: 'Where a row stands in the schedule.' });
+  .meta({ id: 'ScheduledRow', description: 'The place of a row in the schedule.' });
 
 export const cachedTableSchema = z
   .object({
@@ -41,16 +43,16 @@ export const cachedTableSchema = z
     loaded: count.meta({ description: 'rows of these that were loaded at least once' }),
     due: count.meta({ description: 'rows that are due and not being loaded' }),
     failing: count.meta({ description: 'rows whose last load failed' }),
-    shardsDown: count.meta({ description: 'parts of the table whose database does not answer' }),
+    shardsDown: count.meta({ description: 'shards of the table whose database does not answer' }),
     lagMs: z
       .number()
       .min(0)
-      .meta({ description: 'for how long the first due row has been waiting whose last load did not fail' }),
+      .meta({ description: 'how long the first due row has waited, without rows whose last load failed' }),
     hits: count.meta({ description: 'reads by this process that found their row' }),
-    misses: count.meta({ description: 'reads by this process that did not' }),
+    misses: count.meta({ description: 'reads by this process that did not find their row' }),
   })
   .meta({ id: 'CachedTable', description: 'A table whose rows are cached, in numbers.' });
 
 export const cachedTablesSchema = z
   .object({ items: z.array(cachedTableSchema) })
-  .meta({ id: 'CachedTables', description: 'All of them.' });
+  .meta({ id: 'CachedTables', description: 'All tables of the settings.' });

@@ -15,7 +15,7 @@ export class TablesController {
   @Get()
   @ApiOperation({
     summary: 'List the tables whose rows are cached',
-    description: 'Those of the settings, in numbers.',
+    description: 'Lists the tables of the settings, in numbers.',
   })
   @Answers(cachedTablesSchema, 'The tables.')
   @Problems()
@@ -24,7 +24,10 @@ export class TablesController {
   }
 
   @Get(':table')
-  @ApiOperation({ summary: 'Look at a table', description: 'Counts of its schedule; changes nothing.' })
+  @ApiOperation({
+    summary: 'Look at a table',
+    description: "Reads counts of the table's schedule. Changes nothing.",
+  })
   @Answers(cachedTableSchema, 'The table.')
   @Problems('invalid-id', 'unknown-table')
   async cachedTable(

@@ -7,7 +7,7 @@ export const webhookBody = z
     url: z
       .string()
       .min(1)
-      .meta({ description: 'https:// to a public address', examples: ['https://example.com/hook'] }),
+      .meta({ description: 'an `https://` URL of a public address', examples: ['https://example.com/hook'] }),
     type: z
       .string()
       .min(1)

@@ -28,7 +28,7 @@ export class WebhooksController {
     description:
       'A worker posts `{"type", "data"}` with the signature of Standard Webhooks, at most 20 times within nine hours. Receivers may get an event twice: `webhook-id` is the id of the task.',
   })
-  @TakesIdempotencyKey('The same event again is delivered once.')
+  @TakesIdempotencyKey('Identifies the event: the same event again is delivered once.')
   @ApiResponse({ status: 202, standardSchema: webhookSchema, description: 'The event will be posted.' })
   @Problems(
     ...BODY_PROBLEMS,

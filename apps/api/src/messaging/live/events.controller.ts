@@ -23,16 +23,17 @@ export class EventsController {
   @ApiOperation({
     summary: 'Follow all chats of a member',
     description:
-      'Server-sent events, beginning with unread messages, or after the event of `after` or `Last-Event-ID`: none is ' +
-      'lost, none comes twice. `event` is message, edit, delete, gap, reset, joined, left, ended, typing or presence, ' +
-      '`data` is JSON, `id` is the token that continues after the event. Messages and gaps have the `epoch` to ack them with; with ' +
-      '`includeUnread` these, edits and deletions also have `unread`: the unread messages of the chat. `dropped`, ' +
-      'with a `reason`, is the last one of a stream that the server ends. Acks nothing.',
+      'Sends server-sent events, beginning with unread messages, or after the event of `after` or ' +
+      '`Last-Event-ID`. No event is lost, and none comes twice. `event` is message, edit, delete, gap, reset, ' +
+      'joined, left, ended, typing or presence, `data` is JSON, `id` is the token that continues after the ' +
+      'event. Messages and gaps have the `epoch` to ack them with; with `includeUnread` these, edits and ' +
+      'deletions also have `unread`: the unread messages of the chat. `dropped`, with a `reason`, is the last ' +
+      'event of a stream that the server ends. The stream acks nothing.',
   })
   @ApiHeader({
     name: 'Last-Event-ID',
     required: false,
-    description: 'The id of the last event that was handled; browsers send it by themselves.',
+    description: 'The id of the last event that was handled. Browsers send this header by themselves.',
     schema: { type: 'string' },
   })
   @ApiResponse({
