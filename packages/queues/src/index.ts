@@ -71,7 +71,7 @@ export type { Schedule, Scheduled } from './schedule/schedules.js';
 export type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
 export type { ObliterateOptions } from './removal/obliteration.js';
 export type { ListOptions, Page } from './inspect/list.js';
-export type { QueueOverview } from './inspect/overview.js';
+export type { EndsPerSecond, OverviewsReadOptions, QueueOverview } from './inspect/overview.js';
 export { Overviews } from './inspect/overview.js';
 export type { PayloadIssue } from './errors.js';
 export type { InputSchemas, OutputSchemas, StandardSchemaV1 } from './standard-schema.js';

@@ -69,7 +69,8 @@
  * | `awaited`, `awaited:<process>` | ends of tasks, for processes that wait in `result`          |
  * | `events`                       | new events, for processes that read `events()`              |
  *
- * `names`, a SET in a slot of its own, has the names of all queues of the prefix; the first use of a queue adds its name.
+ * Two keys of the prefix lie in a slot of their own. `names`, a SET, has the names of all queues; the first use of a queue adds its
+ * name. `workers`, a ZSET, has the ids of the running workers, each until when it counts; it goes away 150 s after the last of them.
  */
 import type { EntityKeys } from '@mortise/redis';
 import { KeySpace } from '@mortise/redis';
@@ -182,5 +183,14 @@ export class QueueKeys {
 
 /** The SET with the names of all queues of a prefix. It has a slot of its own: that of a shard that no queue has. */
 export function namesKey(prefix: string | undefined): string {
-  return new KeySpace(PACKAGE, prefix).entity('-', 'queue', -1).key('names');
+  return keyOfPrefix(prefix, 'names');
+}
+
+/** The ZSET with the workers of a prefix. */
+export function workersKey(prefix: string | undefined): string {
+  return keyOfPrefix(prefix, 'workers');
+}
+
+function keyOfPrefix(prefix: string | undefined, part: string): string {
+  return new KeySpace(PACKAGE, prefix).entity('-', 'queue', -1).key(part);
 }

@@ -1,36 +1,62 @@
 import { requireFunction, requireInteger, requireOptions, Sampled } from '@mortise/redis';
 
-import type { Overviews } from '../inspect/overview.js';
-import type { Counts } from '../task/task.js';
+import type { EndsPerSecond, Overviews, QueueOverview } from '../inspect/overview.js';
+import type { Counts, TaskState } from '../task/task.js';
+import { TASK_STATES } from '../task/task.js';
+import type { QueueFigures } from './queue-page.js';
+import { figuresOf, firstOf } from './queue-page.js';
+
+/** Of the queues that were counted together. */
+export interface OverviewSums {
+  readonly counts: Counts;
+  /** Tasks that ended, for each second of the last 10. */
+  readonly perSecond: EndsPerSecond;
+  /** How many of the queues are paused. */
+  readonly paused: number;
+  /** The queue whose next task has waited for the longest time; null: no task is ready. */
+  readonly oldest: { readonly name: string; readonly headAgeMs: number } | null;
+  /** The queue with the most dead tasks; null: there is none. */
+  readonly deadliest: { readonly name: string; readonly dead: number } | null;
+}
 
 export interface OverviewOfQueues {
   /** By the clock of this process, ms since the epoch. */
   readonly at: number;
-  /** How many queues there are; `queues` has the first of them. */
+  /** How many queues there are. */
   readonly total: number;
-  readonly queues: readonly {
-    readonly name: string;
-    readonly counts: Counts;
-    /** How long ago the next task was enqueued, ms; null when none is ready. */
-    readonly headAgeMs: number | null;
-    readonly isPaused: boolean;
-  }[];
+  /** How many of them, the first by name, `sums` has. */
+  readonly counted: number;
+  readonly sums: OverviewSums;
+  /** Running workers; null: the option `workers` is not given. */
+  readonly workers: number | null;
+  /** The first of the queues. */
+  readonly queues: readonly QueueFigures[];
 }
 
 export interface LiveOverviewOptions {
-  /** Maximum of queues; further ones are counted. 1 to 1,000. Default 100. */
+  /** Maximum of queues in the list. 1 to 1,000. Default 100. A list of long names has fewer: they have at most 64 kB as JSON. */
   readonly limit?: number | undefined;
+  /** Maximum of queues in the sums: each is read. `limit` to 10,000. Default 1,000. */
+  readonly countLimit?: number | undefined;
+  /** The number of workers, such as `() => runningWorkers(redis)`. Default: it is not read. */
+  readonly workers?: (() => Promise<number>) | undefined;
   /** The pause between two reads while somebody follows, ms. 100 to 60,000. Default 2,000. */
   readonly everyMs?: number | undefined;
 }
 
-const OPTIONS = new Set(['limit', 'everyMs']);
+const OPTIONS = new Set(['limit', 'countLimit', 'workers', 'everyMs']);
+const DEFAULT_COUNTED = 1_000;
+const MOST_COUNTED = 10_000;
+/** As `perSecond` says. */
+const WINDOW_MS = 10_000;
 
 /** All queues in numbers, read once for all followers. */
 export class LiveOverview {
   readonly #overviews: Overviews;
   readonly #names: () => Promise<readonly string[]>;
   readonly #limit: number;
+  readonly #countLimit: number;
+  readonly #workers: (() => Promise<number>) | undefined;
   readonly #sampled: Sampled<OverviewOfQueues>;
 
   /**
@@ -43,10 +69,13 @@ export class LiveOverview {
     names: () => Promise<readonly string[]>,
     options: LiveOverviewOptions = {},
   ) {
-    const { limit = 100, everyMs = 2_000 } = requireOptions('LiveOverview', options, OPTIONS);
+    const { limit = 100, everyMs = 2_000, workers } = requireOptions('LiveOverview', options, OPTIONS);
     this.#overviews = overviews;
     this.#names = requireFunction('names', names);
     this.#limit = requireInteger('limit', limit, { min: 1, max: 1_000 });
+    const { countLimit = Math.max(limit, DEFAULT_COUNTED) } = options;
+    this.#countLimit = requireInteger('countLimit', countLimit, { min: limit, max: MOST_COUNTED });
+    this.#workers = workers === undefined ? undefined : requireFunction('workers', workers);
     const interval = requireInteger('everyMs', everyMs, { min: 100, max: 60_000 });
     this.#sampled = new Sampled(() => this.read(), interval, isSame);
   }
@@ -55,21 +84,24 @@ export class LiveOverview {
     return this.#sampled.isFollowed;
   }
 
-  /** Resolves to the overview of now. The call costs the round trips of `names`, and then those of `Overviews.read`. */
+  /**
+   * Resolves to the overview of now. The call costs the round trips of `names`, and then those of `Overviews.read` for up to `countLimit`
+   * queues.
+   */
   async read(): Promise<OverviewOfQueues> {
-    const names = await this.#names();
-    const shown = names.slice(0, this.#limit);
-    const found = await this.#overviews.read(shown);
+    const [names, workers] = await Promise.all([this.#names(), this.#workers?.() ?? null]);
+    const counted = names.slice(0, this.#countLimit);
+    const found = await this.#overviews.read(counted, { windowMs: WINDOW_MS });
     const at = Date.now();
+    const figures = figuresOf(counted, found, at);
+    const { length: shown } = firstOf(counted, this.#limit);
     return {
       at,
       total: names.length,
-      queues: found.map(({ counts, nextEnqueuedAt, isPaused }, index) => ({
-        name: shown[index]!,
-        counts,
-        headAgeMs: nextEnqueuedAt === null ? null : Math.max(0, at - nextEnqueuedAt),
-        isPaused,
-      })),
+      counted: counted.length,
+      sums: sumsOf(figures, found),
+      workers,
+      queues: figures.slice(0, shown),
     };
   }
 
@@ -82,8 +114,38 @@ export class LiveOverview {
   }
 }
 
+function sumsOf(figures: readonly QueueFigures[], found: readonly QueueOverview[]): OverviewSums {
+  const countOf = (state: TaskState): number => figures.reduce((sum, { counts }) => sum + counts[state], 0);
+  const most = (of: (queue: QueueFigures) => number): QueueFigures | undefined =>
+    figures.reduce<QueueFigures | undefined>(
+      (best, each) => (best && of(best) >= of(each) ? best : each),
+      undefined,
+    );
+  const oldest = most(({ headAgeMs }) => headAgeMs ?? -1);
+  const deadliest = most(({ counts }) => counts.dead);
+  return {
+    counts: Object.fromEntries(TASK_STATES.map((state) => [state, countOf(state)])) as Counts,
+    perSecond: perSecondOf(found),
+    paused: figures.filter(({ isPaused }) => isPaused).length,
+    oldest: oldest && oldest.headAgeMs !== null ? { name: oldest.name, headAgeMs: oldest.headAgeMs } : null,
+    deadliest:
+      deadliest && deadliest.counts.dead > 0 ? { name: deadliest.name, dead: deadliest.counts.dead } : null,
+  };
+}
+
+/** The sum is unknown where the ends of one queue are. */
+function perSecondOf(found: readonly QueueOverview[]): EndsPerSecond {
+  let [succeeded, dead] = [0 as number | null, 0];
+  for (const { perSecond } of found) {
+    if (!perSecond) continue;
+    dead += perSecond.dead;
+    succeeded = succeeded === null || perSecond.succeeded === null ? null : succeeded + perSecond.succeeded;
+  }
+  return { succeeded, dead };
+}
+
 /** With the ages: while a task waits, each read is a change. */
 function isSame(a: OverviewOfQueues, b: OverviewOfQueues): boolean {
-  const shown = ({ total, queues }: OverviewOfQueues): string => JSON.stringify([total, queues]);
+  const shown = ({ at: _at, ...others }: OverviewOfQueues): string => JSON.stringify(others);
   return shown(a) === shown(b);
 }

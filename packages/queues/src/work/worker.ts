@@ -35,6 +35,7 @@ import { resolveFairness } from './fair-picker.js';
 import type { Handlers, ResolvedHandler } from './handlers.js';
 import { handlerOf, resolveHandlers } from './handlers.js';
 import { ServedShards } from './served-shards.js';
+import { WorkerPresence } from './worker-presence.js';
 import { WorkerTelemetry } from './worker-telemetry.js';
 
 /** How long `stop` waits for Redis to accept the last completions. */
@@ -51,9 +52,10 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #handlers: ReadonlyMap<string, ResolvedHandler>;
   readonly #schemas: Schemas | undefined;
   readonly #telemetry: WorkerTelemetry | undefined;
-  /** Each `start` creates both. */
+  /** Each `start` creates the three. */
   #executor: Executor | undefined;
   #shards: ServedShards | undefined;
+  #presence: WorkerPresence | undefined;
   #state: 'stopped' | 'running' | 'stopping' = 'stopped';
   /** Of a running worker, or of the next start. */
   #isPaused = false;
@@ -144,6 +146,8 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     });
     executor.start();
     this.#shards.start();
+    this.#presence = new WorkerPresence(redis, this.#options.prefix, this.id, this.#reporter);
+    this.#presence.start();
     this.#cancelReport = reportUnreachable(redis, this.#reporter);
     if (this.#isPaused) this.pause();
   }
@@ -195,7 +199,7 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
     this.#cancelReport();
     this.#shards!.leave();
     await this.#executor!.stop(graceMs);
-    await this.#shards!.stop(LAST_ACKS_MS);
+    await Promise.all([this.#shards!.stop(LAST_ACKS_MS), this.#presence!.stop(LAST_ACKS_MS)]);
     this.#shards = undefined;
     // All is acked, or the time is over.
     await this.#client.close(0);

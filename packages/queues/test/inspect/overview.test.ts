@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Overviews, Queue } from '@mortise/queues';
 import { freshPrefix, runServer, until } from '@mortise/test-kit';
+import { QueueKeys } from '../../src/keys.js';
 import { redis } from '../fixture/new-queue.js';
 import { launch } from '../fixture/launch.js';
 
@@ -94,4 +95,51 @@ test('a queue that is not there is empty, and names are checked', async () => {
   expect(await overviews.read(['none'])).toMatchObject([{ counts: { ready: 0 }, nextEnqueuedAt: null }]);
   await expect(overviews.read('q' as never)).rejects.toThrow('names must be an array');
   await expect(overviews.read([''])).rejects.toThrow(/^name /);
+});
+
+describe('the ends of each second', () => {
+  const NOW_MS = 10_000;
+
+  /** A queue in which these tasks have succeeded, each so many ms ago. */
+  async function ended(agesMs: readonly number[], resultBytes = 0): Promise<{ overviews: Overviews }> {
+    const prefix = freshPrefix();
+    await new Queue(redis, 'q', { prefix }).enqueue('t', 1);
+    const keys = new QueueKeys('q', prefix).of;
+    const now = Date.now();
+    for (const [index, ageMs] of agesMs.entries()) {
+      const last = Buffer.alloc(11 + resultBytes, ' ');
+      last.write('S');
+      last.writeDoubleBE(now - ageMs, 1);
+      await redis.rpush(keys.succeeded, `id ${index}`);
+      await redis.hset(keys.attempts, `id ${index}`, last as unknown as string);
+    }
+    return { overviews: new Overviews(redis, { prefix }) };
+  }
+
+  test.each([1, 2, 3, 7, 40, 99])('are exact for %d tasks of the window', async (count) => {
+    const before = Array.from({ length: 150 }, (_, index) => 3_600_000 - index);
+    const within = Array.from({ length: count }, (_, index) => 500 - index);
+    const { overviews } = await ended([...before, ...within]);
+    const [{ perSecond } = {}] = await overviews.read(['q'], { windowMs: NOW_MS });
+    expect(perSecond).toEqual({ succeeded: count / 10, dead: 0 });
+  });
+
+  test('are those since the oldest stored task, where workers keep fewer than the window has', async () => {
+    const { overviews } = await ended(Array.from({ length: 200 }, (_, index) => 4_000 - 10 * index));
+    const [{ perSecond } = {}] = await overviews.read(['q'], { windowMs: NOW_MS });
+    // 200 in 4 s, and the time that the test takes.
+    expect(perSecond!.succeeded! > 20 && perSecond!.succeeded! <= 50).toBe(true);
+  });
+
+  test('are unknown where a result is too big to be read for its instant', async () => {
+    const { overviews } = await ended([500, 400], 20_000);
+    const [{ perSecond } = {}] = await overviews.read(['q'], { windowMs: NOW_MS });
+    expect(perSecond).toEqual({ succeeded: null, dead: 0 });
+  });
+
+  test('need a window', async () => {
+    const { overviews } = await ended([500]);
+    expect((await overviews.read(['q']))[0]).not.toHaveProperty('perSecond');
+    await expect(overviews.read(['q'], { windowMs: 999 })).rejects.toThrow('windowMs');
+  });
 });
