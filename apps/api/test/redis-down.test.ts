@@ -58,6 +58,7 @@ const REQUESTS: Sent[] = (
     ['PUT /v1/queues/x', { isPaused: true }],
     ['DELETE /v1/queues/mail'],
     ['GET /v1/queues/mail/task-names'],
+    ['GET /v1/queues/mail/depths'],
     ['POST /v1/queues/mail/pause'],
     ['POST /v1/queues/mail/drain', {}],
     ['GET /v1/queues/mail/tasks?state=ready'],

@@ -34,9 +34,11 @@ describe('GET /v1/redis', () => {
           policy: 'noeviction',
           opsPerSecond: expect.any(Number),
           clients: expect.any(Number),
+          evictedKeys: 0,
         },
       ],
     ]);
+    expect(json.cluster).toEqual({ slotsCovered: 16_384, masters: 1, isOk: true });
     expect(json.nodes[0].usedBytes).toBeGreaterThan(100_000);
     const set = json.slow.find(({ command }: { command: string }) => command === 'SET');
     expect(set).toEqual({

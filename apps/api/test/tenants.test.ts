@@ -94,6 +94,7 @@ const READS: Readonly<Record<string, string>> = {
   'GET /v1/names/:kind': '/names/chats?limit=200',
   'GET /v1/queues': '/queues',
   'GET /v1/queues/:queue': '/queues/ID',
+  'GET /v1/queues/:queue/depths': '/queues/ID/depths',
   'GET /v1/queues/:queue/task-names': '/queues/ID/task-names',
   'GET /v1/queues/:queue/times': '/queues/ID/times',
   'GET /v1/queues/:queue/tasks': '/queues/ID/tasks?state=ready',

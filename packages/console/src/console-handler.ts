@@ -82,7 +82,9 @@ class Handler {
     this.#page = new PageFiles(mount);
     const queues = new OpenQueues(redis, prefix, names);
     const views = new TaskViews(redact);
-    const overview = new LiveOverview(new Overviews(redis, { prefix }), () => queues.names());
+    const overview = new LiveOverview(new Overviews(redis, { prefix }), () => queues.names(), {
+      workers: queues.workers,
+    });
     this.#operations = new BulkOperations(redis, { prefix, onError: report });
     this.#topics = new Topics(queues, overview, views, this.#operations);
     this.#streams = new Streams(report);

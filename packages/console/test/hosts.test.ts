@@ -170,7 +170,7 @@ describe('a console below another path', () => {
     const page = await ask(`${url}${mount}/`, 'GET');
     expect([page.status, page.json]).toEqual([200, expect.stringContaining(`${mount}/v1/`)]);
     expect((await ask(`${url}${mount}`, 'GET')).headers.get('location')).toBe(`${mount}/`);
-    expect((await ask(`${url}${mount}/v1/queues?a`, 'GET')).status).toBe(200);
+    expect((await ask(`${url}${mount}/v1/queues?limit=1`, 'GET')).status).toBe(200);
     for (const other of ['/', '/admin', '/tasks/', '/console/', `${mount}s/`])
       expect([other, (await ask(url + other, 'GET')).status]).toEqual([other, 418]);
   });

@@ -1,7 +1,7 @@
 /** All queues of a tenant in numbers, read once for all pages that watch them. */
 import { Overviews, Queue } from '@mortise/queues';
 import type { OverviewOfQueues } from '@mortise/queues/admin';
-import { LiveOverview } from '@mortise/queues/admin';
+import { LiveOverview, runningWorkers } from '@mortise/queues/admin';
 import type { RedisClient } from '@mortise/redis';
 import { Inject, Injectable } from '@nestjs/common';
 
@@ -37,6 +37,8 @@ export class OverviewReader {
 
   #ofTenant(tenant: string): LiveOverview {
     const options = { prefix: prefixOf(this.#prefix, tenant) };
-    return new LiveOverview(new Overviews(this.#redis, options), () => Queue.names(this.#redis, options));
+    const workers = (): Promise<number> => runningWorkers(this.#redis, options);
+    const names = (): Promise<string[]> => Queue.names(this.#redis, options);
+    return new LiveOverview(new Overviews(this.#redis, options), names, { workers });
   }
 }

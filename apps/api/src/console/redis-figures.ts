@@ -23,6 +23,23 @@ export interface NodeFigures {
   readonly policy: string | null;
   readonly opsPerSecond: number | null;
   readonly clients: number | null;
+  /** Keys that the policy has evicted since the start of the server. */
+  readonly evictedKeys: number | null;
+}
+
+/** The Cluster, as one of its nodes sees it. */
+export interface ClusterFigures {
+  /** Of 16,384: those that a node serves that can be reached. */
+  readonly slotsCovered: number;
+  readonly masters: number;
+  /** Whether the node serves commands. */
+  readonly isOk: boolean;
+}
+
+export interface LiveFigures {
+  readonly nodes: readonly NodeFigures[];
+  /** Null: a server without Cluster, or it refuses to tell. */
+  readonly cluster: ClusterFigures | null;
 }
 
 export interface SlowCommand {
@@ -34,8 +51,7 @@ export interface SlowCommand {
   readonly arguments: number;
 }
 
-export interface RedisReport {
-  readonly nodes: readonly NodeFigures[];
+export interface RedisReport extends LiveFigures {
   readonly slow: readonly SlowCommand[] | null;
   readonly findings: readonly Finding[];
 }
@@ -44,28 +60,26 @@ export interface RedisReport {
 export class RedisFigures {
   readonly #redis: Redis | Cluster;
   readonly #prefix: string;
-  readonly #sampled: Sampled<readonly NodeFigures[]>;
+  readonly #sampled: Sampled<LiveFigures>;
 
   constructor(@Inject(REDIS) redis: RedisClient, @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config) {
     this.#redis = redis as unknown as Redis | Cluster;
     this.#prefix = prefix;
-    const same = (a: readonly NodeFigures[], b: readonly NodeFigures[]): boolean =>
-      JSON.stringify(a) === JSON.stringify(b);
-    this.#sampled = new Sampled<readonly NodeFigures[]>(() => this.#figures(), EVERY_MS, same);
+    this.#sampled = new Sampled(() => this.#figures(), EVERY_MS, isSame);
   }
 
   /** Some 25 round trips to each master. Rejects with errors of Redis. */
   async report(): Promise<RedisReport> {
-    const [nodes, slow, findings] = await Promise.all([
+    const [figures, slow, findings] = await Promise.all([
       this.#figures(),
       this.#slow(),
       examine(this.#redis, this.#prefix),
     ]);
-    return { nodes, slow, findings };
+    return { ...figures, slow, findings };
   }
 
-  /** The figures of the masters, and each change until the signal: read every two seconds, once for all followers. */
-  follow(signal: AbortSignal): AsyncIterable<readonly NodeFigures[]> {
+  /** The figures of the masters and of the Cluster, and each change until the signal: read every two seconds, once for all followers. */
+  follow(signal: AbortSignal): AsyncIterable<LiveFigures> {
     return this.#sampled.follow(signal);
   }
 
@@ -73,24 +87,40 @@ export class RedisFigures {
     return this.#redis instanceof Cluster ? this.#redis.nodes('master') : [this.#redis];
   }
 
-  #figures(): Promise<NodeFigures[]> {
+  async #figures(): Promise<LiveFigures> {
+    const [nodes, cluster] = await Promise.all([this.#nodes(), this.#cluster()]);
+    return { nodes, cluster };
+  }
+
+  async #cluster(): Promise<ClusterFigures | null> {
+    const [node] = this.#masters;
+    const text = node && (await unlessRefused(node.call('CLUSTER', 'INFO') as Promise<string>));
+    if (!text) return null;
+    const numberOf = (name: string): number => Number(fieldOf(text, name) ?? 0);
+    return {
+      slotsCovered: numberOf('cluster_slots_ok'),
+      masters: numberOf('cluster_size'),
+      isOk: fieldOf(text, 'cluster_state') === 'ok',
+    };
+  }
+
+  #nodes(): Promise<NodeFigures[]> {
     return Promise.all(
       this.#masters.map(async (node) => {
-        const text = await unlessRefused(node.info());
-        const fieldOf = (name: string): string | null =>
-          new RegExp(`^${name}:(.*)\\r?$`, 'm').exec(text ?? '')?.[1]?.trim() ?? null;
+        const text = (await unlessRefused(node.info())) ?? '';
         const numberOf = (name: string): number | null => {
-          const found = fieldOf(name);
+          const found = fieldOf(text, name);
           return found === null ? null : Number(found);
         };
         return {
           address: addressOf(node),
-          version: fieldOf('valkey_version') ?? fieldOf('redis_version'),
+          version: fieldOf(text, 'valkey_version') ?? fieldOf(text, 'redis_version'),
           usedBytes: numberOf('used_memory'),
           maxBytes: numberOf('maxmemory'),
-          policy: fieldOf('maxmemory_policy'),
+          policy: fieldOf(text, 'maxmemory_policy'),
           opsPerSecond: numberOf('instantaneous_ops_per_sec'),
           clients: numberOf('connected_clients'),
+          evictedKeys: numberOf('evicted_keys'),
         };
       }),
     );
@@ -126,12 +156,26 @@ function addressOf({ options: { host = '', port } }: Redis): string {
   return `${host}:${port ?? ''}`;
 }
 
-/** Managed services, and users without the right, refuse some commands. */
+function isSame(a: LiveFigures, b: LiveFigures): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** A line `name:value` of INFO and CLUSTER INFO. */
+function fieldOf(text: string, name: string): string | null {
+  return new RegExp(`^${name}:(.*)\\r?$`, 'm').exec(text)?.[1]?.trim() ?? null;
+}
+
+/** Managed services, and users without the right, refuse some commands; a server without Cluster refuses those of Cluster. */
 async function unlessRefused<Reply>(reply: Promise<Reply>): Promise<Reply | null> {
   try {
     return await reply;
   } catch (error) {
-    if (/^(?:NOPERM|ERR unknown (?:sub)?command)/.test((error as Error).message)) return null;
+    if (
+      /^(?:NOPERM|ERR unknown (?:sub)?command|ERR This instance has cluster support disabled)/.test(
+        (error as Error).message,
+      )
+    )
+      return null;
     throw error;
   }
 }

@@ -6,7 +6,6 @@ import { Merged, onAbort } from '@mortise/redis';
 import type { Principal } from '../callers/principal.js';
 import { CacheChanges } from '../caches/cache-changes.js';
 import { OverviewReader } from '../console/overview.js';
-import type { NodeFigures } from '../console/redis-figures.js';
 import { RedisFigures } from '../console/redis-figures.js';
 import type { Kind } from '../console/stored-names.js';
 import { StoredNames } from '../console/stored-names.js';
@@ -60,7 +59,7 @@ export class TopicEvents {
     cache: (topic, tokens, signal) => this.#openCache(topic, tokens, signal),
     market: (topic, tokens, signal) => this.#openMarket(topic, tokens, signal),
     overview: async (topic, tokens, signal) => openSampled(topic, tokens, this.overviews.follow(signal)),
-    redis: async (topic, tokens, signal) => openSampled(topic, tokens, nodesOf(this.redis.follow(signal))),
+    redis: async (topic, tokens, signal) => openSampled(topic, tokens, this.redis.follow(signal)),
     lock: (...given) => this.#openLock('lock', given),
     semaphore: (...given) => this.#openLock('semaphore', given),
     'read-write-lock': (...given) => this.#openLock('read-write-lock', given),
@@ -237,10 +236,6 @@ function openSampled(
 
 async function* tablesOf(values: AsyncIterable<readonly TableStats[]>): AsyncGenerator<object, void> {
   for await (const items of values) yield { items };
-}
-
-async function* nodesOf(values: AsyncIterable<readonly NodeFigures[]>): AsyncGenerator<object, void> {
-  for await (const nodes of values) yield { nodes };
 }
 
 function positionToken({ epoch, lastId }: MailboxPosition): string {

@@ -4,8 +4,10 @@
  */
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
-import { Claims, Queue, SettingsMismatchError } from '@mortise/queues';
+import { Claims, Overviews, Queue, SettingsMismatchError } from '@mortise/queues';
 import type { ObliterateOptions } from '@mortise/queues';
+import { queueDepthsOf, queuePage } from '@mortise/queues/admin';
+import type { QueueDepths, QueuePage, QueuePageOptions } from '@mortise/queues/admin';
 import type { RedisClient, Telemetry } from '@mortise/redis';
 import { Metrics } from '@mortise/app-common/operations';
 import type { Logger } from 'pino';
@@ -46,10 +48,18 @@ export class OpenQueues implements BeforeApplicationShutdown {
     this.#log = log;
   }
 
-  /** In the order of their characters. One round trip for each thousand. */
-  async names(): Promise<string[]> {
-    const names = await Queue.names(this.#redis, { prefix: this.#tenantPrefix });
-    return [...new Set([...names, ...ownQueues()])].toSorted();
+  /**
+   * A page of the queues that are stored, in numbers. A round trip for each thousand names, and two at most. Throws ERR_INVALID_ARG for a
+   * cursor.
+   */
+  async page(options: QueuePageOptions): Promise<QueuePage> {
+    const prefix = { prefix: this.#tenantPrefix };
+    return queuePage(new Overviews(this.#redis, prefix), await Queue.names(this.#redis, prefix), options);
+  }
+
+  /** The waiting tasks of a queue that is there. Three round trips at most. Throws the problem `unknown-queue`. */
+  async depths(name: string): Promise<QueueDepths> {
+    return this.use(name, () => queueDepthsOf(this.#redis, name, { prefix: this.#tenantPrefix }));
   }
 
   /** One round trip, but for the queues of the application. */

@@ -2,6 +2,7 @@ import { Body, Controller, Delete, Get, Post, Put, Query, Res } from '@nestjs/co
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { ConfigureOptions, QueueLimits } from '@mortise/queues';
 import { queueView, settingsView } from '@mortise/queues/admin';
+import type { QueueDepths, QueuePage } from '@mortise/queues/admin';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -12,15 +13,18 @@ import { Name } from '../http/id.decorator.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
 import { ofMany } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
+import { refuseMisuse } from './misuse.js';
 import { OpenQueues } from './open-queues.js';
 import {
   bulkSchema,
   cleanBody,
+  depthsSchema,
   drainBody,
   obliterateQuery,
   queueBody,
   queueSchema,
-  queuesSchema,
+  queuesPage,
+  queuesQuery,
   retryAllBody,
   settingsSchema,
   taskNamesSchema,
@@ -36,12 +40,14 @@ export class QueuesController {
   constructor(private readonly queues: OpenQueues) {}
 
   @Get()
-  @ApiOperation({ summary: 'List the queues' })
-  @Answers(queuesSchema, 'The names of the queues.')
-  @Problems()
-  async listQueues(): Promise<z.infer<typeof queuesSchema>> {
-    const names = await this.queues.names();
-    return { items: names.map((name) => ({ name })) };
+  @ApiOperation({
+    summary: 'List the queues',
+    description: 'A queue that is created or removed between two pages shifts no other one.',
+  })
+  @Answers(queuesPage, 'A page of queues.')
+  @Problems('invalid-query', 'invalid-cursor')
+  listQueues(@Query({ schema: queuesQuery }) query: z.infer<typeof queuesQuery>): Promise<QueuePage> {
+    return this.queues.page(query).catch(refuseMisuse);
   }
 
   @Get(':queue')
@@ -135,6 +141,17 @@ export class QueuesController {
   async taskNames(@Name('queue') queueName: string): Promise<z.infer<typeof taskNamesSchema>> {
     const names = await this.queues.use(queueName, (queue) => queue.names());
     return { items: names.map((name) => ({ name })) };
+  }
+
+  @Get(':queue/depths')
+  @ApiOperation({
+    summary: 'Count the waiting tasks of a queue by priority and by time',
+    description: 'Counts alone: the number of tasks does not matter.',
+  })
+  @Answers(depthsSchema, 'The counts.')
+  @Problems('invalid-id', 'unknown-queue')
+  depths(@Name('queue') name: string): Promise<QueueDepths> {
+    return this.queues.depths(name);
   }
 
   @Post(':queue/pause')

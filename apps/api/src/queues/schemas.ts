@@ -119,9 +119,44 @@ export const queueSchema = z
 
 type TaskStates = (typeof TASK_STATES)[number];
 
-export const queuesSchema = z
-  .object({ items: z.array(z.object({ name: z.string() })) })
-  .meta({ id: 'Queues', description: 'All queues that have had tasks or settings, by name.' });
+/** A queue in numbers, as lists show it. */
+export const queueFigures = {
+  name: queueName,
+  counts,
+  headAgeMs: count
+    .nullable()
+    .meta({ description: 'How long ago the next task was enqueued. Null if no task is ready.' }),
+  isPaused: z.boolean(),
+};
+
+export const queuesQuery = z.strictObject({ cursor: longCursor, limit });
+
+export const queuesPage = z.object({ items: z.array(z.object(queueFigures)), nextCursor }).meta({
+  id: 'QueuesPage',
+  description:
+    'Queues that have had tasks or settings, by name. A page of long names has fewer queues than the limit.',
+});
+
+export const depthsSchema = z
+  .object({
+    priorities: z
+      .array(z.object({ priority: z.string(), ready: count, scheduled: count, retrying: count }))
+      .meta({ description: 'the most urgent one first; without the ready tasks in groups' }),
+    inGroups: count.meta({ description: 'ready tasks in groups, of all priorities' }),
+    due: z
+      .array(
+        z.object({
+          withinMs: count.nullable().meta({ description: 'From now. Null for later tasks.' }),
+          tasks: count,
+        }),
+      )
+      .meta({
+        description:
+          'scheduled and retrying tasks that become due up to a minute from now, then up to 5, 15, an hour, a day, and later: ' +
+          'each task is in one span',
+      }),
+  })
+  .meta({ id: 'QueueDepths', description: 'How many tasks of a queue wait, by priority and by time.' });
 
 export const taskNamesSchema = z
   .object({ items: z.array(z.object({ name: z.string().meta({ examples: ['mail.sold'] }) })) })

@@ -5,8 +5,9 @@ import { until } from '@mortise/test-kit';
 
 import {
   batchSchema,
+  depthsSchema,
   queueSchema,
-  queuesSchema,
+  queuesPage,
   settingsSchema,
   taskSchema,
   tasksPage,
@@ -214,8 +215,46 @@ describe('a queue', () => {
     await post('/born/tasks', { name: 't', payload: 1 });
     expect((await get('/born')).status).toBe(200);
     expect((await put('/set', {})).status).toBe(200);
-    const { items } = queuesSchema.parse((await get('')).json);
-    expect(items.map(({ name }) => name)).toEqual(expect.arrayContaining(['born', 'mail', 'set']));
+    const { items } = queuesPage.parse((await get('?limit=200')).json);
+    expect(items.map(({ name }) => name)).toEqual(expect.arrayContaining(['born', 'set']));
+    expect(items.find(({ name }) => name === 'born')).toMatchObject({
+      counts: { ready: 1 },
+      headAgeMs: expect.any(Number),
+      isPaused: false,
+    });
+  });
+
+  test('is on one page of the list, whose cursor leads to the next', async () => {
+    const names = ['paged-1', 'paged-2', 'paged-3', `paged-${'\u0001'.repeat(1_000)}`, '\u{1f600}'];
+    for (const name of names) await put(`/${encodeURIComponent(name)}`, {});
+    const seen: string[] = [];
+    let [cursor, pages] = ['' as string | null, 0];
+    while (cursor !== null) {
+      const page = queuesPage.parse((await get(`?limit=3${cursor && `&cursor=${cursor}`}`)).json);
+      seen.push(...page.items.map(({ name }) => name));
+      [cursor, pages] = [page.nextCursor, pages + 1];
+    }
+    expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => (a < b ? -1 : 1)));
+    expect(seen).toEqual(expect.arrayContaining(names));
+    expect(pages).toBe(Math.ceil(seen.length / 3));
+    expect(slugOf(await get('?cursor=nothing'))).toEqual([400, 'invalid-cursor']);
+    expect(slugOf(await get('?limit=201'))).toEqual([400, 'invalid-query']);
+  });
+
+  test('tells its waiting tasks by priority and by time', async () => {
+    await put('/deep', { priorities: ['first', 'second'] });
+    await post('/deep/tasks', { name: 't', payload: 1, priority: 'first' });
+    await post('/deep/tasks', { name: 't', payload: 1, priority: 'second', delayMs: 120_000 });
+    const { priorities, due, inGroups } = depthsSchema.parse((await get('/deep/depths')).json);
+    expect([priorities, inGroups]).toEqual([
+      [
+        { priority: 'first', ready: 1, scheduled: 0, retrying: 0 },
+        { priority: 'second', ready: 0, scheduled: 1, retrying: 0 },
+      ],
+      0,
+    ]);
+    expect(due.filter(({ tasks }) => tasks > 0)).toEqual([{ withinMs: 300_000, tasks: 1 }]);
+    expect(slugOf(await get('/none/depths'))).toEqual([404, 'unknown-queue']);
   });
 
   test('has settings that hold for all workers, and tells its load', async () => {

@@ -1,6 +1,8 @@
 /** The queues that requests name. Their settings are kept between requests, for the last thousand: names come from the address. */
-import { Queue, SettingsMismatchError } from '@mortise/queues';
+import { Overviews, Queue, SettingsMismatchError } from '@mortise/queues';
 import type { QueueOptions } from '@mortise/queues';
+import { queueDepthsOf, queuePage, runningWorkers } from '@mortise/queues/admin';
+import type { QueueDepths, QueuePage, QueuePageOptions } from '@mortise/queues/admin';
 import type { RedisClient } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
@@ -24,6 +26,21 @@ export class OpenQueues {
   async names(): Promise<string[]> {
     const names = await Queue.names(this.#redis, { prefix: this.#prefix });
     return names.filter((name) => this.allows(name));
+  }
+
+  /** A page of the queues in numbers. The round trips of `names`, and two at most. Throws ERR_INVALID_ARG. */
+  async page(options: QueuePageOptions): Promise<QueuePage> {
+    return queuePage(new Overviews(this.#redis, { prefix: this.#prefix }), await this.names(), options);
+  }
+
+  /** The waiting tasks of a queue that is there. Throws the problem `unknown-queue`. */
+  depths(name: string): Promise<QueueDepths> {
+    return this.use(name, () => queueDepthsOf(this.#redis, name, { prefix: this.#prefix }));
+  }
+
+  /** Workers of all queues of the prefix; undefined where the console shows some queues only. */
+  get workers(): (() => Promise<number>) | undefined {
+    return this.#allowed ? undefined : () => runningWorkers(this.#redis, { prefix: this.#prefix });
   }
 
   /** Whether the console shows a queue of this name. */

@@ -5,7 +5,7 @@ import { requireBoolean } from '@mortise/redis';
 
 import type { Routes } from '../http/router.js';
 import { done, DONE } from '../http/router.js';
-import { membersOf, present, queryOf } from './given.js';
+import { membersOf, pageLimitOf, present, queryOf } from './given.js';
 import type { OpenQueues } from './open-queues.js';
 import { limitsOf } from './queue-limits.js';
 import { lastEventsFor } from './stored-events.js';
@@ -23,10 +23,11 @@ const SETTINGS = [
 
 export function queueRoutes(queues: OpenQueues): Routes {
   return {
-    'GET queues': async () => {
-      const names = await queues.names();
-      return done({ items: names.map((name) => ({ name })) });
+    'GET queues': async ({ query }) => {
+      const { limit, cursor } = queryOf(query, ['limit', 'cursor']);
+      return done(await queues.page({ limit: pageLimitOf(limit), cursor }));
     },
+    'GET queues/:queue/depths': async ({ params }) => done(await queues.depths(params['queue']!)),
     'GET queues/:queue': async ({ params }) => done(await queues.use(params['queue']!, queueView)),
     'PUT queues/:queue': async ({ params, body }) => {
       const given = membersOf(body, SETTINGS);

@@ -31,7 +31,9 @@ describe('queues', () => {
     });
     await served.queue('reports').enqueue('daily', 1);
     await served.queue('reports').enqueue('daily', 1, { delayMs: 60_000 });
-    expect((await served.call('GET', 'queues')).json.items).toContainEqual({ name: 'reports' });
+    expect((await served.call('GET', 'queues')).json.items).toContainEqual(
+      expect.objectContaining({ name: 'reports' }),
+    );
     expect((await served.call('GET', 'queues/reports')).json).toMatchObject({
       name: 'reports',
       counts: { ready: 1, scheduled: 1 },
@@ -82,7 +84,12 @@ describe('queues', () => {
     const few = await serve({ prefix: served.prefix, queues: ['shown', 'new'] });
     await served.queue('shown').enqueue('t', 1, { id: 'a' });
     await served.queue('hidden').enqueue('t', 1, { id: 'a' });
-    expect((await few.call('GET', 'queues')).json).toEqual({ items: [{ name: 'shown' }] });
+    expect((await few.call('GET', 'queues')).json).toMatchObject({
+      items: [{ name: 'shown', isPaused: false }],
+      nextCursor: null,
+    });
+    // The workers are those of all queues.
+    expect((await few.call('GET', 'overview')).json.workers).toBe(null);
     expect((await few.call('GET', 'overview')).json).toMatchObject({ total: 1, queues: [{ name: 'shown' }] });
     for (const [method, path, body] of [
       ['GET', 'queues/hidden'],
