@@ -79,8 +79,7 @@ async function namesOf({ list }: Kind, signal: AbortSignal): Promise<Names> {
   const names: string[] = [];
   let cursor: string | undefined;
   for (let pages = 0; pages < MAX_PAGES && names.length < MAX_NAMES; pages += 1) {
-    // The list of queues is whole, and has no pages.
-    const address = list === QUEUES.list ? list : withQuery(list, { limit: MAX_NAMES, cursor });
+    const address = withQuery(list, { limit: MAX_NAMES, cursor });
     const { items, nextCursor } = await get<Page<{ readonly name: string }>>(address, signal);
     names.push(...items.map(({ name }) => name));
     if (!nextCursor) return { names, isWhole: true };

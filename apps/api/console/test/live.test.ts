@@ -119,7 +119,7 @@ test('the chart of the overview is drawn when a number changes, not when time pa
   // The age of a task that waits is in each snapshot.
   await service.enqueue('drawn', 'a', 1);
   await signIn(overview, service, 'overview');
-  await overview.locator('.plot canvas').waitFor();
+  await overview.locator('.plot canvas').nth(1).waitFor();
   const age = overview.locator('.figure', { hasText: 'Oldest ready task' }).locator('dd').first();
   const drawn = (): Promise<number> => overview.evaluate<number>('globalThis.drawn');
   // All snapshots after these are of the same numbers.

@@ -4,6 +4,8 @@ const WHOLE = new Intl.NumberFormat('en');
 const ABSOLUTE = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 const BYTE_STEP = 1_024;
+const RATE = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const LEAST_RATE = 0.1;
 const LARGE = 100_000;
 const TEN = 10;
 
@@ -21,6 +23,12 @@ const UNITS = [
 
 export function countText(count: number): string {
   return Math.abs(count) < LARGE ? WHOLE.format(count) : COMPACT.format(count);
+}
+
+/** Such as `0`, `<0.1`, `4.2`, `97`. */
+export function rateText(perSecond: number): string {
+  if (perSecond > 0 && perSecond < LEAST_RATE) return `<${LEAST_RATE}`;
+  return perSecond < TEN ? RATE.format(perSecond) : countText(Math.round(perSecond));
 }
 
 export function bytesText(bytes: number): string {

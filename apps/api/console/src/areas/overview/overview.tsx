@@ -1,4 +1,4 @@
-/** What a team looks at first: what waits, what died, and how Redis is. */
+/** What a team looks at first: what waits, what died, what gets done, and how Redis is. */
 import type { JSX } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 
@@ -7,124 +7,108 @@ import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
 import { hrefOf, Link } from '../../location.ts';
 import { useResource } from '../../resource.ts';
-import { Figure, Head, Read } from '../../ui/elements.tsx';
-import { bytesText, countText, durationText, plural } from '../../ui/text.ts';
+import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
+import { Empty, Head, Read } from '../../ui/elements.tsx';
+import { Table } from '../../ui/table.tsx';
+import { countText, plural, rateText } from '../../ui/text.ts';
 import { EnqueueButton } from '../queues/enqueue.tsx';
-import type { TaskState } from '../queues/states.ts';
-import type { NodeFigures } from '../redis/redis.tsx';
-import { QueueLink, QueueTable } from './queue-table.tsx';
-import type { QueueOverview } from './queue-table.tsx';
-import { TasksChart, withNext } from './tasks-chart.tsx';
-import type { Sums } from './tasks-chart.tsx';
+import { PauseAll } from '../queues/pause-all.tsx';
+import type { ClusterFigures, NodeFigures } from '../redis/figures.ts';
+import { QueueFigures, RedisFigures } from './figures.tsx';
+import type { Point } from './line-chart.tsx';
+import { LineChart, withNext } from './line-chart.tsx';
+import { FirstTask, NO_QUEUE, QUEUE_COLUMNS } from './queue-table.tsx';
+import type { Snapshot } from './snapshot.ts';
 
-interface Snapshot {
-  readonly at: number;
-  /** How many queues there are. */
-  readonly total: number;
-  /** The first of them. */
-  readonly queues: readonly QueueOverview[];
+interface Redis {
+  readonly nodes: readonly NodeFigures[];
+  readonly cluster: ClusterFigures | null;
+}
+
+const STATES = [
+  { label: 'ready', color: '--busy' },
+  { label: 'active', color: '--good' },
+  { label: 'dead', color: '--bad' },
+];
+const ENDS = [
+  { label: 'done', color: '--good' },
+  { label: 'failed for good', color: '--bad' },
+];
+
+interface Points {
+  readonly states: readonly Point[];
+  readonly ends: readonly Point[];
+}
+
+function withSnapshot({ states, ends }: Points, { at, sums }: Snapshot): Points {
+  const { counts, perSecond } = sums;
+  return {
+    states: withNext(states, { at, values: [counts.ready, counts.active, counts.dead] }),
+    ends: withNext(ends, { at, values: [perSecond.succeeded ?? 0, perSecond.dead] }),
+  };
 }
 
 export default function Overview({ session }: AreaProps): JSX.Element {
   const first = useResource<Snapshot>('overview');
   const [last, setLast] = useState<Snapshot>();
-  const [sums, setSums] = useState<readonly Sums[]>([]);
+  const [points, setPoints] = useState<Points>({ states: [], ends: [] });
   const onEvent = useCallback((event: LiveEvent) => {
     if (event.type !== 'overview') return;
     const snapshot = event as unknown as Snapshot;
     setLast(snapshot);
-    setSums((before) => withNext(before, sumsOf(snapshot)));
+    setPoints((before) => withSnapshot(before, snapshot));
   }, []);
   useTopic('overview', onEvent);
-  const [nodes, setNodes] = useState<readonly NodeFigures[]>([]);
-  useTopic(
-    session.scopes.includes('ops:read') && session.tenant === 'default' ? 'redis' : undefined,
-    useCallback((event: LiveEvent) => {
-      if (event.type === 'redis') setNodes(event['nodes'] as readonly NodeFigures[]);
-    }, []),
-  );
-  const snapshot = last ?? first.value;
+  const redis = useRedis(session);
   return (
     <>
-      <Head title="Overview">{mayChange(session, 'queues:write') && <EnqueueButton />}</Head>
-      <Read of={{ ...first, value: snapshot }}>
-        {(shown) => <Shown snapshot={shown} sums={sums} nodes={nodes} />}
+      <Head title="Overview">
+        {mayChange(session, 'queues:write') && <EnqueueButton />}
+        {mayChange(session, 'queues:admin') && <PauseAll />}
+      </Head>
+      <Read of={{ ...first, value: last ?? first.value }}>
+        {(snapshot) => <Shown snapshot={snapshot} points={points} redis={redis} />}
       </Read>
     </>
   );
 }
 
-function sumsOf({ at, queues }: Snapshot): Sums {
-  const of = (state: TaskState): number => queues.reduce((sum, { counts }) => sum + counts[state], 0);
-  return { at, ready: of('ready'), active: of('active'), dead: of('dead') };
-}
-
-function sumOf(nodes: readonly NodeFigures[], of: (node: NodeFigures) => number | null): number {
-  return nodes.reduce((sum, node) => sum + (of(node) ?? 0), 0);
+/** The Redis of the deployment, for a session that may see it. */
+function useRedis({ scopes, tenant }: Session): Redis | undefined {
+  const [redis, setRedis] = useState<Redis>();
+  useTopic(
+    scopes.includes('ops:read') && tenant === 'default' ? 'redis' : undefined,
+    useCallback((event: LiveEvent) => {
+      if (event.type === 'redis') setRedis(event as unknown as Redis);
+    }, []),
+  );
+  return redis;
 }
 
 interface ShownProps {
   readonly snapshot: Snapshot;
-  readonly sums: readonly Sums[];
-  readonly nodes: readonly NodeFigures[];
+  readonly points: Points;
+  readonly redis: Redis | undefined;
 }
 
-function Shown({ snapshot, sums, nodes }: ShownProps): JSX.Element {
-  const { queues, total } = snapshot;
-  const { ready, active, dead } = sumsOf(snapshot);
-  const maxBytes = sumOf(nodes, (node) => node.maxBytes);
-  const evicting = nodes.find(({ policy }) => policy !== null && policy !== 'noeviction');
-  const [deadliest] = queues
-    .filter(({ counts }) => counts.dead > 0)
-    .toSorted((a, b) => b.counts.dead - a.counts.dead);
-  const oldest = queues.reduce<QueueOverview | undefined>(
-    (most, each) => ((each.headAgeMs ?? -1) > (most?.headAgeMs ?? -1) ? each : most),
-    undefined,
-  );
+function Shown({ snapshot, points, redis }: ShownProps): JSX.Element {
+  const { queues, total, counted, sums } = snapshot;
+  const evicting = redis?.nodes.find(({ policy }) => policy !== null && policy !== 'noeviction');
   return (
     <>
       <div class="grid">
-        <Figure label="Ready tasks" value={countText(ready)} note={`${countText(active)} active`} />
-        <Figure
-          label="Oldest ready task"
-          value={oldest?.headAgeMs === null || !oldest ? '–' : durationText(oldest.headAgeMs)}
-          note={oldest?.headAgeMs === null || !oldest ? 'nothing waits' : <QueueLink name={oldest.name} />}
-        />
-        <Figure
-          label="Dead tasks"
-          value={countText(dead)}
-          note={
-            deadliest ? (
-              <Link href={hrefOf(['queues', deadliest.name], { q: 'state:dead' })}>
-                why: {deadliest.name}
-              </Link>
-            ) : (
-              'nothing failed for good'
-            )
-          }
-        />
-        {nodes.length > 0 && (
-          <Figure
-            label="Memory of Redis"
-            value={bytesText(sumOf(nodes, ({ usedBytes }) => usedBytes))}
-            note={maxBytes > 0 ? `of ${bytesText(maxBytes)}` : 'no limit is set'}
-          />
-        )}
-        {nodes.length > 0 && (
-          <Figure
-            label="Commands a second"
-            value={countText(sumOf(nodes, ({ opsPerSecond }) => opsPerSecond))}
-            note={plural(
-              sumOf(nodes, ({ clients }) => clients),
-              'client',
-            )}
-          />
-        )}
+        <QueueFigures {...snapshot} />
+        {redis && redis.nodes.length > 0 && <RedisFigures {...redis} />}
       </div>
-      {queues.length < total && (
+      {counted < total && (
         <p class="notice">
-          The figures are those of the first {countText(queues.length)} of {countText(total)} queues.
+          The figures are those of the first {countText(counted)} of {countText(total)} queues.
+        </p>
+      )}
+      {sums.paused > 0 && (
+        <p class="notice">
+          {plural(sums.paused, 'queue is', 'queues are')} paused: workers start none of their tasks.
         </p>
       )}
       {evicting?.policy && (
@@ -133,8 +117,35 @@ function Shown({ snapshot, sums, nodes }: ShownProps): JSX.Element {
           <code>maxmemory-policy noeviction</code>. <Link href={hrefOf(['redis'])}>What else to change</Link>
         </p>
       )}
-      <TasksChart sums={sums} />
-      <QueueTable queues={queues} total={total} />
+      <div class="columns">
+        <LineChart
+          title="Tasks since this page was opened"
+          label="Tasks by state"
+          lines={STATES}
+          points={points.states}
+          textOf={countText}
+        />
+        <LineChart
+          title="Ends a second, over the last 10 s"
+          label="Ends a second"
+          lines={ENDS}
+          points={points.ends}
+          textOf={rateText}
+        />
+      </div>
+      {queues.length === 0 ? (
+        <Empty title={NO_QUEUE}>
+          <FirstTask />
+        </Empty>
+      ) : (
+        <Table label="Queues" rows={queues} idOf={({ name }) => name} columns={QUEUE_COLUMNS} />
+      )}
+      {total > queues.length && (
+        <p class="muted small">
+          The first {queues.length} of {countText(total)} queues.{' '}
+          <Link href={hrefOf(['queues'])}>All queues</Link>
+        </p>
+      )}
     </>
   );
 }

@@ -1,8 +1,10 @@
 /** Pauses all queues at once, as before maintenance, or resumes them. */
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 
-import { call, path } from '../../http.ts';
-import { useResource } from '../../resource.ts';
+import { call, get, path, withQuery } from '../../http.ts';
+import { Trouble } from '../../ui/elements.tsx';
+import type { Page } from '../../ui/pages.ts';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { plural } from '../../ui/text.ts';
 import { tell } from '../../ui/toasts.tsx';
@@ -19,6 +21,8 @@ const TEXTS = {
 } as const;
 /** Requests under way. */
 const AT_ONCE = 10;
+/** The most queues of a page of the API. */
+const PAGE = 200;
 
 export function PauseAll(): JSX.Element {
   return (
@@ -32,10 +36,29 @@ export function PauseAll(): JSX.Element {
   );
 }
 
-/** The list of queues is whole, also where the table shows a part of it. */
+/** The names of all queues, also of those that the table leaves out. */
+async function allNames(signal: AbortSignal): Promise<string[]> {
+  const names: string[] = [];
+  let cursor: string | null | undefined;
+  do {
+    const address = withQuery('queues', { limit: PAGE, cursor: cursor ?? undefined });
+    const page = await get<Page<{ readonly name: string }>>(address, signal);
+    names.push(...page.items.map(({ name }) => name));
+    cursor = page.nextCursor;
+  } while (cursor);
+  return names;
+}
+
 function AllDialog({ verb, close }: { readonly verb: Verb; readonly close: () => void }): JSX.Element {
-  const queues = useResource<{ readonly items: readonly { readonly name: string }[] }>('queues');
-  const names = queues.value?.items.map(({ name }) => name);
+  const [names, setNames] = useState<readonly string[]>();
+  const [error, setError] = useState<Error>();
+  useEffect(() => {
+    const ended = new AbortController();
+    allNames(ended.signal).then(setNames, (reason: unknown) => {
+      if (!ended.signal.aborted) setError(reason as Error);
+    });
+    return () => ended.abort();
+  }, []);
   const { label, effect } = TEXTS[verb];
   const what = names ? plural(names.length, 'queue') : 'counting …';
   return (
@@ -47,6 +70,7 @@ function AllDialog({ verb, close }: { readonly verb: Verb; readonly close: () =>
       close={close}
       onSubmit={() => changeAll(verb, names!)}
     >
+      {error && <Trouble error={error} />}
       <p>{effect}</p>
     </Dialog>
   );

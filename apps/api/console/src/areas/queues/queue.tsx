@@ -11,6 +11,7 @@ import { mayChange } from '../../session.ts';
 import { Empty, Figure, Head, Read, State, Tabs } from '../../ui/elements.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
+import { Depths } from './depths.tsx';
 import { EnqueueButton } from './enqueue.tsx';
 import { EventsOff } from './events-off.tsx';
 import { Events } from './events.tsx';
@@ -26,7 +27,7 @@ interface Props {
   readonly session: Session;
 }
 
-const TABS = ['tasks', 'schedules', 'events', 'settings'] as const;
+const TABS = ['tasks', 'waiting', 'schedules', 'events', 'settings'] as const;
 const TIMES_RELOAD_MS = 5_000;
 
 export function OneQueue({ queue, tab, session }: Props): JSX.Element {
@@ -76,6 +77,7 @@ export function OneQueue({ queue, tab, session }: Props): JSX.Element {
               }))}
             />
             {tab === 'tasks' && <Tasks view={shown} session={session} />}
+            {tab === 'waiting' && <Depths queue={queue} />}
             {tab === 'schedules' && <Schedules queue={queue} session={session} />}
             {tab === 'events' && <Events queue={queue} />}
             {tab === 'settings' && <Settings view={shown} reload={view.reload} mayChange={mayOperate} />}

@@ -10,16 +10,7 @@ import type { Tone } from '../../ui/elements.tsx';
 import { Card, Empty, Head, Read, Share, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { bytesText, countText, durationText, instantText } from '../../ui/text.ts';
-
-export interface NodeFigures {
-  readonly address: string;
-  readonly version: string | null;
-  readonly usedBytes: number | null;
-  readonly maxBytes: number | null;
-  readonly policy: string | null;
-  readonly opsPerSecond: number | null;
-  readonly clients: number | null;
-}
+import type { NodeFigures } from './figures.ts';
 
 interface Report {
   readonly nodes: readonly NodeFigures[];
