@@ -1,7 +1,7 @@
 /** All queues of a tenant in numbers, read once for all pages that watch them. */
-import { Overviews, Queue } from '@mortise/queues';
+import { Overviews, Queue, runningWorkers } from '@mortise/queues';
 import type { OverviewOfQueues } from '@mortise/queues/admin';
-import { LiveOverview, runningWorkers } from '@mortise/queues/admin';
+import { LiveOverview } from '@mortise/queues/admin';
 import type { RedisClient } from '@mortise/redis';
 import { Inject, Injectable } from '@nestjs/common';
 

@@ -4,10 +4,10 @@
  */
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
-import { Claims, Overviews, Queue, SettingsMismatchError } from '@mortise/queues';
-import type { ObliterateOptions } from '@mortise/queues';
-import { queueDepthsOf, queuePage } from '@mortise/queues/admin';
-import type { QueueDepths, QueuePage, QueuePageOptions } from '@mortise/queues/admin';
+import { Claims, Overviews, Queue, queueDepthsOf, SettingsMismatchError } from '@mortise/queues';
+import type { ObliterateOptions, QueueDepths } from '@mortise/queues';
+import { queuePage } from '@mortise/queues/admin';
+import type { QueuePage, QueuePageOptions } from '@mortise/queues/admin';
 import type { RedisClient, Telemetry } from '@mortise/redis';
 import { Metrics } from '@mortise/app-common/operations';
 import type { Logger } from 'pino';

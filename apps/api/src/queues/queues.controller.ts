@@ -1,8 +1,8 @@
 import { Body, Controller, Delete, Get, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { ConfigureOptions, QueueLimits } from '@mortise/queues';
+import type { ConfigureOptions, QueueDepths, QueueLimits } from '@mortise/queues';
 import { queueView, settingsView } from '@mortise/queues/admin';
-import type { QueueDepths, QueuePage } from '@mortise/queues/admin';
+import type { QueuePage } from '@mortise/queues/admin';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 

@@ -1,8 +1,8 @@
 /** The queues that requests name. Their settings are kept between requests, for the last thousand: names come from the address. */
-import { Overviews, Queue, SettingsMismatchError } from '@mortise/queues';
-import type { QueueOptions } from '@mortise/queues';
-import { queueDepthsOf, queuePage, runningWorkers } from '@mortise/queues/admin';
-import type { QueueDepths, QueuePage, QueuePageOptions } from '@mortise/queues/admin';
+import { Overviews, Queue, queueDepthsOf, runningWorkers, SettingsMismatchError } from '@mortise/queues';
+import type { QueueDepths, QueueOptions } from '@mortise/queues';
+import { queuePage } from '@mortise/queues/admin';
+import type { QueuePage, QueuePageOptions } from '@mortise/queues/admin';
 import type { RedisClient } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';

@@ -1,14 +1,13 @@
 /**
- * The running workers of a prefix, in one sorted set. Each registers itself every minute, and removes itself when it stops. One that has died
- * counts for up to 150 s more. Rejected: a set for each queue, since a worker of several queues would count several times.
+ * The registration of a worker among the running ones. It is renewed every minute, and removed when the worker stops. A worker that has died
+ * counts for up to 150 s more.
  *
  *   stopped ──start──► registered ──stop──► stopped
  */
 import type { ErrorReporter, RedisClient } from '@mortise/redis';
 import { isClosed, Loop, waitFor } from '@mortise/redis';
 
-import { workersKey } from '../keys.js';
-import { workerPresenceRegister } from '../scripts.gen.js';
+import { registerWorker } from '../shard/running-workers.js';
 import type { Service } from './service.js';
 
 const REFRESH_MS = 60_000;
@@ -41,28 +40,13 @@ export class WorkerPresence implements Service {
     await this.#loop.stop();
     if (!this.#mayBeRegistered || isClosed(this.#redis)) return;
     this.#mayBeRegistered = false;
-    const left = register(this.#redis, this.#prefix, this.#worker, 0).catch(() => undefined);
+    const left = registerWorker(this.#redis, this.#prefix, this.#worker, 0).catch(() => undefined);
     await waitFor(left, { waitMs: withinMs });
   }
 
   async #refresh(signal: AbortSignal): Promise<number> {
     this.#mayBeRegistered = true;
-    await waitFor(register(this.#redis, this.#prefix, this.#worker, LIVE_MS), { signal });
+    await waitFor(registerWorker(this.#redis, this.#prefix, this.#worker, LIVE_MS), { signal });
     return REFRESH_MS * (0.9 + 0.1 * Math.random());
   }
-}
-
-/** The number of running workers. One round trip. */
-export function countWorkers(redis: RedisClient, prefix: string | undefined): Promise<number> {
-  return register(redis, prefix, '', 0);
-}
-
-async function register(
-  redis: RedisClient,
-  prefix: string | undefined,
-  worker: string,
-  liveMs: number,
-): Promise<number> {
-  const reply = await workerPresenceRegister.run(redis, { workers: workersKey(prefix) }, { worker, liveMs });
-  return reply as number;
 }

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { runningWorkers } from '@mortise/queues/admin';
-import { Worker } from '@mortise/queues';
+import { runningWorkers, Worker } from '@mortise/queues';
 import { freshPrefix, until } from '@mortise/test-kit';
 import { redis } from '../fixture/new-queue.js';
 

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Queue } from '@mortise/queues';
-import { queueDepthsOf } from '@mortise/queues/admin';
+import { Queue, queueDepthsOf } from '@mortise/queues';
 import { freshPrefix, until } from '@mortise/test-kit';
 import { launch } from '../fixture/launch.js';
 import { redis } from '../fixture/new-queue.js';

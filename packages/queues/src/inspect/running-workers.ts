@@ -3,7 +3,7 @@ import { requireClient } from '@mortise/redis';
 
 import type { PrefixOptions } from '../shard/queue-names.js';
 import { resolvePrefix } from '../shard/queue-names.js';
-import { countWorkers } from '../work/worker-presence.js';
+import { countWorkers } from '../shard/running-workers.js';
 
 /**
  * How many `Worker`s of the prefix (default `mortise`) run, in all processes. One that stops is gone at once, one that has died after 150 s.
