@@ -106,10 +106,14 @@ test('the lines of access logs are a chart over two weeks, beside the places of 
 }, 30_000);
 
 test('an overview of some of the queues says so, beside its figures', async () => {
-  const names = Array.from({ length: 101 }, (_, number) => `many-${number}`);
-  for (const name of names) await service.enqueue(name, 'a', 1);
-  const { total } = await service.done('GET', 'overview');
+  const { Queue } = await import('@mortise/queues');
+  const { connect } = await import('@mortise/test-kit');
+  const [redis, prefix] = [connect(), { prefix: service.prefix }];
+  const names = Array.from({ length: 1_001 }, (_, number) => `many-${number}`);
+  await Promise.all(names.map((name) => new Queue(redis, name, prefix).enqueue('a', 1)));
+  const { total, counted, queues } = await service.done('GET', 'overview');
+  expect([counted, queues.length]).toEqual([1_000, 100]);
   await visit(page, service, 'overview');
-  await page.getByText(`those of the first 100 of ${total} queues.`).waitFor();
+  await page.getByText(`those of the first 1,000 of ${total.toLocaleString('en')} queues.`).waitFor();
   expect(opened.troubles).toEqual([]);
 }, 30_000);
