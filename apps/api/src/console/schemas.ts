@@ -10,7 +10,9 @@ export const overviewSchema = z
   .object({
     at: instant,
     total: count.meta({ description: 'the number of queues' }),
-    counted: count.meta({ description: 'The number of queues in the sums: the first 1,000 by name at most.' }),
+    counted: count.meta({
+      description: 'The number of queues in the sums: the first 1,000 by name at most.',
+    }),
     sums: z
       .object({
         counts,
@@ -26,18 +28,20 @@ export const overviewSchema = z
         oldest: z
           .object({ name: queueName, headAgeMs: count })
           .nullable()
-          .meta({ description: 'The queue whose next task has waited for the longest time. Null if no task is ready.' }),
+          .meta({
+            description:
+              'The queue whose next task has waited for the longest time. Null if no task is ready.',
+          }),
         deadliest: z
           .object({ name: queueName, dead: count })
           .nullable()
           .meta({ description: 'The queue with the most dead tasks. Null if there is none.' }),
       })
       .meta({ description: 'of the queues that were counted' }),
-    workers: count
-      .nullable()
-      .meta({
-        description: 'The number of running workers. A worker that has died counts for up to 150 s. Claims do not count.',
-      }),
+    workers: count.nullable().meta({
+      description:
+        'The number of running workers. A worker that has died counts for up to 150 s. Claims do not count.',
+    }),
     queues: z
       .array(z.object(queueFigures))
       .meta({ description: 'the first 100 by name, fewer if their names are long' }),
