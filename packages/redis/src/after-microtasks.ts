@@ -1,6 +1,6 @@
 /**
- * Runs `callback` after all promise callbacks of the present phase of the event loop, before timers and I/O. At that moment
- * every call that one reply triggered has been made.
+ * Runs `callback` after all promise callbacks of the present phase of the event loop, before timers and I/O. By then, all calls
+ * that one reply has triggered are made.
  */
 export function afterMicrotasks(callback: () => void): void {
   void Promise.resolve().then(() => process.nextTick(callback));

@@ -5,7 +5,7 @@
 import { isInstanceOf } from './instance-of.js';
 
 /**
- * A value of the wrong type, an unknown option, or options that exclude each other.
+ * A value has the wrong type, an option is unknown, or options exclude each other.
  *
  * @remedy Correct the call: the message names the option, the value and its limits.
  */
@@ -20,7 +20,7 @@ export class ArgumentTypeError extends TypeError {
 }
 
 /**
- * A value outside its limits, or not one of the allowed words.
+ * A value is outside its limits, or not one of the allowed words.
  *
  * @remedy Correct the call: the message names the option, the value and its limits.
  */

@@ -8,7 +8,7 @@ export interface Backoff {
   readonly delayMs?: number | undefined;
   /** Upper limit of the delay, ms. From `delayMs` to 10 years. */
   readonly maxDelayMs?: number | undefined;
-  /** The share of the delay that is random, 0 to 1: with 0.5 from half the delay to all of it. */
+  /** The random share of the delay, 0 to 1. With 0.5 the delay is random between half and all of it. */
   readonly jitter?: number | undefined;
 }
 
@@ -23,8 +23,8 @@ const TEN_YEARS_MS = 10 * 365.25 * 86_400_000;
 const KNOWN: ReadonlySet<string> = new Set<keyof Backoff>(['type', 'delayMs', 'maxDelayMs', 'jitter']);
 
 /**
- * Checks a backoff and fills in defaults. Without `maxDelayMs` the limit is the default's, or `delayMs` if longer. Throws
- * TypeError or RangeError.
+ * Checks a backoff and fills in defaults. Without `maxDelayMs` the limit is that of the default, or `delayMs` if that is
+ * longer. Throws TypeError or RangeError.
  */
 export function resolveBackoff(backoff: Backoff | undefined, defaults: ResolvedBackoff): ResolvedBackoff {
   if (backoff === undefined) return defaults;
@@ -38,7 +38,7 @@ export function resolveBackoff(backoff: Backoff | undefined, defaults: ResolvedB
   return { type, delayMs, maxDelayMs, jitter };
 }
 
-/** The delay in whole ms after `attempt` failed attempts; 1 is the first. */
+/** Returns the delay in whole ms after `attempt` failed attempts, counted from 1. */
 export function backoffDelayMs(
   { type, delayMs, maxDelayMs, jitter }: ResolvedBackoff,
   attempt: number,

@@ -2,8 +2,8 @@
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Calls back after `ms`, never earlier, however long that is; never for Infinity. Returns a function that cancels the call.
- * Unlike `setTimeout`, it also holds beyond 24.8 days.
+ * Calls back after `ms`, never earlier, and never at all for Infinity. Returns a function that cancels the call. Unlike
+ * `setTimeout`, the function also works for delays beyond 24.8 days.
  */
 export function callAfter(ms: number, callback: () => void): () => void {
   if (ms === Infinity) return () => undefined;

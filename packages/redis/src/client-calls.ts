@@ -276,7 +276,7 @@ export function callRedis(
   });
 }
 
-/** The same; bulk replies are Buffers. */
+/** Sends a command that is not a script; bulk replies are Buffers. Rejects with a `failureOf`. */
 export function callRedisBuffer(
   client: RedisConnection,
   command: string,

@@ -21,7 +21,10 @@ export interface RedisConnection {
   disconnect(reconnect?: boolean): void;
 }
 
-/** An ioredis client, `Redis` or `Cluster`, major 5 (from 5.4) or 6, or `fromNodeRedis(client)`. It is used as it is and never closed. */
+/**
+ * An ioredis client, `Redis` or `Cluster`, major 5 (from 5.4) or 6, or `fromNodeRedis(client)`. Mortise uses the client as it
+ * is and never closes it.
+ */
 export interface RedisClient extends RedisConnection {
   readonly options: object;
   // oxlint-disable-next-line typescript/no-explicit-any -- Redis and Cluster take different arguments

@@ -10,7 +10,7 @@ const CHECK_EVERY_MS = 200;
 
 const STATES_OF_A_CLOSED_CLIENT = new Set(['reconnecting', 'disconnecting', 'close']);
 
-/** Whether the owner has closed the client. It may be connected again. */
+/** Whether the owner has closed the client. The owner may connect a closed client again. */
 export function isClosed(client: RedisConnection): boolean {
   const { status, manuallyClosing } = client as RedisConnection & { readonly manuallyClosing?: boolean };
   return status === 'end' || (manuallyClosing === true && STATES_OF_A_CLOSED_CLIENT.has(status));

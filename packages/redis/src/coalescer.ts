@@ -10,11 +10,13 @@ import { BatchReplyError } from './coded-error.js';
 import { requireFunction, requireInteger, requireOptions } from './require.js';
 
 export interface CoalescerOptions<Request> {
-  /** The most requests in one call; more are split in order. It bounds the time for which one script blocks the server. */
+  /**
+   * Maximum of requests in one call; more are split in order. The limit bounds the time for which one script blocks the server.
+   */
   readonly maxBatch: number;
-  /** The most bytes in one call, by `bytesOf`; a larger request travels alone. Default: no limit. */
+  /** Maximum of bytes in one call, as `bytesOf` counts them. A larger request travels alone. Default: no limit. */
   readonly maxBytes?: number | undefined;
-  /** The bytes of a request, for `maxBytes`. Default: not counted. */
+  /** Counts the bytes of a request, for `maxBytes`. Default: not counted. */
   readonly bytesOf?: ((request: Request) => number) | undefined;
 }
 
@@ -83,8 +85,8 @@ export class Coalescer<Group, Request, Result> {
   }
 
   /**
-   * Submits many requests at the price of one promise. Resolves to the results in order, or rejects with the first error.
-   * Requests that fit into one call are not spread over two.
+   * Submits many requests with one promise. Resolves to the results in order, or rejects with the first error. Requests that
+   * fit into one call are not spread over two.
    */
   submitAll(group: Group, requests: readonly Request[]): Promise<Result[]> {
     return new Promise((resolve, reject) => {

@@ -2,16 +2,16 @@ import { isInstanceOf } from './instance-of.js';
 import { withoutLink } from './without-link.js';
 
 /**
- * A refusal with a stable code. Callers branch on `code`, never on the message. docs/<package>/reference/errors.md lists its codes.
- * Other replies of Redis pass through unwrapped.
+ * A refusal with a stable code. Callers branch on `code`, never on the message. docs/<package>/reference/errors.md lists the
+ * codes. Other replies of Redis pass through unwrapped.
  *
- * The message of an error of Mortise ends with a link to the page of its code. A class of yours has no such page: it passes no
- * code, and its message stays as it is.
+ * The message of an error of Mortise ends with a link to the page of its code. A class of yours has no such page: pass no code
+ * to the constructor, and the message stays as it is.
  *
  * `instanceof` also holds for the error of another copy of the package, such as another version.
  */
 export abstract class CodedError extends Error {
-  /** Also in a bundle whose classes are renamed. */
+  /** The name of the class, also in a bundle that renames classes. */
   static readonly className: string = 'CodedError';
 
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -20,7 +20,7 @@ export abstract class CodedError extends Error {
 
   abstract readonly code: `ERR_${string}`;
 
-  /** @param code For the link. `code` is not set yet: V8 writes the message into the stack before. */
+  /** @param code For the link. The field `code` is set later than V8 writes the message into the stack. */
   constructor(message?: string, options?: ErrorOptions, code?: `ERR_${string}`) {
     super(
       // A message that quotes another error has one link, its own.
@@ -36,7 +36,7 @@ export abstract class CodedError extends Error {
 }
 
 /**
- * The client was closed (`quit`, `disconnect`) while a call waited on it, or before.
+ * The client was closed (`quit`, `disconnect`) before a call, or while the call waited.
  *
  * @remedy Await calls, and stop what runs in the background, before you close the client.
  */
@@ -49,7 +49,7 @@ export class ClientClosedError extends CodedError {
   }
 }
 
-/** Why a lease is over. `lost`: it expired or was taken over, and Redis doesn't say which. */
+/** Why a lease is over. `lost`: the lease expired or was taken over, and Redis doesn't say which. */
 export type LeaseEnd = 'expired' | 'taken' | 'released' | 'lost';
 
 const LEASE_ENDS: Record<LeaseEnd, string> = {
@@ -60,15 +60,15 @@ const LEASE_ENDS: Record<LeaseEnd, string> = {
 };
 
 export interface LeaseLostOptions extends ErrorOptions {
-  /** Of the lost grant, if it had one. */
+  /** The fencing token of the lost grant, if it had one. */
   readonly fencingToken?: number | undefined;
 }
 
 /**
- * The lease is over: another holder may have it. Packages with leases throw it, and abort signals with it. `cause` is
- * the error of the last renewal, if it failed.
+ * The lease is over: another holder may have the lock or task. Packages with leases throw this error, and abort signals with
+ * it. `cause` is the error of the last renewal, if that failed.
  *
- * @remedy Stop the work: it is no longer yours. If it happens often, don't block the event loop, or raise `leaseMs`.
+ * @remedy Stop the work: it is no longer yours. If leases are lost often, don't block the event loop, or raise `leaseMs`.
  */
 export class LeaseLostError extends CodedError {
   static override readonly className: string = 'LeaseLostError';

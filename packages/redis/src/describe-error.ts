@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 const MAX_CHARACTERS = 2_000;
 
 /**
- * The text of an error: its stack, up to 2,000 characters; of another object what `util.inspect` shows. Never throws, whatever
- * value was thrown.
+ * Returns the text of a thrown value, up to 2,000 characters: the stack of an error, or the output of `util.inspect` for
+ * another value. Never throws.
  */
 export function describeError(error: unknown): string {
   const text = textOf(error);

@@ -8,7 +8,7 @@ import { requireFunction } from './require.js';
 const REPEAT_MS = 60_000;
 const MAX_REMEMBERED = 100;
 
-/** The option `onError` of background work. It may be async. */
+/** The option `onError` of background work. The function may be async. */
 export type OnError = (error: unknown) => unknown;
 
 /** Passes errors of background work to `onError`, and survives an `onError` that throws or rejects. */
@@ -20,8 +20,8 @@ export class ErrorReporter {
   readonly #reportedAt = new Map<string, number>();
 
   /**
-   * @param name Begins the line on stderr, the default of `onError`: `mortise worker`.
-   * @param client While it is closed, every failure is reported as one ClientClosedError.
+   * @param name The beginning of the line on stderr, the default of `onError`: `mortise worker`.
+   * @param client While this client is closed, all failures are reported as one ClientClosedError.
    */
   constructor(name: string, onError?: OnError, client?: RedisClient) {
     this.#name = name;
@@ -40,8 +40,8 @@ export class ErrorReporter {
   /**
    * Reports the failure of a call that will be repeated. The same failure is reported once a minute.
    *
-   * @param sameAs The same text for the same failure; such a failure is never one of the client. Default: the first line of the
-   *   error's text.
+   * @param sameAs A text that is equal for equal failures; a failure with it is never one of the client. Default: the first
+   *   line of the error's text.
    */
   reportRepeated(error: unknown, sameAs?: string): void {
     const isOfClosed = sameAs === undefined && this.#client && isClosed(this.#client);

@@ -9,8 +9,8 @@ const CONNECTION_MESSAGES =
   /^(Connection is closed|Stream isn't writeable|Cluster isn't ready|None of startup nodes|All sentinels are unreachable|Socket timeout|The client is offline|Socket closed unexpectedly|Connection timeout|connect |read |write )/;
 
 /**
- * The error for the caller of a failed command: coded if Redis can't be used at all, else as it came. A reply to this one command,
- * such as WRONGTYPE or NOPERM, stays as it is, and so does a `commandTimeout`.
+ * Returns the error for the caller of a failed command. If Redis can't be used at all, the error is coded; otherwise it stays
+ * as it came. A reply to this one command, such as WRONGTYPE or NOPERM, stays as it is, and so does a `commandTimeout`.
  */
 export function failureOf(client: RedisConnection, error: unknown): unknown {
   if (!(error instanceof Error)) return error;

@@ -6,8 +6,8 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * The Cluster slot of a key or shard channel, as the server computes it: the text between the first `{` and the
- * first `}` after it counts, if there is any. O(length).
+ * Returns the Cluster slot of a key or shard channel, as the server computes it. Only the text between the first `{` and the
+ * next `}` counts, if there is any. O(length).
  */
 export function keySlot(key: string): number {
   const open = key.indexOf('{');

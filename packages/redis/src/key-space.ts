@@ -14,7 +14,10 @@ const UNSAFE =
   // oxlint-disable-next-line no-control-regex -- the pattern is for control characters
   /[%{}\u0000-\u001f\u007f-\u009f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Encodes a user's string for use inside a key. Injective; `decodeName` is its inverse. O(length). */
+/**
+ * Encodes a user's string for use inside a key. Different strings get different encodings; `decodeName` is the inverse.
+ * O(length).
+ */
 export function encodeName(name: string): string {
   return name.replace(UNSAFE, (character) => {
     const code = character.charCodeAt(0).toString(16).toUpperCase();

@@ -3,15 +3,15 @@
  * listener is called with each message. So a thousand followers can share one listener without a promise each.
  */
 
-/** The hub calls these functions. None may throw. */
+/** The functions of a listener, which the hub calls. None of them may throw. */
 export interface Listener {
   /** A message `*:<body>`. Messages for single waiters are not passed here. */
   onMessage(body: Buffer): void;
   /**
-   * The subscription was interrupted and is confirmed again: read the state in Redis. All messages since the start of the
-   * interruption were dropped, so no message after a loss comes before this call.
+   * Called when an interrupted subscription is confirmed again: read the state in Redis. All messages since the start of the
+   * interruption were dropped. So this call comes before any message after a loss.
    */
   onResync(): void;
-  /** The client was closed and the listener removed. Also called during a `listen` that then rejects. */
+  /** Called when the client was closed and the listener removed. Also called during a `listen` that then rejects. */
   onClosed(): void;
 }

@@ -18,8 +18,8 @@ export interface LoopOptions {
 }
 
 /**
- * One step. `stop` aborts the signal. The result is the pause before the next step in ms: 0 or less for none, Infinity until
- * `wake`. A step must not await `stop`, which waits for the step.
+ * One step of a loop. `stop` aborts the signal. The result is the pause before the next step, in ms: 0 or less for no pause,
+ * Infinity for a pause until `wake`. A step must not await `stop`, which waits for the step.
  */
 export type LoopStep = (signal: AbortSignal) => Promise<number>;
 
@@ -38,7 +38,7 @@ export class Loop {
   #controller: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  /** @param name For the lines on stderr and the reason of the signal. */
+  /** @param name Appears in lines on stderr and in the reason of the signal. */
   constructor(name: string, step: LoopStep, options: LoopOptions = {}) {
     this.#name = name;
     this.#step = step;
@@ -75,7 +75,7 @@ export class Loop {
     await this.#running;
   }
 
-  /** As `stop`. */
+  /** Does the same as `stop`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

@@ -1,7 +1,7 @@
 /**
- * Values of several sources, as they come. A source is asked for its next value when the last one was taken, so a slow reader delays them
- * all, and nothing is buffered. Rejected: `Promise.race` over the next values, which keeps a reaction for each value at the source that
- * is quiet.
+ * Yields the values of several sources, as they come. A source is asked for its next value when the last one was taken. So a
+ * slow reader delays all sources, and nothing is buffered. Rejected: `Promise.race` over the next values, since a quiet source
+ * then keeps a reaction for each value.
  */
 export class Merged<Value> {
   readonly #waiting: { readonly value: Value; readonly taken: () => void }[] = [];
@@ -9,7 +9,7 @@ export class Merged<Value> {
   #error: Error | undefined;
   #left = 0;
 
-  /** Reads a source until it ends; its error ends the whole. */
+  /** Reads a source until the source ends. An error of a source ends the whole iteration. */
   add(source: AsyncIterable<Value>): void {
     this.#left += 1;
     void this.#read(source);

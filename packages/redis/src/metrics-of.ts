@@ -1,8 +1,8 @@
 import type { Metric } from './telemetry.js';
 
 /**
- * Makes the metrics of a package: `metricsOf('locks')('hold', 's', '…')` is named `mortise.locks.hold`. The unit `s` makes a
- * histogram of durations.
+ * Makes a function that makes the metrics of a package: `metricsOf('locks')('hold', 's', '…')` is named `mortise.locks.hold`. A
+ * metric with the unit `s` is a histogram of durations.
  *
  * @param packageName Such as `locks`.
  */

@@ -5,8 +5,8 @@
 const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls `callback` when the signal is aborted; it must not be aborted yet. Returns a function that removes the callback.
- * O(1). The callback must not throw, since others run after it. Each call needs its own function.
+ * Calls `callback` when the signal is aborted. The signal must not be aborted yet. Returns a function that removes the
+ * callback. O(1). The callback must not throw, since others run after it. Each call needs its own function.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   let callbacks = callbacksOf.get(signal);

@@ -17,7 +17,7 @@ export interface OwnedClient {
   readonly redis: RedisClient;
   /** Connects again after `close`. */
   readonly reopen: () => void;
-  /** Waits for calls that were made, up to `withinMs` (2,000), then closes the client. Does nothing for a client of the caller. */
+  /** Waits up to `withinMs` (2,000) for calls that were made, then closes the client. A client of the caller stays open. */
   readonly close: (withinMs?: number) => Promise<void>;
 }
 

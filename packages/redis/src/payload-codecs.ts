@@ -11,22 +11,22 @@ import { describeError } from './describe-error.js';
 import { requireArray, requireFunction, requireObject } from './require.js';
 import { shownValue } from './shown-value.js';
 
-/** One step of an encoding. Both functions are synchronous: load keys before. */
+/** One step of an encoding. Both functions are synchronous, so load keys before. */
 export interface PayloadCodec {
-  /** Stored with each value: 1 to 32 of a-z, 0-9 and `-`. Another format needs another name. */
+  /** The name, which is stored with each value: 1 to 32 characters of a-z, 0-9 and `-`. A new format needs a new name. */
   readonly name: string;
   /**
-   * Returns undefined to leave these bytes as they are, such as small ones. The same bytes must always become the same ones:
-   * scripts compare stored payloads to tell a repeated call from a conflict.
+   * Encodes bytes. Returns undefined to leave the bytes as they are, for example because they are few. Equal bytes must always
+   * get equal encodings: scripts compare stored payloads to tell a repeated call from a conflict.
    */
   encode(bytes: Buffer): Buffer | undefined;
-  /** Throws for bytes that it cannot decode. */
+  /** Decodes bytes. Throws for bytes that it cannot decode. */
   decode(bytes: Buffer): Buffer;
 }
 
-/** An encoded value as it is stored, and as a program without its codec reads it. */
+/** An encoded value as Redis stores it, and as a program without the codec reads it. */
 export interface EncodedValue {
-  /** The names of its codecs, in the order of `encode`. */
+  /** The names of the codecs, in the order of `encode`. */
   readonly $codec: string;
   /** Base64. */
   readonly data: string;
@@ -44,10 +44,10 @@ export function isEncoded(value: unknown): value is EncodedValue {
 }
 
 /**
- * A stored value can't be decoded: this program doesn't have its codec or key, or the value was changed. `cause` is the error of
- * the codec.
+ * A stored value can't be decoded. This program doesn't have the codec or key, or the value was changed. `cause` is the error
+ * of the codec.
  *
- * @remedy Give all programs that read it the same `codecs`, with the old keys too.
+ * @remedy Give the same `codecs`, with the old keys too, to all programs that read the value.
  */
 export class PayloadEncodedError extends CodedError {
   static override readonly className: string = 'PayloadEncodedError';
@@ -127,7 +127,9 @@ export function looksEncoded(json: string): boolean {
   return json.startsWith(MARK);
 }
 
-/** A stored JSON text as a value. One that can't be decoded is returned as it is stored; `isEncoded` tells. */
+/**
+ * Returns the value of a stored JSON text. A value that can't be decoded is returned as it is stored; `isEncoded` detects it.
+ */
 export function readJson(json: string, codecs: Codecs | undefined): unknown {
   const value: unknown = JSON.parse(json);
   if (!codecs || !looksEncoded(json) || !isEncoded(value)) return value;
@@ -138,7 +140,7 @@ export function readJson(json: string, codecs: Codecs | undefined): unknown {
   }
 }
 
-/** The JSON text that was given to `encode`, for a stored one. Throws ERR_PAYLOAD_ENCODED. */
+/** Returns the JSON text that `encode` got, from the stored text. Throws ERR_PAYLOAD_ENCODED. */
 export function decodedJson(json: string, codecs: Codecs | undefined): string {
   if (!looksEncoded(json)) return json;
   const value: unknown = JSON.parse(json);

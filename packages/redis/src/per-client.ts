@@ -2,8 +2,9 @@ import type { RedisClient } from './client.js';
 import { checkClient } from './client.js';
 
 /**
- * A function that returns one `T` for each client, created at its first call: all parts of a package on a client share it, and it
- * goes with the client. Throws TypeError, as `requireClient` does, for anything that is no client.
+ * Makes a function that returns one `T` for each client, created at the first call. All parts of a package on a client share
+ * this `T`, which is garbage-collected with the client. Throws TypeError, as `requireClient` does, for anything that is no
+ * client.
  */
 export function perClient<T>(create: (client: RedisClient) => T): (client: RedisClient) => T {
   const known = new WeakMap<object, T>();

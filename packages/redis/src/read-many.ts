@@ -12,7 +12,7 @@ import { failureOf } from './failure-of.js';
 import { keySlot } from './key-slot.js';
 
 /**
- * A read command: its name, its key, its other arguments. Without a key, such as TIME, it goes to the node of the read
+ * A read command: its name, its key, its other arguments. A command without a key, such as TIME, goes to the node of the read
  * before it.
  */
 export type Read = readonly [command: string, key?: string, ...more: CommandArgument[]];
@@ -45,9 +45,9 @@ export async function readMany(client: RedisClient, reads: readonly Read[]): Pro
 }
 
 /**
- * The replies to all reads, in their order; bulk replies are strings. The error of a refused read is its reply. Not atomic. One
- * round trip, over one pipeline for each node that has a key, always to masters. One more round trip for reads that a node
- * refused because a slot has moved.
+ * Resolves to the replies to all reads, in their order; bulk replies are strings. The reply to a refused read is its error. Not
+ * atomic. One round trip, by one pipeline for each node that has a key, always to masters. Reads that a node refused because a
+ * slot has moved cost one more round trip.
  */
 export async function readEach(client: RedisClient, reads: readonly Read[]): Promise<unknown[]> {
   if (reads.length === 0) return [];

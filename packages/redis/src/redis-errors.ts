@@ -12,16 +12,16 @@ export interface RedisUnreachableOptions extends ErrorOptions {
 }
 
 /**
- * The client has no connection. A call rejects with it after 10 s without one, or earlier if ioredis gives up. Redis may
- * have executed the call, or may execute it later. Also the `cause` of a wait that ended. Background work reports it 5 s
- * after its start, and goes on later.
+ * The client has no connection. A call rejects with this error after 10 s without a connection, or earlier if ioredis gives up.
+ * Redis may have executed the call, or may execute it later. A wait that ended may have this error as its `cause`. Background
+ * work reports it 5 s after its start, and goes on when the connection is back.
  *
  * @remedy Check the address and the server. Repeat the call with its id.
  */
 export class RedisUnreachableError extends CodedError {
   static override readonly className: string = 'RedisUnreachableError';
   readonly code = 'ERR_REDIS_UNREACHABLE';
-  /** Of the server, or of its sentinels or nodes. Undefined if the client doesn't tell it. */
+  /** The address of the server, or of its sentinels or nodes. Undefined if the client has no address. */
   declare readonly address?: string;
 
   constructor(
@@ -46,7 +46,7 @@ export class RedisUnreachableError extends CodedError {
 }
 
 /**
- * The server requires a password, or refused the one of the client: NOAUTH or WRONGPASS, which is its `cause`.
+ * The server requires a password, or refused that of the client. `cause` is the reply, NOAUTH or WRONGPASS.
  *
  * @remedy Set `username` and `password` of the client.
  */
@@ -64,7 +64,7 @@ export class RedisAuthError extends CodedError {
 }
 
 /**
- * A write reached a replica: READONLY, which is its `cause`. It passes when the client follows a failover.
+ * A write reached a replica. `cause` is the reply, READONLY. The error ends when the client follows a failover.
  *
  * @remedy Connect to the master, by Sentinel or Cluster, or set `reconnectOnError` to follow a failover.
  */
@@ -83,7 +83,7 @@ export class RedisReadOnlyError extends CodedError {
 }
 
 /**
- * The server is older than Redis 7.0, which the scripts need; `cause` is its reply to one.
+ * The server is older than Redis 7.0, which the scripts need. `cause` is its reply to a script.
  *
  * @remedy Use Redis 7.0 or later, or Valkey.
  */

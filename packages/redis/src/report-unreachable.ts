@@ -5,8 +5,8 @@ import { RedisUnreachableError } from './redis-errors.js';
 const CONNECT_MS = 5_000;
 
 /**
- * Reports ERR_REDIS_UNREACHABLE when the client is not ready 5 s from now. ioredis keeps the commands of a client that has never
- * connected, so without this nothing would tell. Returns a function that cancels it.
+ * Reports ERR_REDIS_UNREACHABLE when the client is not ready 5 s from now. ioredis keeps the commands of a client that has
+ * never connected, so without this report nothing would show the failure. Returns a function that cancels the report.
  */
 export function reportUnreachable(client: RedisClient, reporter: ErrorReporter): () => void {
   const timer = setTimeout(() => {

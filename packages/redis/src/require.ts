@@ -19,7 +19,7 @@ export function requireInteger(
   return value;
 }
 
-/** A finite number from `min` to `max`, without limits any finite one. */
+/** A finite number from `min` to `max`. Without limits, any finite number. */
 export function requireNumber(
   option: string,
   value: unknown,
@@ -33,7 +33,7 @@ export function requireNumber(
   throw new ArgumentRangeError(`${option} must be ${limits}, got ${value}`);
 }
 
-/** A duration in ms: a number from `min` to `max`; `Infinity` only where `max` is Infinity. */
+/** A duration in ms: a number from `min` to `max`. `Infinity` is allowed only where `max` is Infinity. */
 export function requireDuration(
   option: string,
   value: unknown,
@@ -56,7 +56,7 @@ export function requireName(option: string, value: unknown): string {
   return requireBytes(option, value, 1, MAX_NAME_BYTES);
 }
 
-/** Well-formed Unicode of `min` to `max` UTF-8 bytes, by default 1 to 1,024: UTF-8 cannot store a lone surrogate. */
+/** Well-formed Unicode of `min` to `max` UTF-8 bytes, by default 1 to 1,024. UTF-8 cannot store a lone surrogate. */
 export function requireText(
   option: string,
   value: unknown,
@@ -102,7 +102,7 @@ export function requireObject<Value extends object>(option: string, value: Value
   throw new ArgumentTypeError(`${option} must be an object, got ${describe(value)}`);
 }
 
-/** An array of `min` to `max` items, without limits of any length. The caller checks the items. */
+/** An array of `min` to `max` items; without limits, an array of any length. The caller checks the items. */
 export function requireArray<Items extends readonly unknown[]>(
   option: string,
   value: Items,

@@ -1,2 +1,2 @@
-/** Options of which each has its value. `Required` would leave an explicit undefined. */
+/** Options that all have a value. `Required` would allow an explicit undefined. */
 export type Resolved<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };

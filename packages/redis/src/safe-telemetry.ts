@@ -20,7 +20,7 @@ export class SafeTelemetry {
     return telemetry === undefined ? undefined : new SafeTelemetry(telemetry, attributes);
   }
 
-  /** @param attributes For every count and record, not for spans. */
+  /** @param attributes The attributes of every count and record, not of spans. */
   constructor(telemetry: Telemetry, attributes: TelemetryAttributes = {}) {
     this.#telemetry = requireObject('telemetry', telemetry);
     this.#attributes = attributes;
@@ -51,7 +51,7 @@ export class SafeTelemetry {
     return span && new SafeSpan(this, span);
   }
 
-  /** The result of `act`; undefined when it throws. */
+  /** Returns the result of `act`; undefined when it throws. */
   attempt<Result>(act: () => Result): Result | undefined {
     try {
       return act();

@@ -31,7 +31,7 @@ export class Sampled<Value> {
     return this.#followers.size > 0;
   }
 
-  /** Yields the value of now, and then each change until the signal ends it. Skips reads that fail. */
+  /** Yields the present value, and then each change until the signal is aborted. Reads that fail are skipped. */
   follow(signal: AbortSignal): AsyncIterable<Value> {
     const follower: Follower<Value> = { wakeUp: new WakeUp(), next: this.#last };
     const end = (): void => {

@@ -51,7 +51,7 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
 
   constructor(readonly definition: D) {}
 
-  /** Made at the first use: a program runs few of the scripts that it loads. */
+  /** The hash, computed at the first use: a program runs few of the scripts that it loads. */
   get sha1(): string {
     const { source } = this.definition;
     if (this.#hashed?.[0] !== source) {
@@ -61,26 +61,27 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
   }
 
   /**
-   * Runs the script; bulk replies are strings. Atomic. One round trip; two when the server doesn't know the script (after a
-   * restart, a failover or SCRIPT FLUSH). A script without writes goes through EVALSHA_RO: Redis refuses a write in it, and a
-   * cluster client may send it to a replica. Errors of ioredis and Redis pass through.
+   * Runs the script, atomically; bulk replies are strings. One round trip; two when the server doesn't know the script (after a
+   * restart, a failover or SCRIPT FLUSH). A script without writes is sent by EVALSHA_RO. Redis then refuses writes of the
+   * script, and a cluster client may send it to a replica. Errors of ioredis and Redis pass through.
    *
-   * Redis executes calls of one script that writes in the order in which one client sends them (on Cluster: calls with the same
-   * first key), also when it doesn't know the script. Three cases have no such order: another client sends the text at that
-   * very moment; a failover or a slot that moves; two scripts, or `run` and `runWhole`, unless the first is awaited.
+   * Redis executes calls of a script that writes in the order in which one client sends them (on Cluster: calls with the same
+   * first key). This holds also when the server doesn't know the script. There is no such order in three cases: another client
+   * sends the text at that very moment; a failover happens or a slot moves; or calls of two scripts, or `run` and `runWhole`,
+   * are not awaited.
    */
   run(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
     return this.#evaluate(client, 'call', keys, args);
   }
 
-  /** Runs the script; bulk replies are Buffers, for payloads and binary ids. */
+  /** Runs the script as `run` does; bulk replies are Buffers, for payloads and binary ids. */
   runBuffer(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
     return this.#evaluate(client, 'callBuffer', keys, args);
   }
 
   /**
-   * Runs the script by its text: one round trip even when the server doesn't know it. The command is sent before this returns, so
-   * a caller may end the process next. The server hashes the text each time.
+   * Runs the script by its text: one round trip even when the server doesn't know the script. The command is sent before this
+   * returns, so a caller may end the process next. The server hashes the text each time.
    */
   runWhole(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
     return new Promise((resolve, reject) => {

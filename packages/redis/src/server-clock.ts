@@ -23,7 +23,7 @@ export class ServerClock {
     return this.#offset !== undefined;
   }
 
-  /** When a reply last contained the time, by `performance.now()`. */
+  /** The instant at which a reply last contained the time, by `performance.now()`. */
   get learnedAt(): number {
     return this.isKnown ? this.#boundAt : -Infinity;
   }
@@ -34,8 +34,8 @@ export class ServerClock {
   }
 
   /**
-   * The latest possible server time, ms since the epoch with fractions: a delay counted from here is never too short. Ahead
-   * by less than a round trip. `Infinity` if unknown.
+   * The latest possible server time, ms since the epoch with fractions. A delay counted from it is never too short. The value
+   * is ahead of the server by less than a round trip. `Infinity` if unknown.
    */
   latest(): number {
     return performance.now() + this.#bound();

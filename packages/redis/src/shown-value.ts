@@ -1,4 +1,7 @@
-/** A value in the message of an error, as JSON; its type if it has none, such as a BigInt. Never throws. */
+/**
+ * Returns the text of a value for the message of an error: its JSON, or its type if it has no JSON, such as a BigInt. Never
+ * throws.
+ */
 export function shownValue(value: unknown): string {
   try {
     // Undefined for a function or a symbol.

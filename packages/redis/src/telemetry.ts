@@ -9,14 +9,14 @@
 
 /** A counter or histogram. Each package has a fixed set of these objects, so they can be keys of a Map. */
 export interface Metric {
-  /** Such as `mortise.queues.enqueued`. */
+  /** The name, such as `mortise.queues.enqueued`. */
   readonly name: string;
   /** A UCUM unit, as in OpenTelemetry: `{task}`, `s`. */
   readonly unit: string;
   readonly description: string;
 }
 
-/** Names follow OpenTelemetry's semantic conventions if there are any; each name has few values. */
+/** Attributes by name. Names follow OpenTelemetry's semantic conventions where these exist; each name has few values. */
 export type TelemetryAttributes = Readonly<Record<string, string | number | boolean>>;
 
 /** The place of a span in its trace, in the form of W3C Trace Context. It travels in headers. */
@@ -26,7 +26,7 @@ export interface TraceContext {
 }
 
 export interface SpanStart {
-  /** Such as `send mail`. */
+  /** The name, such as `send mail`. */
   readonly name: string;
   readonly kind: 'producer' | 'consumer';
   readonly attributes: TelemetryAttributes;
@@ -59,8 +59,9 @@ export interface Telemetry {
   /** Begins a span. */
   span?(start: SpanStart): TelemetrySpan;
   /**
-   * Whether the span of a task's first attempt is a child of the producer's span, besides its link to it. Default `link`: it
-   * is not. Later attempts only link: otherwise the trace of a task that is retried for days would never end.
+   * Whether the span of a task's first attempt is also a child of the producer's span, besides linking to that span. Default
+   * `link`: it only links. Later attempts only link, since otherwise the trace of a task that is retried for days would never
+   * end.
    */
   readonly firstAttempt?: 'link' | 'parent' | undefined;
 }

@@ -12,11 +12,11 @@ export interface WaitForOptions {
 }
 
 /**
- * Settles as `work` does. Resolves to TIMED_OUT after `waitMs`, and rejects with the signal's reason as soon as it is
- * aborted. The work goes on, and its late end is ignored: its caller has to stop it.
+ * Settles as `work` does. Resolves to TIMED_OUT after `waitMs`, and rejects with the signal's reason as soon as the signal is
+ * aborted. The work then goes on, and its late end is ignored: the caller has to stop the work.
  *
- * A reply that has arrived within the limit counts, even if a blocked event loop reads it later: after the limit the
- * sockets are read once more.
+ * A reply that has arrived within the limit counts, even if a blocked event loop reads it later. For this, the sockets are read
+ * once more after the limit.
  */
 export function waitFor<Result>(
   work: Promise<Result>,

@@ -35,8 +35,8 @@ interface Channel {
 const LINGER_MS = 30_000;
 const EVERYONE = '*';
 /**
- * The waiter with this id receives the messages for absent waiters, with their ids. Such a message may have granted
- * something, which must be returned.
+ * The id of the waiter that receives the messages for absent waiters, with their ids. If such a message has granted something,
+ * the grant must be returned.
  */
 export const UNDELIVERED = '-';
 const COLON = ':'.charCodeAt(0);
@@ -50,7 +50,7 @@ export class WaiterHub {
   readonly #channels = new Map<string, Channel>();
   #ids = 0;
 
-  /** The hub of a client, always the same one. Opens nothing before the first wait. */
+  /** Returns the hub of a client, always the same one. Opens nothing before the first wait. */
   static readonly of = /* @__PURE__ */ perClient((client) => new WaiterHub(client));
 
   private constructor(client: RedisClient) {
@@ -67,14 +67,14 @@ export class WaiterHub {
     onClosed(client, () => this.#close());
   }
 
-  /** An id for `waiter` that nobody on this client has: also no other copy of a package that shares the hub. */
+  /** Returns an id for `waiter` that is unique on this client, also among several copies of a package that share the hub. */
   newId(): string {
     this.#ids += 1;
     return `_${this.#ids.toString(36)}`;
   }
 
   /**
-   * A waiter on the channel. Resolves when the server has confirmed the subscription: messages published from then on arrive.
+   * Resolves to a waiter on the channel when the server has confirmed the subscription. Messages published from then on arrive.
    * Read the state in Redis after that, then wait. One round trip for the first waiter of a channel, none for further ones.
    * O(1). Close the waiter at the end. Rejects with ERR_CLIENT_CLOSED when the client was closed. Errors of ioredis pass
    * through, after the time for which its options let a command wait for a connection. An aborted `signal` ends the wait for
@@ -105,8 +105,8 @@ export class WaiterHub {
 
   /**
    * Calls the listener with each message for all on the channel, from the time at which this resolves or slightly earlier.
-   * Resolves to a function that ends it. Costs and errors as for `waiter`, which shares the subscription. Throws TypeError
-   * for a listener that is already on the channel.
+   * Resolves to a function that removes the listener. Costs and errors are those of `waiter`, which shares the subscription.
+   * Throws TypeError for a listener that is already on the channel.
    */
   async listen(channel: string, listener: Listener): Promise<() => void> {
     if (isClosed(this.#client)) throw new ClientClosedError();

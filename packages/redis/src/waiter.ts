@@ -6,7 +6,7 @@ import { ArgumentRangeError, ArgumentTypeError } from './argument-error.js';
 import { ClientClosedError } from './coded-error.js';
 import { WakeUp } from './wake-up.js';
 
-/** The end of a wait. `resync`: messages may be lost; read the state in Redis again. */
+/** The end of a wait. `resync`: messages may be lost, so read the state in Redis again. */
 export type Wake =
   | { readonly type: 'message'; readonly body: Buffer }
   | { readonly type: 'resync' }
@@ -39,9 +39,9 @@ export class Waiter implements Disposable {
   ) {}
 
   /**
-   * The next message, `resync` or `timeout`, whichever comes first. One call at a time. Rejects with the reason of
-   * an aborted signal, with ERR_CLIENT_CLOSED when the client was closed, and with TypeError after `close`. A message
-   * that has arrived wins over a deadline that has passed and over an aborted signal.
+   * Resolves to the next message, `resync` or `timeout`, whichever comes first. One call at a time. Rejects with the reason of
+   * an aborted signal, with ERR_CLIENT_CLOSED when the client was closed, and with TypeError after `close`. A message that has
+   * arrived wins over a deadline that has passed and over an aborted signal.
    */
   next({ deadlineAt = Infinity, signal }: WaitOptions = {}): Promise<Wake> {
     const kept = this.#isClosed ? undefined : this.#kept.shift();

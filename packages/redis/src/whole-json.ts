@@ -21,8 +21,8 @@ export interface JsonProblem {
 const TOO_DEEP: JsonProblem = { text: `is nested deeper than ${MAX_DEPTH}`, maxDepth: MAX_DEPTH };
 
 /**
- * The JSON of a value, of at most `maxBytes`. Throws the error that `refuse` makes for a value that JSON does not represent fully,
- * is nested too deep or is too large. O(bytes).
+ * The JSON of a value, of at most `maxBytes`. Throws the error that `refuse` makes if JSON can't represent the value fully, or
+ * if the value is nested too deep or too large. O(bytes).
  */
 export function wholeJson(value: unknown, maxBytes: number, refuse: (problem: JsonProblem) => Error): string {
   let json: string | undefined;

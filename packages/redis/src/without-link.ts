@@ -1,6 +1,6 @@
 /**
- * A message without the link to the page of its code: where the code stands beside it, or Redis stores it, the link would
- * only cost room.
+ * Returns a message without the link to the page of its code. The link would only cost room where the code stands beside the
+ * message, or where Redis stores the message.
  */
 export function withoutLink(message: string): string {
   return message.replaceAll(/ \(see https:\/\/mortise\.dev\/errors\/\w+\)/g, '');

@@ -13,7 +13,10 @@ import { requireObject, requireOptions } from '../require.js';
 import type { PayloadCodec } from '../payload-codecs.js';
 
 export interface EncryptionOptions {
-  /** Keys of 32 random bytes by id (1 to 32 letters, digits or `_.-`). Ids are stored; keep old keys as long as values have them. */
+  /**
+   * Keys of 32 random bytes by id (1 to 32 letters, digits or `_.-`). Each value is stored with the id of its key. Keep old
+   * keys as long as stored values need them.
+   */
   readonly keys: Readonly<Record<string, Uint8Array>>;
   /** The id of the key that encrypts. All keys decrypt. */
   readonly current: string;
@@ -34,8 +37,8 @@ interface Keys {
 }
 
 /**
- * Encrypts and authenticates. To rotate a key, first give the new one to all programs, then make it `current`. A task that is
- * enqueued again with its id after that is a conflict (ERR_TASK_CONFLICT), though its payload is the same.
+ * Makes a codec that encrypts and authenticates. To rotate a key, first give the new key to all programs, then make it
+ * `current`. If a task is then enqueued again with its id, ERR_TASK_CONFLICT is thrown although its payload is the same.
  */
 export function encryption(options: EncryptionOptions): PayloadCodec {
   const { keys, current } = requireOptions('encryption', options, OPTIONS);

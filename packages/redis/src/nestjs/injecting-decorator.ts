@@ -5,8 +5,8 @@ type Method<Args extends unknown[], Result> = (...args: Args) => Promise<Result>
 
 /**
  * Makes a method decorator that calls `around` in place of the method, with a provider that NestJS injects into the class of
- * the method. `run` calls the method with its own `this` and arguments. The boot fails when no module provides the token.
- * Metadata of other decorators (a route, a guard, a schedule) moves to the new method.
+ * the method. `run` calls the method with its own `this` and arguments. The boot fails when no module provides the token. The
+ * metadata of other decorators (a route, a guard, a schedule) moves to the new method.
  *
  * @param label Names the property that holds the provider, in errors of NestJS.
  */

@@ -3,8 +3,8 @@ import type { InjectionToken, Type } from '@nestjs/common';
 import { Inject } from '@nestjs/common';
 
 /**
- * Makes the `get…Token` of a class of `forRoot`: the class itself, so its type is enough to inject it; a text for a module with
- * a name.
+ * Makes the `get…Token` of a class of `forRoot`. The token is the class itself, so its type is enough to inject it. For a
+ * module with a name the token is a text.
  *
  * @param shape The name of the module's class without `Module`: `Locks`.
  */

@@ -7,9 +7,10 @@ import type { NodeRedisClient, NodeRedisCluster } from './types.js';
 const adapters = new WeakMap<object, RedisClient>();
 
 /**
- * A client of node-redis 5 or 6 (`createClient`, `createCluster`) as the client that all packages take:
- * `new Queue(fromNodeRedis(client), 'mail')`. The same one for the same client. The client is used as it is: you connect it, you close
- * it, and its `error` event is yours. Throws TypeError for anything else, also for `createSentinel` and `createClientPool`.
+ * A client of node-redis 5 or 6 (`createClient`, `createCluster`) as the client that all packages take: `new
+ * Queue(fromNodeRedis(client), 'mail')`. The same client gives the same object. Mortise uses the client as it is: you connect
+ * it, close it, and handle its `error` event. Throws TypeError for anything else, also for `createSentinel` and
+ * `createClientPool`.
  */
 export function fromNodeRedis(client: NodeRedisClient | NodeRedisCluster): RedisClient {
   const known = adapters.get(requireNodeRedis(client));

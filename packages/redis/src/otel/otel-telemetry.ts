@@ -46,7 +46,7 @@ export type OtelTelemetry = (api: OtelApi, options?: OtelOptions) => Telemetry;
 export const otelTelemetry: OtelTelemetry = /* @__PURE__ */ otelTelemetryOf('redis');
 
 /**
- * The `otelTelemetry` of a package, with a scope of its own.
+ * Makes the `otelTelemetry` of a package, with the scope of that package.
  *
  * @param packageName Such as `locks`, for the scope `@mortise/locks`.
  */

@@ -6,8 +6,8 @@ import { TestClock } from './test-clock.js';
 
 export interface MemoryRedisOptions {
   /**
-   * `virtual`: time passes by `clock.advance` only. `system`: the engine follows `Date.now()`, also one that the fake timers of jest or
-   * vitest move, and there is no clock. Default `virtual`.
+   * `virtual`: time passes only by `clock.advance`. `system`: the engine follows `Date.now()`, also under the fake timers of
+   * jest or vitest, and there is no `clock`. Default `virtual`.
    */
   readonly clock?: 'system' | 'virtual' | undefined;
   /** The first instant of a virtual clock, ms since the epoch. Default: the present. */
@@ -15,8 +15,8 @@ export interface MemoryRedisOptions {
 }
 
 /**
- * A Redis of this process, empty at first, as the client that the classes of Mortise take. It runs their Lua scripts. Commands that
- * it doesn't have are refused by name. For tests only.
+ * A Redis in the memory of this process, empty at first. The object is the client that the classes of Mortise take, and runs
+ * their Lua scripts. Commands that it doesn't have are refused by name. For tests only.
  */
 export class MemoryRedis extends MemoryConnection {
   readonly #clock: TestClock | undefined;
@@ -35,7 +35,7 @@ export class MemoryRedis extends MemoryConnection {
     this.#unwatch = own?.watch(() => deliveries.count);
   }
 
-  /** Throws with `clock: 'system'`. */
+  /** The virtual clock. Throws with `clock: 'system'`. */
   get clock(): TestClock {
     if (!this.#clock) throw new Error("there is no test clock with clock: 'system'");
     return this.#clock;
@@ -53,7 +53,7 @@ export class MemoryRedis extends MemoryConnection {
     this.#memory.store.clear();
   }
 
-  /** Ends the connection and the ports, and puts the time of Node back. Idempotent. */
+  /** Ends the connection and the ports, and restores the time of Node. Idempotent. */
   async close(): Promise<void> {
     this.disconnect();
     this.#unwatch?.();

@@ -25,7 +25,7 @@ export class TestClock {
   #now: number;
   readonly #restore: () => void;
 
-  /** Installs it. One clock is installed at a time; a second one throws. @param startAt ms since the epoch. */
+  /** Installs the clock. One clock is installed at a time; a second one throws. @param startAt ms since the epoch. */
   constructor(startAt: number = Date.now()) {
     this.#now = Math.floor(startAt);
     this.#restore = installGlobals({ timers: this.#timers, now: () => this.#now });
@@ -36,20 +36,21 @@ export class TestClock {
     return this.#now;
   }
 
-  /** How many timers wait. */
+  /** The number of waiting timers. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** Counts what happens: while the count grows, the program isn't quiet. Returns what removes it. */
+  /** Adds a counter of activity: while the count grows, the program isn't quiet. Returns a function that removes the counter. */
   watch(count: () => number): () => void {
     this.#sources.add(count);
     return () => this.#sources.delete(count);
   }
 
   /**
-   * Lets this time pass: ms, or a text such as `30s`, `5m` or `1h 30m`. Timers fire in their order, each at its instant, and what they
-   * start has ended before the next one, but for work outside of the program, such as a request to another server.
+   * Lets this time pass: ms, or a text such as `30s`, `5m` or `1h 30m`. Timers fire in their order, each at its instant. The
+   * work that a timer starts has ended before the next timer fires. Work outside of the program, such as a request to another
+   * server, is not awaited.
    */
   async advance(duration: number | string): Promise<void> {
     const until = this.#now + durationMs(duration);
@@ -62,7 +63,7 @@ export class TestClock {
     await this.settle();
   }
 
-  /** Lets the time pass up to the next timer; false without one. */
+  /** Lets the time pass up to the next timer. Resolves to false without a timer. */
   async advanceToNext(): Promise<boolean> {
     await this.settle();
     const next = this.#timers.nextAt();
@@ -72,7 +73,7 @@ export class TestClock {
     return true;
   }
 
-  /** Runs the program until it only waits, for timers or for something outside. Time stands still; timers that are due fire. */
+  /** Runs the program until it only waits for timers or for something outside. Time stands still; timers that are due fire. */
   async settle(): Promise<void> {
     let fired = 0;
     for (let quiet = 0; quiet < QUIET_TURNS;) {
@@ -89,7 +90,7 @@ export class TestClock {
     }
   }
 
-  /** Puts the timers, `Date` and `performance.now()` of Node back. Timers that wait never fire. */
+  /** Restores the timers, `Date` and `performance.now()` of Node. Timers that wait never fire. */
   uninstall(): void {
     this.#restore();
     this.#timers.clear();

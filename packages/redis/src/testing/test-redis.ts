@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { CodedError } from '../coded-error.js';
 
 /**
- * No `redis-server` or `valkey-server` could be started: none is on the PATH, or it ended at once.
+ * No `redis-server` or `valkey-server` could be started: none is on the PATH, or the program ended at once.
  *
  * @remedy Install Redis 7.0 or Valkey, or pass `binary`.
  */
@@ -24,9 +24,9 @@ export class TestServerError extends CodedError {
 }
 
 export interface TestRedisOptions {
-  /** The program. Default: `redis-server`, else `valkey-server`, of the PATH. */
+  /** The server program. Default: `redis-server`, else `valkey-server`, of the PATH. */
   readonly binary?: string | undefined;
-  /** Further arguments of it, such as `['--appendonly', 'yes']`. */
+  /** Further arguments of the program, such as `['--appendonly', 'yes']`. */
   readonly args?: readonly string[] | undefined;
 }
 
@@ -46,8 +46,8 @@ const READY = /Ready to accept connections/;
 const { setTimeout: later, clearTimeout: cancel } = globalThis;
 
 /**
- * Starts a Redis server on a free port of the loopback interface, without persistence, and resolves when it accepts connections: about
- * 50 ms. It ends with `stop`, and with this process. Rejects with ERR_TEST_SERVER.
+ * Starts a Redis server on a free port of the loopback interface, without persistence. Resolves when the server accepts
+ * connections, after about 50 ms. The server ends with `stop`, and with this process. Rejects with ERR_TEST_SERVER.
  */
 export async function createTestRedis({ binary, args = [] }: TestRedisOptions = {}): Promise<TestRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'mortise-test-redis-'));
