@@ -39,6 +39,7 @@ function tableOf(redis: Redis): CallTable {
     'rows.get': [rows.get.bind(rows), 'a'],
     'rows.getMany': [rows.getMany.bind(rows), ['a']],
     'rows.inspect': [rows.inspect.bind(rows), 'a'],
+    'rows.list': [rows.list.bind(rows), { limit: 10 }],
     'rows.stats': [rows.stats.bind(rows)],
   };
 }

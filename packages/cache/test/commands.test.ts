@@ -137,7 +137,7 @@ changes of a tick → row-cache.schedule:  time · zrange due · zrange packs ·
 get → mget row:1
 reads of a tick → mget row:1 row:2 row:3
 stats → row-cache.stats:  time · zcount due · zcount failed · zrange due · zrange packs · zcount packs · hlen rows · hlen failures · get unloaded · hget source
-inspect → row-cache.inspect:  hget rows · zscore due · time · get row:1 · hget failures"
+inspect → row-cache.inspect:  hget rows · zscore due · time · get row:1 · hget failures · hget errors"
 `);
   });
 

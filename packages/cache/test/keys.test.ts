@@ -92,6 +92,7 @@ describe('rows', () => {
     const times = await timesToLive(prefix);
     const promised = {
       ':cache:{items}:due': 30 * DAY_MS,
+      ':cache:{items}:errors': 30 * DAY_MS,
       ':cache:{items}:failed': 30 * DAY_MS,
       ':cache:{items}:failures': 30 * DAY_MS,
       ':cache:{items}:latest': 30 * DAY_MS,

@@ -15,6 +15,7 @@ export type { RefresherStats } from './refresher.js';
 export { Refresher } from './refresher.js';
 export type { RowCacheStats } from './row-cache.js';
 export { RowCache } from './row-cache.js';
+export type { ListedRow, ListRowsOptions, RowPage } from './row-list.js';
 export type { RowState } from './row-state.js';
 export type { ChangeFeedOptions, ChangeFeedStats, ChangeSource } from './feed/change-feed.js';
 export { ChangeFeed } from './feed/change-feed.js';

@@ -10,6 +10,7 @@
  * | `<prefix>:cache:{<table>}:unloaded` | STRING: the number of rows that were never loaded | `schedule`, `unschedule`, refreshers | when all were loaded, or as above |
  * | `<prefix>:cache:{<table>}:failed` | ZSET: id of a row whose last load failed → when it is due, in ms; under a lease, the end of the lease | refreshers, `schedule`, `unschedule`, `refresh`, change feeds | with its last row, or as above |
  * | `<prefix>:cache:{<table>}:failures` | HASH: row id → failed loads in a row | refreshers | a field with the next success, the key as above |
+ * | `<prefix>:cache:{<table>}:errors` | HASH: row id → the text of its last failure, up to 200 characters | refreshers | as `failures` |
  * | `<prefix>:cache:{<table>}:source` | HASH: failures, end of the pause and size of the next batch of a source that is down | refreshers | when the source is back, or as above |
  * | `<prefix>:cache:{<table>}:latest` | STRING: the end of the latest lease, when it was written, the progress of the check after a clock that went back, and the last call that got a lease | refreshers | `idleMs` after the last lease |
  * | `<prefix>:cache:{<table>}:row:<id>` | STRING: the row | refreshers | `keepMs`, at least 10 × `everyMs`, after it was last stored; at once by `unschedule` |
@@ -31,6 +32,7 @@ export interface ShardKeys {
   readonly unloaded: string;
   readonly failed: string;
   readonly failures: string;
+  readonly errors: string;
   readonly source: string;
   readonly latest: string;
   readonly feed: string;
@@ -67,6 +69,7 @@ function shardKeys(entity: EntityKeys): ShardKeys {
     unloaded: entity.key('unloaded'),
     failed: entity.key('failed'),
     failures: entity.key('failures'),
+    errors: entity.key('errors'),
     source: entity.key('source'),
     latest: entity.key('latest'),
     feed: entity.key('feed'),

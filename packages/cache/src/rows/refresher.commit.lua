@@ -15,6 +15,7 @@
 --                 each row the head of its value (16) and its id, joined by '\n'; <pack>:left -> '\n' and the id of each row that left; until idle
 --   failures      HASH row id -> failed loads in a row; until idle
 --   failed        ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
+--   errors        HASH row id -> the text of its last failure, while `failures` has it; until idle
 --   source        HASH, exists while the source is down: failures, opensAt (ms), limit (rows); until idle
 --   unloaded      STRING, the number of rows that were never loaded; until idle
 --   wake          channel of idle refreshers; not a key
@@ -44,7 +45,7 @@
 --   tombstoneMs   ms until a row that stays missing is removed
 --   packCount     the number of packs
 --   outcomes...   of the loaded rows: when each is due and its id; then the state of each; then the value of each that is stored.
---                 Of each other row: its id; when it is due; its state; and '-' (missing), '!' (loading it failed), or '?' (loading failed for
+--                 Of each other row: its id; when it is due; its state; and '-' (missing), '!' and a text (loading it failed), or '?' (loading failed for
 --                 a reason that is not its own).
 --                 Of each pack: its name; when it is due ('': its lease goes on); its header ('': unchanged); its rows ('': unchanged; while
 --                 the lease goes on, with heads of unknown values); bytes of the ids that had left it when it was leased; the number of rows that this
@@ -55,8 +56,8 @@
 -- RETURNS
 --   ms until the first row of the shard is due (-1: none), the number of rows whose lease held, and ms until the first failed row is due
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local failures, failed = KEYS[5], KEYS[6]
-local source, unloaded, wake = KEYS[7], KEYS[8], KEYS[9]
+local failures, failed, errors = KEYS[5], KEYS[6], KEYS[7]
+local source, unloaded, wake = KEYS[8], KEYS[9], KEYS[10]
 local publish, lease, leased, loaded = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local renewed, stored, checked = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local others, firsts, idAt = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -65,7 +66,7 @@ local isFixed, delayMs, maxDelayMs = ARGV[13] == '1', tonumber(ARGV[14]), tonumb
 local jitter, phase = tonumber(ARGV[16]), tonumber(ARGV[17])
 local verdict, tombstone, tombstoneMs, packCount = ARGV[18], ARGV[19], tonumber(ARGV[20]), tonumber(ARGV[21])
 
-local keys, outcomes = { unpack(KEYS, 10) }, { unpack(ARGV, 22) }
+local keys, outcomes = { unpack(KEYS, 11) }, { unpack(ARGV, 22) }
 -- Offsets in a state; in a value: the end of its head, and of the time when it was loaded.
 local EVERY, HEAD, LOADED_AT = 30, 16, 29
 -- Steps of the golden ratio fill the unit interval evenly, however many they are.
@@ -94,6 +95,12 @@ end
 -- The next key and outcome; the number of other rows so far; whether nothing has changed since the lease was granted.
 local keyAt, at, other, isWhole = 1, 1, 0, true
 local held = loaded + others
+
+local function succeed(id)
+  if call('HDEL', failures, id) == 1 then
+    call('HDEL', errors, id)
+  end
+end
 
 local keeps = {}
 local function keepOf(every)
@@ -140,9 +147,11 @@ local function takeOthers(count, isHeld, isPacked)
     local id, dueAt, state, code, key = outcomes[at], outcomes[at + 1], outcomes[at + 2], outcomes[at + 3], keys[keyAt]
     keyAt, at, other = keyAt + 1, at + 4, other + 1
     if isHeld(key) then
-      local isFailed = code == '!' or (code == '?' and wereFailed[id])
-      if code == '!' then
+      local hasFailed = sub(code, 1, 1) == '!'
+      local isFailed = hasFailed or (code == '?' and wereFailed[id])
+      if hasFailed then
         local count = call('HINCRBY', failures, id, 1)
+        call('HSET', errors, id, sub(code, 2))
         dueAt = format('%d', now + pauseOf(count, (phase + other * GOLDEN) % 1))
       end
       local isOut = false
@@ -163,7 +172,7 @@ local function takeOthers(count, isHeld, isPacked)
           firsts = firsts + 1
         end
         if hasFailures then
-          call('HDEL', failures, id)
+          succeed(id)
         end
       end
       if isOut then
@@ -223,7 +232,7 @@ if heldRows or hasFailures then
         call('HSET', rows, id, states[2 * row])
       end
       if hasFailures then
-        call('HDEL', failures, id)
+        succeed(id)
       end
     end
   end
@@ -332,6 +341,7 @@ end
 local failedInMs = -1
 if hasFailures or other > 0 then
   call('PEXPIRE', failures, idleMs)
+  call('PEXPIRE', errors, idleMs)
   call('PEXPIRE', failed, idleMs)
   failedInMs = inMsOf(failed)
 end

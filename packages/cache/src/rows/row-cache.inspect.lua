@@ -8,13 +8,15 @@
 --   packed    HASH pack -> when its rows were loaded (13 digits), ...; until idle
 --   failed    ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
 --   failures  HASH row id -> failed loads in a row; until idle
+--   errors    HASH row id -> the text of its last failure, while `failures` has it; until idle
 --   value     STRING, the value of the row; until it expires
 -- ARGV
 --   id        of the row
 -- RETURNS
---   now (ms); its value, its state, when it is due (or the end of its lease) and its failures, each false if there is none
+--   now (ms); its value, its state, when it is due (or the end of its lease), its failures and the text
+--   of the last one, each false if there is none
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local failed, failures, value = KEYS[5], KEYS[6], KEYS[7]
+local failed, failures, errors, value = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local id = ARGV[1]
 
 local state, score = redis.call('HGET', rows, id), nil
@@ -35,4 +37,5 @@ return {
   state,
   score,
   redis.call('HGET', failures, id),
+  redis.call('HGET', errors, id),
 }

@@ -9,6 +9,7 @@
 --   packed    HASH pack -> when its rows were loaded (13 digits), ...; <pack>:left -> '\n' and the id of each row that left; until idle
 --   failed    ZSET id of a row whose last load failed -> when it is due, ms, or the end of its lease; until idle
 --   failures  HASH row id -> failed loads in a row; until idle
+--   errors    HASH row id -> the text of its last failure, while `failures` has it; until idle
 --   unloaded  STRING, the number of rows that were never loaded; until idle
 --   wake      channel of idle refreshers; not a key
 --   values...  STRING, the value of each row of `changes`, in its order; until it expires
@@ -20,7 +21,7 @@
 -- RETURNS
 --   for each row: 1 if it was scheduled before, else 0
 local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local failed, failures, unloaded, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local failed, failures, errors, unloaded, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- The state of a row that was never loaded has no time and no head.
@@ -72,7 +73,7 @@ end
 
 local replies = {}
 for index = 4, #ARGV, 2 do
-  local id, change, value = ARGV[index], ARGV[index + 1], KEYS[8 + (index - 2) / 2]
+  local id, change, value = ARGV[index], ARGV[index + 1], KEYS[9 + (index - 2) / 2]
   local state = redis.call('HGET', rows, id)
   local isKnown = state and 1 or 0
   local pack, every = string.match(state or '', '^@(%S+) (%d+)$')
@@ -85,7 +86,9 @@ for index = 4, #ARGV, 2 do
     end
     redis.call('ZREM', setOf(id), id)
     redis.call('HDEL', rows, id)
-    redis.call('HDEL', failures, id)
+    if redis.call('HDEL', failures, id) == 1 then
+      redis.call('HDEL', errors, id)
+    end
     redis.call('UNLINK', value)
   elseif change == 'now' then
     if pack then

@@ -15,6 +15,8 @@ import { rowCacheInspect } from '../scripts.gen.js';
 import { CacheTelemetry } from '../telemetry/cache-telemetry.js';
 import { setTable } from './refreshed-table.js';
 import { RowCodec } from './row-codec.js';
+import { listRows } from './row-list.js';
+import type { ListRowsOptions, RowPage } from './row-list.js';
 import { RowReads } from './row-reads.js';
 import type { RowState } from './row-state.js';
 import { toRowState } from './row-state.js';
@@ -120,6 +122,14 @@ export class RowCache<Row = unknown> {
     const state = toRowState<Row>(reply as (Buffer | null)[], this.#codec);
     this.#reads.count((state?.row ?? null) !== null);
     return state;
+  }
+
+  /**
+   * A page of the scheduled rows, such as for a dashboard. Read-only: it counts as no read. One round trip, O(limit · log n), for
+   * tables of any size. Throws TypeError or RangeError for a wrong option. Repeating it is safe.
+   */
+  async list(options: ListRowsOptions = {}): Promise<RowPage> {
+    return listRows(this.#redis, this.#keys, options);
   }
 
   /** Counters of the schedule and of the reads of this object. One round trip for each shard, read-only. O(log n). */

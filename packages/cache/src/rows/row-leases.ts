@@ -3,6 +3,7 @@
  */
 import { WaiterHub } from '@mortise/redis';
 import type { RedisClient } from '@mortise/redis';
+import { errorText } from './error-text.js';
 import { requestId } from '../request-id.js';
 import type { ShardKeys } from './keys.js';
 import type { ResolvedRefresherOptions } from './options.js';
@@ -27,6 +28,8 @@ export interface Outcomes {
   readonly outcomes: ReadonlyMap<string, Outcome>;
   /** No row could be loaded, and the cause is the source. */
   readonly isSourceDown: boolean;
+  /** The error of each failed row. */
+  readonly failures?: ReadonlyMap<string, unknown>;
 }
 
 export interface Committed extends NextDue {
@@ -97,7 +100,7 @@ export class RowLeases {
   }
 
   /** Stores the outcomes of rows whose lease still holds. One round trip for each MiB of values. */
-  async commit(leased: LeasedRows, { outcomes, isSourceDown }: Outcomes): Promise<Committed> {
+  async commit(leased: LeasedRows, { outcomes, isSourceDown, failures }: Outcomes): Promise<Committed> {
     const total = { nextInMs: Infinity, failedInMs: Infinity, held: 0, unchanged: 0 };
     const { ids, packs } = leased;
     const phase = Math.random();
@@ -116,7 +119,7 @@ export class RowLeases {
     };
     const outcomeOf = (index: number): Outcome => outcomes.get(ids[index]!) ?? 'skipped';
     for (let index = 0; index < single; index += 1) {
-      part.firsts += this.#add(part.rows, leased, index, outcomeOf(index), phase);
+      part.firsts += this.#add(part.rows, leased, index, outcomeOf(index), phase, failures);
       if (part.bytes < MAX_COMMIT_BYTES || index === ids.length - 1) continue;
       isWhole = false;
       await send('none');
@@ -129,7 +132,7 @@ export class RowLeases {
       const isSkipped = isEach(pack, (index) => outcomeOf(index) === 'skipped');
       for (let index = isSkipped ? pack.to : pack.from; index < pack.to; index += 1) {
         const outcome = outcomeOf(index);
-        this.#add(rows, leased, index, outcome, phase, pack);
+        this.#add(rows, leased, index, outcome, phase, failures, pack);
         if (typeof outcome !== 'string') stay.push({ id: ids[index]!, head: outcome.head });
         if (part.bytes + rows.bytes < MAX_COMMIT_BYTES || index === ids.length - 1) continue;
         // The values come first, under the lease; the end of the pack comes with the last of them.
@@ -158,6 +161,7 @@ export class RowLeases {
     index: number,
     outcome: Outcome,
     phase: number,
+    failures: ReadonlyMap<string, unknown> | undefined,
     pack?: LeasedPack,
   ): number {
     const { options, codec } = this.#table;
@@ -174,7 +178,7 @@ export class RowLeases {
           : state && pack
             ? formatState(String(state.loadedAt).padStart(13, '0'), state.head, state.everyMs)
             : '',
-        code: CODES[code],
+        code: code === 'failed' ? CODES.failed + errorText(failures?.get(id)) : CODES[code],
       });
       return 0;
     }

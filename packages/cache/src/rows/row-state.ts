@@ -17,6 +17,8 @@ export interface RowState<Row> {
   readonly nextInMs: number | null;
   /** Failed loads in a row. */
   readonly failures: number;
+  /** The message of the last of them, up to 200 characters; null without failures, and for those of a former version. */
+  readonly lastError: string | null;
 }
 
 /** Parses the reply of `row-cache.inspect.lua`. */
@@ -24,7 +26,7 @@ export function toRowState<Row>(
   reply: readonly (Buffer | null)[],
   codec: RowCodec<Row>,
 ): RowState<Row> | null {
-  const [nowText, value = null, state, score, failures] = reply;
+  const [nowText, value = null, state, score, failures, error] = reply;
   const stored = codec.read(value);
   if (!stored && !state) return null;
   const now = Number(nowText);
@@ -39,5 +41,6 @@ export function toRowState<Row>(
     // The end of a lease is at half a millisecond.
     nextInMs: state ? (Number.isInteger(dueAt) ? Math.max(0, dueAt - now) : 0) : null,
     failures: Number(failures ?? 0),
+    lastError: error?.toString() || null,
   };
 }

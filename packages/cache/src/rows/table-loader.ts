@@ -29,6 +29,8 @@ export interface Loaded {
   readonly isSourceDown: boolean;
   /** The errors to report. */
   readonly errors: unknown[];
+  /** The error of each failed row. */
+  readonly failures: ReadonlyMap<string, unknown>;
 }
 
 /** Rounds of the bisection without a loaded row after which the source is down. */
@@ -57,6 +59,7 @@ interface Work {
   readonly loadedAt: string;
   readonly outcomes: Map<string, Outcome>;
   readonly errors: unknown[];
+  readonly failures: Map<string, unknown>;
 }
 
 interface FailedQuery {
@@ -100,7 +103,8 @@ export class TableLoader {
     const startedAt = performance.now();
     const outcomes = new Map<string, Outcome>();
     const errors: unknown[] = [];
-    const work = { loadedAt, outcomes, errors };
+    const failures = new Map<string, unknown>();
+    const work = { loadedAt, outcomes, errors, failures };
     let failed =
       isShort(batch) || batch.failures > 0
         ? await this.#queryEach([ids], deadlineAt, work)
@@ -124,13 +128,17 @@ export class TableLoader {
         outcomes,
         isSourceDown,
         errors: [new RowLoadError('ERR_ROW_LOAD', table, ids, failed[0]?.error)],
+        failures,
       };
     }
     for (const { ids: part, error } of failed) {
-      for (const id of part) outcomes.set(id, 'failed');
+      for (const id of part) {
+        outcomes.set(id, 'failed');
+        failures.set(id, error);
+      }
       errors.push(new RowLoadError('ERR_ROW_LOAD', table, part, error));
     }
-    return { outcomes, isSourceDown, errors };
+    return { outcomes, isSourceDown, errors, failures };
   }
 
   /** The time of a batch: short after its first and second failure, then twice as long after each further one. */
@@ -211,7 +219,7 @@ export class TableLoader {
   async #query(
     ids: readonly string[],
     deadlineAt: number,
-    { loadedAt, outcomes, errors }: Work,
+    { loadedAt, outcomes, errors, failures }: Work,
     end?: AbortSignal,
   ): Promise<FailedQuery | undefined> {
     const { table } = this.#table.keys;
@@ -235,6 +243,7 @@ export class TableLoader {
         outcomes.set(id, this.#outcome(id, rows.get(id), loadedAt));
       } catch (error) {
         outcomes.set(id, 'failed');
+        failures.set(id, error);
         const isOurs = error instanceof RowLoadError;
         errors.push(isOurs ? error : new RowLoadError('ERR_ROW_LOAD', table, [id], error));
       }

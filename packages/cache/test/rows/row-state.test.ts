@@ -22,6 +22,7 @@ describe('inspect', () => {
       everyMs: HOUR.everyMs,
       nextInMs: 0,
       failures: 0,
+      lastError: null,
     });
     await refresh(redis, rows);
     await until('the row', async () => (await rows.get('42')) !== null);
