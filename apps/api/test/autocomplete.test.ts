@@ -255,6 +255,18 @@ describe('the book', () => {
   });
 });
 
+test('completions and contacts say how long they took at the API', async () => {
+  await api.send({ method: 'PUT', path: '/v1/contacts/timed/jill' });
+  await put('timed', 'frank');
+  for (const path of ['contacts/timed?prefix=j', 'address-books/timed/completions?by=frank&prefix=f']) {
+    const { headers, json } = await api.send({ path: `/v1/${path}` });
+    const [, ms] = /^complete;dur=(\d+\.\d{3})$/.exec(headers['server-timing'] as string)!;
+    expect(json.items).toHaveLength(1);
+    expect(Number(ms)).toBeGreaterThan(0);
+    expect(Number(ms)).toBeLessThan(10_000);
+  }
+});
+
 describe('completions', () => {
   beforeAll(async () => {
     await putAll('elves', PEOPLE);

@@ -24,6 +24,41 @@ test('an entry is stored, read and removed, and is the one of programs', async (
   expect(await program.get('a/b')).toBeUndefined();
 });
 
+test('the keys of a cache are listed, also hostile ones, those of shards, and none of others', async () => {
+  const [name, other] = ['listed', 'listed-2'];
+  const all = async (): Promise<string[]> => {
+    const keys = new Set<string>();
+    let query = '?limit=1';
+    for (;;) {
+      const { json } = await api.send({ path: `/v1/caches/${name}/entries${query}` });
+      for (const { key } of json.items) keys.add(key);
+      if (json.nextCursor === null) return [...keys].toSorted((a, b) => (a < b ? -1 : 1));
+      query = `?limit=1&cursor=${encodeURIComponent(json.nextCursor)}`;
+    }
+  };
+  expect(await all()).toEqual([]);
+  const hostile = 'a:}{*?[x]%';
+  const cache = new Cache<unknown>(redis, name, { prefix: api.prefix, shards: 3 });
+  for (const key of ['one', hostile, ...Array.from({ length: 9 }, (_, n) => `n${n}`)])
+    await cache.set(key, 1);
+  await cache.namespace('ann').set('hidden', 1);
+  await new Cache<unknown>(redis, other, { prefix: api.prefix }).set('foreign', 1);
+  expect(await all()).toEqual([hostile, ...Array.from({ length: 9 }, (_, n) => `n${n}`), 'one']);
+  await cache.delete('one');
+  expect(await all()).not.toContain('one');
+});
+
+test('reads by requests are counted, and those of programs are not', async () => {
+  const look = async (): Promise<unknown> => (await api.send({ path: '/v1/caches/counted' })).json;
+  expect(await look()).toEqual({ cache: 'counted', hits: 0, misses: 0 });
+  const counted = new Cache<unknown>(redis, 'counted', { prefix: api.prefix });
+  await counted.set('a', 1);
+  await counted.get('a');
+  for (const key of ['a', 'a', 'none']) await api.send({ path: `/v1/caches/counted/entries/${key}` });
+  await api.send({ method: 'POST', path: '/v1/caches/counted/entries/a/loads', body: {} });
+  expect(await look()).toEqual({ cache: 'counted', hits: 3, misses: 1 });
+});
+
 test('a known absence is null', async () => {
   expect((await ask('PUT', 'entries/none', { value: null })).status).toBe(204);
   expect(seen(await ask('GET', 'entries/none'))).toEqual([200, { value: null }]);

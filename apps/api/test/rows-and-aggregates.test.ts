@@ -6,6 +6,7 @@ import { connect, until } from '@mortise/test-kit';
 
 import type { Answer } from './fixture/api.js';
 import { startApi } from './fixture/api.js';
+import type { Json } from './fixture/streams.js';
 
 const HOUR = 3_600_000;
 const redis = connect();
@@ -43,6 +44,41 @@ async function reads(id: string, row: unknown): Promise<Answer> {
     return answer.status === 200 && JSON.stringify(answer.json) === JSON.stringify(row) && answer;
   });
 }
+
+describe('the rows of a table', () => {
+  test('are listed with their interval, their lag and their last error', async () => {
+    database.set('listed-1', { left: 1 });
+    await put('listed-1');
+    await reads('listed-1', { left: 1 });
+    failure = new Error('the table is locked');
+    await put('listed-2', 2 * HOUR);
+    await until('a failure', async () => ((await stock.inspect('listed-2'))?.failures ?? 0) > 0);
+    const { json } = await ask('GET', 'stock/rows?limit=200');
+    const byId = new Map<string, Json>(json.items.map((row: Json) => [row.id, row]));
+    expect(byId.get('listed-1')).toEqual({
+      id: 'listed-1',
+      refreshMs: HOUR,
+      nextInMs: expect.any(Number),
+      ageMs: expect.any(Number),
+      lagMs: 0,
+      failures: 0,
+      lastError: null,
+    });
+    const bad = { refreshMs: 2 * HOUR, ageMs: null, lastError: 'the table is locked' };
+    expect(byId.get('listed-2')).toMatchObject(bad);
+    const failing = (await ask('GET', 'stock/rows?isFailing=true')).json;
+    expect(failing.items).toMatchObject([{ id: 'listed-2', ...bad }]);
+    expect(failing.nextCursor).toBeNull();
+    for (const id of ['listed-1', 'listed-2']) await ask('DELETE', `stock/rows/${id}`);
+  });
+
+  test('are refused for an unknown table, and with a wrong query', async () => {
+    expect(slugOf(await ask('GET', 'nothing/rows'))).toBe('unknown-table');
+    expect(slugOf(await ask('GET', 'stock/rows?cursor=nowhere'))).toBe('invalid-cursor');
+    expect(slugOf(await ask('GET', 'stock/rows?cursor=1-0'))).toBe('invalid-cursor');
+    expect(slugOf(await ask('GET', 'stock/rows?match=*'))).toBe('invalid-query');
+  });
+});
 
 describe('a row', () => {
   test('is scheduled, loaded, and read with its age', async () => {

@@ -105,7 +105,10 @@ const READS: Readonly<Record<string, string>> = {
   'GET /v1/queues/:queue/tasks/:id/result': '/queues/ID/tasks/one/result',
   'GET /v1/queues/:queue/schedules': '/queues/ID/schedules',
   'GET /v1/operations/:id': '/operations/shown',
+  'GET /v1/caches/:cache/entries': '/caches/shown/entries?limit=200',
   'GET /v1/caches/:cache/entries/:key': '/caches/shown/entries/one',
+  // The read above counts.
+  'GET /v1/caches/:cache': '/caches/shown',
   'GET /v1/locks': '/locks?limit=200',
   'GET /v1/locks/:name': '/locks/ID',
   'GET /v1/semaphores': '/semaphores?limit=200',

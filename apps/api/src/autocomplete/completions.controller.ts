@@ -1,11 +1,13 @@
 /** Completion of names, and of whom a member of a guild means. */
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Answers } from '../http/answers.js';
 import { Id } from '../http/id.decorator.js';
 import { Problems } from '../http/problems.decorator.js';
+import { timed } from '../http/server-timing.js';
 import { completionsPage, completionsQuery, mentionsQuery, mentionsSchema } from './book-schemas.js';
 import { GuildBooks } from './guild-books.js';
 import { completeMentions } from './mentions.js';
@@ -27,15 +29,16 @@ export class CompletionsController {
       '`jo sm` finds John Smith and Smith, Joan. Six words and 1,024 characters of the prefix count. An empty ' +
       'prefix, or one of spaces and marks alone, matches all names. Changes nothing.',
   })
-  @Answers(completionsPage, 'A page of names.')
+  @Answers(completionsPage, 'A page of names.', 'Server-Timing')
   @Problems('invalid-id', 'invalid-query', 'invalid-cursor', 'page-too-deep', 'not-in-guild')
   async completions(
     @Id('guild') guild: string,
     @Query({ schema: completionsQuery }) { by, prefix, cursor, ...query }: z.infer<typeof completionsQuery>,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof completionsPage>> {
     const options = { ...query, ...(cursor !== undefined && { cursor }) };
     const { suggestions, cursor: nextCursor } = await this.books.read(guild, by, (book) =>
-      book.page(prefix, options),
+      timed(reply, 'complete', () => book.page(prefix, options)),
     );
     const items = suggestions.map(({ key: name, display, score, payload, matches, isFuzzy }) => ({
       name,

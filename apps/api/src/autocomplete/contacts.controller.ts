@@ -1,11 +1,13 @@
 /** The recent contacts of a user. */
-import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
 import { Answers, AnswersNothing } from '../http/answers.js';
 import { Name } from '../http/id.decorator.js';
 import { BODY_PROBLEMS, Problems } from '../http/problems.decorator.js';
+import { timed } from '../http/server-timing.js';
 import { contactSchema, contactsQuery, contactsSchema, touchBody } from './contact-schemas.js';
 import { TenantContacts } from './tenant-autocomplete.js';
 
@@ -21,13 +23,16 @@ export class ContactsController {
       "Lists the contacts that begin with `prefix`, the last touched first. Case, accents and width don't " +
       'matter. Changes nothing.',
   })
-  @Answers(contactsSchema, 'The contacts.')
+  @Answers(contactsSchema, 'The contacts.', 'Server-Timing')
   @Problems('invalid-id', 'invalid-query')
   async contacts(
     @Name('user') user: string,
     @Query({ schema: contactsQuery }) { prefix, limit }: z.infer<typeof contactsQuery>,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof contactsSchema>> {
-    const contacts = await this.recent.current.complete(user, prefix, { limit });
+    const contacts = await timed(reply, 'complete', () =>
+      this.recent.current.complete(user, prefix, { limit }),
+    );
     return { items: contacts.map((contact) => ({ contact })) };
   }
 

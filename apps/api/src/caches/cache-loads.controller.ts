@@ -10,6 +10,7 @@ import { waitOf } from '../http/wait-of.js';
 import { OpenWaits } from '../limits/open-waits.js';
 import { Problem } from '../problems/problem.js';
 import { CacheLoads } from './cache-loads.js';
+import { CacheReads } from './cache-reads.js';
 import { cacheNameSchema, entryKeySchema, loadBody, loadSchema, loadTokenSchema } from './schemas.js';
 
 /** The leases of loads, which are those of @mortise/cache: programs and HTTP clients wait for each other. */
@@ -19,6 +20,7 @@ export class CacheLoadsController {
   constructor(
     private readonly loads: CacheLoads,
     private readonly waits: OpenWaits,
+    private readonly reads: CacheReads,
   ) {}
 
   @Post()
@@ -55,6 +57,7 @@ export class CacheLoadsController {
       this.loads.with(name, (leases) => leases.request(key, { waitMs, leaseMs, tags, signal })),
     );
     const isCached = value !== undefined;
+    this.reads.count(name, isCached);
     if (!isCached && !lease) throw new Problem('load-pending', undefined, { cache: name, key, waitMs });
     reply.status(lease ? HttpStatus.CREATED : HttpStatus.OK);
     const expiresInMs = lease ? Math.max(0, Math.floor(lease.expiresAt - performance.now())) : 0;

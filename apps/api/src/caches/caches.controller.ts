@@ -1,6 +1,6 @@
 import { Cache } from '@mortise/cache';
 import type { RedisClient } from '@mortise/redis';
-import { Body, Controller, Delete, Get, Inject, Param, Post, Put } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Inject, Param, Post, Put, Query } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Logger } from 'pino';
@@ -14,9 +14,14 @@ import { Problem } from '../problems/problem.js';
 import { currentTenant, prefixOf } from '../tenants/tenancy.js';
 import { CONFIG, LOG, REDIS } from '../tokens.js';
 import { CacheChanges } from './cache-changes.js';
+import { CacheKeys } from './cache-keys.js';
 import { CacheLoads } from './cache-loads.js';
+import { CacheReads } from './cache-reads.js';
 import {
+  cacheKeysPage,
+  cacheKeysQuery,
   cacheNameSchema,
+  cacheSchema,
   deletedSchema,
   entryBody,
   entryKeySchema,
@@ -35,9 +40,43 @@ export class CachesController {
     @Inject(REDIS) private readonly redis: RedisClient,
     @Inject(LOG) private readonly log: Logger,
     private readonly changes: CacheChanges,
+    private readonly keys: CacheKeys,
+    private readonly reads: CacheReads,
     @Inject(CONFIG) { MORTISE_PREFIX: prefix }: Config,
   ) {
     this.#prefix = prefix;
+  }
+
+  @Get()
+  @ApiOperation({
+    summary: 'Look at a cache',
+    description:
+      'The reads by requests to the process that answers, since its start. Programs that use @mortise/cache have their own metrics. Every ' +
+      'name is a cache.',
+  })
+  @Answers(cacheSchema, 'Its counts.')
+  @Problems('invalid-id')
+  async cacheCounts(
+    @Param('cache', { schema: cacheNameSchema }) name: string,
+  ): Promise<z.infer<typeof cacheSchema>> {
+    return { cache: name, ...this.reads.of(name) };
+  }
+
+  @Get('entries')
+  @ApiOperation({
+    summary: 'List the keys of a cache',
+    description:
+      'For operators: scans the keys of Redis, at most 10,000 of them or 0.1 s per page. A page may be empty, or have more than the limit; ' +
+      'the list ends where `nextCursor` is null. Without the keys of namespaces. An entry of an invalidated tag may be listed.',
+  })
+  @Answers(cacheKeysPage, 'A page of keys, in no order.')
+  @Problems('invalid-id', 'invalid-query', 'invalid-cursor')
+  async listCacheKeys(
+    @Param('cache', { schema: cacheNameSchema }) name: string,
+    @Query({ schema: cacheKeysQuery }) { cursor, limit }: z.infer<typeof cacheKeysQuery>,
+  ): Promise<z.infer<typeof cacheKeysPage>> {
+    const { items, nextCursor } = await this.keys.page(name, limit, cursor);
+    return { items: [...items], nextCursor };
   }
 
   @Get('entries/:key')
@@ -54,6 +93,7 @@ export class CachesController {
     @Param('key', { schema: entryKeySchema }) key: string,
   ): Promise<z.infer<typeof entrySchema>> {
     const value = await this.#open(name).get(key);
+    this.reads.count(name, value !== undefined);
     if (value === undefined) throw new Problem('not-cached', undefined, { cache: name, key });
     return { value };
   }

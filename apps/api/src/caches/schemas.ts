@@ -2,6 +2,7 @@
 import { z } from 'zod';
 
 import { nameSchema } from '../http/id-schema.js';
+import { cursor, limit, nextCursor } from '../http/page.js';
 import { MAX_WAIT_MS } from '../http/wait-of.js';
 
 const YEAR_MS = 365 * 86_400_000;
@@ -91,3 +92,21 @@ export const deletedSchema = z
 export const invalidationBody = z
   .strictObject({ tag })
   .meta({ id: 'InvalidationBody', examples: [{ tag: 'category:7' }] });
+
+const reads = z.int().min(0);
+
+export const cacheSchema = z
+  .object({
+    cache: z.string(),
+    hits: reads.meta({
+      description: 'reads by requests to this process that found an entry, also a stale one',
+    }),
+    misses: reads.meta({ description: 'reads by requests to this process that did not' }),
+  })
+  .meta({ id: 'Cache', description: 'A cache, in numbers of one process of the API.' });
+
+export const cacheKeysQuery = z.strictObject({ cursor, limit });
+
+export const cacheKeysPage = z
+  .object({ items: z.array(z.object({ key: z.string() })), nextCursor })
+  .meta({ id: 'CacheKeyPage' });

@@ -26,6 +26,9 @@ const EXCEPTIONS: Readonly<Record<string, Scope>> = {
   'GET /v1/semaphores': 'locks:admin',
   'GET /v1/rate-limiters': 'locks:admin',
 
+  // It scans Redis, too.
+  'GET /v1/caches/:cache/entries': 'ops:read',
+
   'PUT /v1/queues/:queue': 'queues:admin',
   'DELETE /v1/queues/:queue': 'queues:admin',
   'POST /v1/queues/:queue/pause': 'queues:admin',

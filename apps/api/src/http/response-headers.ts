@@ -22,6 +22,9 @@ export const RESPONSE_HEADERS = {
   'RateLimit-Policy': text('The limits of the caller: `q` requests in `w` seconds.'),
   'Repr-Digest': text('The SHA-256 of the whole file, by RFC 9530.'),
   'Retry-After': whole('Seconds after which the request may be sent again.'),
+  'Server-Timing': text(
+    'How long the completion took at the API, with its round trip to Redis: `dur` in ms.',
+  ),
   'Set-Cookie': text('The session: HttpOnly, SameSite=Strict.'),
   'WWW-Authenticate': text('The scheme of the credential, and what is wrong with this one.'),
   'X-Next-Refresh': { description: 'Seconds until the row is loaded next.', schema: { type: 'number' } },

@@ -1,7 +1,9 @@
 /** Requests and responses of the routes of cached rows. */
 import { z } from 'zod';
 
+import { flag } from '../http/flag.js';
 import { nameSchema } from '../http/id-schema.js';
+import { cursor, limit, nextCursor } from '../http/page.js';
 
 const MIN_REFRESH_MS = 100;
 const MAX_REFRESH_MS = 3_650 * 86_400_000;
@@ -52,6 +54,32 @@ export const cachedTableSchema = z
     misses: count.meta({ description: 'reads by this process that did not find their row' }),
   })
   .meta({ id: 'CachedTable', description: 'A table whose rows are cached, in numbers.' });
+
+export const listRowsQuery = z.strictObject({
+  cursor,
+  limit,
+  isFailing: flag.default(false).meta({ description: 'only rows whose last load failed; default false' }),
+});
+
+const listedRowSchema = z.object({
+  id: z.string(),
+  refreshMs: z.int().min(1),
+  nextInMs: count.meta({ description: 'until it is loaded next; 0: it is due, or being loaded' }),
+  ageMs: count
+    .nullable()
+    .meta({ description: 'since it was last found to be so in the database; null: never loaded yet' }),
+  lagMs: count.meta({ description: 'for how long it has been due; 0: it is not, or is being loaded' }),
+  failures: count.meta({ description: 'loads in a row that failed' }),
+  lastError: z
+    .string()
+    .nullable()
+    .meta({ description: 'the message of the last of them, its first 200 characters; null: none is known' }),
+});
+
+export const rowsPage = z.object({ items: z.array(listedRowSchema), nextCursor }).meta({
+  id: 'CachedRowPage',
+  description: 'May have fewer rows than the limit, or some hundred more.',
+});
 
 export const cachedTablesSchema = z
   .object({ items: z.array(cachedTableSchema) })
