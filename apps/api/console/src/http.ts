@@ -81,8 +81,18 @@ export function withQuery(
 export async function call<Answer = unknown>(
   method: Method,
   address: string,
-  { body, file, headers, signal }: Sent = {},
+  sent: Sent = {},
 ): Promise<Answer> {
+  const text = await (await send(method, address, sent)).text();
+  return (text === '' ? undefined : JSON.parse(text)) as Answer;
+}
+
+/** The same with the whole answer, for its headers. */
+export async function send(
+  method: Method,
+  address: string,
+  { body, file, headers, signal }: Sent = {},
+): Promise<Response> {
   const response = await fetch(API + address, {
     method,
     credentials: 'same-origin',
@@ -96,8 +106,7 @@ export async function call<Answer = unknown>(
     ...(file && { body: file }),
   });
   if (!response.ok) throw await refusalOf(response);
-  const text = await response.text();
-  return (text === '' ? undefined : JSON.parse(text)) as Answer;
+  return response;
 }
 
 export function get<Answer>(address: string, signal?: AbortSignal): Promise<Answer> {

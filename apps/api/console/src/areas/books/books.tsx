@@ -1,9 +1,9 @@
 /** Completion: an address book or recent contacts, typed into as users do, with the time that an answer took. */
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import type { AreaProps } from '../../areas.ts';
-import { call, get, path, withQuery } from '../../http.ts';
+import { call, path, send, withQuery } from '../../http.ts';
 import { setQuery, usePlace } from '../../location.ts';
 import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
@@ -28,7 +28,7 @@ interface Completion {
 
 const SHOWN = 20;
 export default function Books({ parts: [kind, name], session }: AreaProps): JSX.Element {
-  if (kind === 'contacts' && name !== undefined) return <Contacts key={name} user={name} />;
+  if (kind === 'contacts' && name !== undefined) return <Contacts key={name} user={name} session={session} />;
   if (kind !== undefined && name === undefined) return <Book key={kind} guild={kind} session={session} />;
   return (
     <>
@@ -69,29 +69,55 @@ export default function Books({ parts: [kind, name], session }: AreaProps): JSX.
   );
 }
 
-/** What an address answers to what is typed, and how long that took, ms. */
+/** The items for what is typed, and how long they took, ms: at the API, and for this page. */
 function useTyped<Item>(addressOf: (prefix: string) => string): {
   prefix: string;
   items: readonly Item[] | undefined;
-  tookMs: number | undefined;
+  times: Times | undefined;
   error: Error | undefined;
   reload: () => void;
 } {
   const prefix = usePlace().query.get('prefix') ?? '';
   const address = addressOf(prefix);
   const [round, setRound] = useState(0);
-  const [found, setFound] = useState<{ items?: readonly Item[]; tookMs?: number; error?: Error }>({});
+  const [found, setFound] = useState<{ items?: readonly Item[]; times?: Times; error?: Error }>({});
   useEffect(() => {
     const ended = new AbortController();
     const startedAt = performance.now();
-    get<{ items: readonly Item[] }>(address, ended.signal).then(
-      ({ items }) => setFound({ items, tookMs: performance.now() - startedAt }),
-      (error: unknown) => !ended.signal.aborted && setFound({ error: error as Error }),
-    );
+    const read = async (): Promise<void> => {
+      const answer = await send('GET', address, { signal: ended.signal });
+      const { items } = (await answer.json()) as { items: readonly Item[] };
+      const [, ms] = /dur=([\d.]+)/.exec(answer.headers.get('server-timing') ?? '') ?? [];
+      const pageMs = performance.now() - startedAt;
+      setFound({ items, times: { apiMs: ms === undefined ? null : Number(ms), pageMs } });
+    };
+    read().catch((error: unknown) => !ended.signal.aborted && setFound({ error: error as Error }));
     return () => ended.abort();
   }, [address, round]);
-  const { items, tookMs, error } = found;
-  return { prefix, items, tookMs, error, reload: () => setRound((before) => before + 1) };
+  const { items, times, error } = found;
+  return { prefix, items, times, error, reload: () => setRound((before) => before + 1) };
+}
+
+interface Times {
+  /** Of the call at the API, with its round trip to Redis. Null: the API does not say it. */
+  readonly apiMs: number | null;
+  /** From the request of this page to its answer. */
+  readonly pageMs: number;
+}
+
+const US = 1_000;
+
+function Took({ times }: { readonly times: Times | undefined }): JSX.Element {
+  const { apiMs = null, pageMs = 0 } = times ?? {};
+  return (
+    <Figure
+      label="Last completion"
+      value={apiMs === null ? '–' : `${countText(Math.round(apiMs * US))} µs`}
+      note={
+        times ? `at the API, with Redis; ${durationText(pageMs)} for this page` : 'at the API, with Redis'
+      }
+    />
+  );
 }
 
 function PrefixField({ prefix }: { readonly prefix: string }): JSX.Element {
@@ -156,11 +182,7 @@ function BookOf({ guild, session, by }: BookProps & { readonly by: string }): JS
     <>
       <div class="grid">
         <Figure label="Names" value={book.value ? countText(book.value.size) : '–'} note="in this book" />
-        <Figure
-          label="Last answer"
-          value={typed.tookMs === undefined ? '–' : durationText(typed.tookMs)}
-          note="from this page to Redis and back"
-        />
+        <Took times={typed.times} />
       </div>
       <Card title="Completions" actions={mayWrite && <AddButton guild={guild} by={by} done={reload} />}>
         <PrefixField prefix={typed.prefix} />
@@ -184,19 +206,9 @@ function BookOf({ guild, session, by }: BookProps & { readonly by: string }): JS
                 kind: 'fit',
                 cell: ({ name }) =>
                   mayWrite && (
-                    <DialogButton label="Remove" isDanger>
-                      {(close) => (
-                        <Dialog
-                          title={`Remove ${name}`}
-                          submit="Remove"
-                          isDanger
-                          close={close}
-                          onSubmit={() => remove(name)}
-                        >
-                          <p>Nobody finds it in this book any more.</p>
-                        </Dialog>
-                      )}
-                    </DialogButton>
+                    <RemoveButton name={name} remove={() => remove(name)}>
+                      Nobody finds it in this book any more.
+                    </RemoveButton>
                   ),
               },
             ]}
@@ -261,14 +273,25 @@ function AddButton(props: {
   );
 }
 
-function Contacts({ user }: { readonly user: string }): JSX.Element {
+function Contacts({ user, session }: { readonly user: string; readonly session: Session }): JSX.Element {
   const typed = useTyped<{ contact: string }>((prefix) =>
     withQuery(path`contacts/${user}`, { prefix, limit: SHOWN }),
   );
+  const mayWrite = mayChange(session, 'autocomplete:write');
+  const change = async (method: 'PUT' | 'DELETE', contact: string, done: string): Promise<boolean> => {
+    const isDone = await act(done, () => call(method, path`contacts/${user}/${contact}`));
+    typed.reload();
+    return isDone;
+  };
+  const add = ({ contact = '' }: Readonly<Record<string, string>>): Promise<boolean> =>
+    change('PUT', contact, `${contact} is the first one.`);
   return (
     <>
       <Head title={<Bread above={[['Autocomplete', ['books']]]} name={`Recent contacts of ${user}`} />} />
-      <Card title="Contacts, the last one first">
+      <div class="grid">
+        <Took times={typed.times} />
+      </div>
+      <Card title="Contacts, the last one first" actions={mayWrite && <AddContact user={user} add={add} />}>
         <PrefixField prefix={typed.prefix} />
         {typed.error && <Trouble error={typed.error} />}
         {typed.items?.length === 0 && (
@@ -281,11 +304,58 @@ function Contacts({ user }: { readonly user: string }): JSX.Element {
             label="Contacts"
             rows={typed.items}
             idOf={({ contact }) => contact}
-            columns={[{ title: 'Contact', cell: ({ contact }) => <span class="wide">{contact}</span> }]}
+            columns={[
+              { title: 'Contact', cell: ({ contact }) => <span class="wide">{contact}</span> },
+              {
+                title: <span class="hidden-text">Actions</span>,
+                kind: 'fit',
+                cell: ({ contact }) =>
+                  mayWrite && (
+                    <RemoveButton
+                      name={contact}
+                      remove={() => change('DELETE', contact, `${contact} is removed.`)}
+                    >
+                      The next message to it brings it back.
+                    </RemoveButton>
+                  ),
+              },
+            ]}
           />
         )}
-        {typed.tookMs !== undefined && <p class="muted small">Answered in {durationText(typed.tookMs)}.</p>}
       </Card>
     </>
+  );
+}
+
+function AddContact(props: {
+  readonly user: string;
+  readonly add: (fields: Readonly<Record<string, string>>) => Promise<boolean>;
+}): JSX.Element {
+  return (
+    <DialogButton label="Add a contact">
+      {(close) => (
+        <Dialog title={`Add a contact of ${props.user}`} submit="Add" close={close} onSubmit={props.add}>
+          <Field label="Contact" hint="an id, or an id and a name: frank-7|Frank">
+            <input name="contact" required />
+          </Field>
+        </Dialog>
+      )}
+    </DialogButton>
+  );
+}
+
+function RemoveButton(props: {
+  readonly name: string;
+  readonly remove: () => Promise<boolean>;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <DialogButton label="Remove" isDanger>
+      {(close) => (
+        <Dialog title={`Remove ${props.name}`} submit="Remove" isDanger close={close} onSubmit={props.remove}>
+          <p>{props.children}</p>
+        </Dialog>
+      )}
+    </DialogButton>
   );
 }

@@ -6,19 +6,21 @@ import type { AreaProps } from '../../areas.ts';
 import { call, isNotFound, path } from '../../http.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
-import { usePlace } from '../../location.ts';
-import { useResource } from '../../resource.ts';
+import { hrefOf, Link, usePlace } from '../../location.ts';
+import { useResource, useThrottled } from '../../resource.ts';
 import type { Session } from '../../session.ts';
-import { mayChange } from '../../session.ts';
+import { mayChange, mayDo } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
+import { usePages } from '../../ui/pages.ts';
+import { TableOf } from '../../ui/paged-table.tsx';
 import { QueryInput } from '../../ui/query-input.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
-import { Card, Empty, Head, Json, Skeleton, State, Trouble } from '../../ui/elements.tsx';
+import { Card, Empty, Figure, Head, Json, Read, Skeleton, State, Trouble } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
-import { instantText } from '../../ui/text.ts';
+import { instantText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 
 interface Change {
@@ -76,6 +78,7 @@ function OneCache({ cache, session }: CacheProps): JSX.Element {
       <Head title={<Bread above={[['Caches', ['caches']]]} name={cache} />}>
         {mayChange(session, 'cache:write') && <InvalidateButton cache={cache} />}
       </Head>
+      <Hits cache={cache} />
       <div class="columns">
         <Entry cache={cache} session={session} />
         <Card title="Changes by requests since this page was opened">
@@ -97,7 +100,63 @@ function OneCache({ cache, session }: CacheProps): JSX.Element {
           )}
         </Card>
       </div>
+      <Keys cache={cache} session={session} />
     </>
+  );
+}
+
+interface Counts {
+  readonly hits: number;
+  readonly misses: number;
+}
+
+const WHOLE = 100;
+
+/** Reads by requests to one process of the API: programs have their own counts, as metrics. */
+function Hits({ cache }: { readonly cache: string }): JSX.Element {
+  const counts = useResource<Counts>(path`caches/${cache}`);
+  return (
+    <Read of={counts}>
+      {({ hits, misses }) => (
+        <div class="grid">
+          <Figure
+            label="Hits"
+            value={hits + misses === 0 ? '–' : `${((hits / (hits + misses)) * WHOLE).toFixed(1)} %`}
+            note={`of ${plural(hits + misses, 'read')} by requests to this API process`}
+          />
+        </div>
+      )}
+    </Read>
+  );
+}
+
+function Keys({ cache, session }: CacheProps): JSX.Element {
+  const mayList = mayDo(session, 'ops:read');
+  const keys = usePages<{ readonly key: string }>(mayList ? path`caches/${cache}/entries` : undefined);
+  const { refresh } = keys;
+  useTopic(mayList ? `cache:${encodeURIComponent(cache)}` : undefined, useThrottled(refresh), refresh);
+  if (!mayList) return <p class="muted">The list of all keys needs the scope ops:read.</p>;
+  return (
+    <Card title="Keys">
+      <TableOf
+        pages={keys}
+        label="Keys"
+        idOf={({ key }) => key}
+        empty="No entry is cached."
+        hint={<span>Keys of namespaces are not listed.</span>}
+        again={keys.reload}
+        columns={[
+          {
+            title: 'Key',
+            cell: ({ key }) => (
+              <Link class="wide" href={hrefOf(['caches', cache], { key })}>
+                {key}
+              </Link>
+            ),
+          },
+        ]}
+      />
+    </Card>
   );
 }
 

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 
 import type { AreaProps } from '../../areas.ts';
-import { call, path } from '../../http.ts';
+import { path } from '../../http.ts';
 import { useTopic } from '../../live.ts';
 import type { LiveEvent } from '../../live.ts';
 import { hrefOf, Link, usePlace } from '../../location.ts';
@@ -11,13 +11,12 @@ import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
-import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { Card, Empty, Figure, Head, Json, Read, State } from '../../ui/elements.tsx';
 import { QueryInput } from '../../ui/query-input.tsx';
 import { NextStep } from '../../ui/next-step.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
-import { act } from '../../ui/toasts.tsx';
+import { RowActions, RowList } from './row-list.tsx';
 
 interface CachedTable {
   readonly table: string;
@@ -85,7 +84,7 @@ function AllTables(): JSX.Element {
                     failing > 0 ? <State tone="bad">{countText(failing)}</State> : countText(failing),
                 },
                 { title: 'Lag', kind: 'number', cell: ({ lagMs }) => durationText(lagMs) },
-                { title: 'Hits', kind: 'number', cell: hitText },
+                { title: 'Hits of this API process', kind: 'number', cell: hitText },
               ]}
             />
           )
@@ -126,11 +125,16 @@ function OneTable({ table, session }: OneProps): JSX.Element {
               value={durationText(shown.lagMs)}
               note={`${countText(shown.due)} rows are due`}
             />
-            <Figure label="Hits" value={hitText(shown)} note={`${countText(shown.misses)} misses`} />
-            <Figure label="Failing" value={countText(shown.failing)} note="their source does not answer" />
+            <Figure
+              label="Hits"
+              value={hitText(shown)}
+              note={`${countText(shown.misses)} misses, of reads by this API process`}
+            />
+            <Figure label="Failing" value={countText(shown.failing)} note="their last load failed" />
           </div>
         )}
       </Read>
+      <RowList table={table} session={session} reload={reload} />
       <Card title="Row">
         <label class="field">
           <span>Id</span>
@@ -141,60 +145,5 @@ function OneTable({ table, session }: OneProps): JSX.Element {
         {id !== '' && mayWrite && <RowActions table={table} id={id} reload={reload} />}
       </Card>
     </>
-  );
-}
-
-function RowActions(props: {
-  readonly table: string;
-  readonly id: string;
-  readonly reload: () => void;
-}): JSX.Element {
-  const { table, id, reload } = props;
-  const address = path`cache/${table}/rows/${id}`;
-  const done = async (text: string, action: () => Promise<unknown>): Promise<boolean> => {
-    const isDone = await act(text, action);
-    reload();
-    return isDone;
-  };
-  return (
-    <div class="row">
-      <button
-        type="button"
-        onClick={() => void done('It is loaded now.', () => call('POST', `${address}/refresh`))}
-      >
-        Refresh now
-      </button>
-      <DialogButton label="Schedule">
-        {(close) => (
-          <Dialog
-            title={`Keep row ${id} fresh`}
-            submit="Schedule"
-            close={close}
-            onSubmit={({ seconds }) =>
-              done(`Row ${id} is refreshed every ${seconds} s.`, () =>
-                call('PUT', address, { body: { refreshMs: Math.round(Number(seconds) * 1_000) } }),
-              )
-            }
-          >
-            <Field label="Refresh every" hint="seconds">
-              <input name="seconds" type="number" min="0.1" step="any" required defaultValue="5" />
-            </Field>
-          </Dialog>
-        )}
-      </DialogButton>
-      <DialogButton label="Unschedule" isDanger>
-        {(close) => (
-          <Dialog
-            title={`Stop refreshing row ${id}`}
-            submit="Unschedule"
-            isDanger
-            close={close}
-            onSubmit={() => done(`Row ${id} is not refreshed any more.`, () => call('DELETE', address))}
-          >
-            <p>The cached row is deleted.</p>
-          </Dialog>
-        )}
-      </DialogButton>
-    </div>
   );
 }

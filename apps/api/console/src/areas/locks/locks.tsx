@@ -172,7 +172,7 @@ function Figures({ lock, at }: { readonly lock: Lock; readonly at: number }): JS
       <Figure
         label="Fencing token"
         value={fencingToken === null ? '–' : <span class="long">{fencingToken}</span>}
-        note="of the holder"
+        note={holder === null ? 'of the last holder' : 'of the holder'}
       />
     </div>
   );

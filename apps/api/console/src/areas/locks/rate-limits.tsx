@@ -110,7 +110,7 @@ function AllLimits({ session }: { readonly session: Session }): JSX.Element {
                 </Link>
               ),
             },
-            { title: 'Limit', cell: termsText },
+            { title: 'Limit', cell: (limit) => <span class="wide">{termsText(limit)}</span> },
             {
               title: 'Permits left',
               kind: 'number',
