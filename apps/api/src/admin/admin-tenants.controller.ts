@@ -32,7 +32,11 @@ export class AdminTenantsController {
     description:
       'There are up to 1,000 tenants. Each tenant has its own data, and ids of other tenants are unknown to it.',
   })
-  @Creates(tenantSchema, 'The tenant is created.', 'The tenant existed. Its name, limit and quotas are changed.')
+  @Creates(
+    tenantSchema,
+    'The tenant is created.',
+    'The tenant existed. Its name, limit and quotas are changed.',
+  )
   @Problems('invalid-id', ...BODY_PROBLEMS, 'too-many-tenants')
   async putTenant(
     @Param('id', { schema: tenantId }) id: string,

@@ -120,14 +120,9 @@ export const completionsQuery = z.strictObject({
     description: 'the order: the highest scores first, or by the bytes of the folded names',
   }),
   fuzzy,
-  cursor: z
-    .string()
-    .min(1)
-    .max(MAX_CURSOR_LENGTH)
-    .optional()
-    .meta({
-      description: 'The `nextCursor` of the page before. Prefix, order and fuzzy must stay the same.',
-    }),
+  cursor: z.string().min(1).max(MAX_CURSOR_LENGTH).optional().meta({
+    description: 'The `nextCursor` of the page before. Prefix, order and fuzzy must stay the same.',
+  }),
 });
 
 export const completionsPage = z

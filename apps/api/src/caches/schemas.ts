@@ -33,14 +33,9 @@ export const entryBody = z
   .strictObject({
     value,
     ttlMs: z.int().min(1).max(YEAR_MS).default(60_000).meta({ description: 'how long the value is fresh' }),
-    staleMs: z
-      .int()
-      .min(0)
-      .max(YEAR_MS)
-      .default(0)
-      .meta({
-        description: 'how long the stale value is returned after that, while a program loads it again',
-      }),
+    staleMs: z.int().min(0).max(YEAR_MS).default(0).meta({
+      description: 'how long the stale value is returned after that, while a program loads it again',
+    }),
     tags: tags.meta({ description: 'an invalidation of one of them ends the entry' }),
     loadToken: loadTokenSchema.optional(),
   })

@@ -18,11 +18,9 @@ export const keyId = z.string().regex(KEY_ID, 'must be 1 to 32 of the characters
 export const tenantId = z.string().regex(TENANT_ID, 'must be 1 to 32 of the characters a-z 0-9 -');
 
 const name = z.string().max(128).meta({ description: 'a name for people' });
-const subject = nameSchema
-  .nullable()
-  .meta({
-    description: 'The only member, user or player for whom the key acts. With null it acts for anybody.',
-  });
+const subject = nameSchema.nullable().meta({
+  description: 'The only member, user or player for whom the key acts. With null it acts for anybody.',
+});
 const scopes = z.array(z.enum(SCOPES)).min(1).max(SCOPES.length);
 const instant = z.int().meta({ description: 'ms since the epoch' });
 const secretText = z.string().meta({ description: 'The key. Only this answer shows it.' });

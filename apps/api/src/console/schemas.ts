@@ -25,13 +25,9 @@ export const overviewSchema = z
           })
           .meta({ description: 'tasks that ended in the last 10 s, for each second' }),
         paused: count.meta({ description: 'the number of paused queues' }),
-        oldest: z
-          .object({ name: queueName, headAgeMs: count })
-          .nullable()
-          .meta({
-            description:
-              'The queue whose next task has waited for the longest time. Null if no task is ready.',
-          }),
+        oldest: z.object({ name: queueName, headAgeMs: count }).nullable().meta({
+          description: 'The queue whose next task has waited for the longest time. Null if no task is ready.',
+        }),
         deadliest: z
           .object({ name: queueName, dead: count })
           .nullable()

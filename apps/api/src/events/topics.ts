@@ -115,12 +115,9 @@ export const topicsQuery = z.strictObject({
       description: 'Up to 10 topics, separated by commas. Names are percent-encoded.',
       examples: ['queue:mail,member:frank,market'],
     }),
-  after: z
-    .string()
-    .optional()
-    .meta({
-      description: 'the id of an event, after which the stream continues, as with the header Last-Event-ID',
-    }),
+  after: z.string().optional().meta({
+    description: 'the id of an event, after which the stream continues, as with the header Last-Event-ID',
+  }),
 });
 
 /** The token of each topic, by its id. */

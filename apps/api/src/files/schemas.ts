@@ -57,13 +57,9 @@ export const contentQuery = z.strictObject({
 export const ackBody = z
   .strictObject({
     receiver,
-    upTo: z
-      .int()
-      .min(0)
-      .optional()
-      .meta({
-        description: 'All bytes before this one are handled. After a restart, reading continues here.',
-      }),
+    upTo: z.int().min(0).optional().meta({
+      description: 'All bytes before this one are handled. After a restart, reading continues here.',
+    }),
     isDone: z
       .literal(true)
       .optional()
@@ -98,12 +94,10 @@ export const fileSchema = z
     id: fileId,
     number: fileNumber,
     name,
-    state: z
-      .enum(['open', 'closed', 'aborted'])
-      .meta({
-        description:
-          '`open`: the file is being written. `aborted`: the file was given up, and is not complete.',
-      }),
+    state: z.enum(['open', 'closed', 'aborted']).meta({
+      description:
+        '`open`: the file is being written. `aborted`: the file was given up, and is not complete.',
+    }),
     bytes: count.meta({ description: 'the bytes so far' }),
     listedAt: instant,
     sha256: sha256.optional(),

@@ -72,7 +72,8 @@ export class MultiLocksController {
   @Post('release')
   @ApiOperation({
     summary: 'Release several locks',
-    description: 'The first waiter of each lock gets that lock. For a minute a repeated request gets the same answer.',
+    description:
+      'The first waiter of each lock gets that lock. For a minute a repeated request gets the same answer.',
   })
   @Answers(releaseSchema, 'The locks are released.')
   @Problems(...BODY_PROBLEMS, 'lease-lost')

@@ -166,12 +166,10 @@ export const semaphoresPage = z
 
 export const locksPage = z.object({ items: z.array(lockSchema), nextCursor }).meta({ id: 'LockPage' });
 
-const mode = z
-  .enum(['read', 'write'])
-  .meta({
-    description: 'the side: any number of readers hold the lock together, a writer holds it alone',
-    examples: ['read'],
-  });
+const mode = z.enum(['read', 'write']).meta({
+  description: 'the side: any number of readers hold the lock together, a writer holds it alone',
+  examples: ['read'],
+});
 
 export const acquireSideBody = z
   .strictObject({ mode, leaseMs, waitMs, owner })
@@ -267,14 +265,9 @@ export const takeBody = z
       .max(MAX_LIMIT)
       .optional()
       .meta({ description: 'Maximum of permits at once after a quiet time. Default: `limit`.' }),
-    cost: z
-      .int()
-      .min(0)
-      .max(MAX_LIMIT)
-      .default(1)
-      .meta({
-        description: 'How many permits to take, all or none. With 0 the request only reads the state.',
-      }),
+    cost: z.int().min(0).max(MAX_LIMIT).default(1).meta({
+      description: 'How many permits to take, all or none. With 0 the request only reads the state.',
+    }),
   })
   .refine((wish) => wish.cost <= burstOf(wish), {
     path: ['cost'],

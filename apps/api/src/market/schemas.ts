@@ -47,13 +47,10 @@ export const playerSchema = z
 
 export const itemSchema = z.object({ id: id('sword-1'), ownerId: id('frank') }).meta({ id: 'Item' });
 
-const strategy = z
-  .enum(STRATEGIES)
-  .default('script')
-  .meta({
-    description:
-      'how the change is made: by one script, or by reading and writing under the lock of the listing',
-  });
+const strategy = z.enum(STRATEGIES).default('script').meta({
+  description:
+    'how the change is made: by one script, or by reading and writing under the lock of the listing',
+});
 
 export const listingBody = z
   .strictObject({
@@ -125,7 +122,9 @@ export const figuresSchema = z
       .object({
         since: instant,
         sold: count,
-        conflicts: count.meta({ description: 'purchases that failed since another purchase or change came first' }),
+        conflicts: count.meta({
+          description: 'purchases that failed since another purchase or change came first',
+        }),
         refused: count.meta({ description: 'purchases refused for another reason, such as missing funds' }),
       })
       .meta({ description: 'requests to this process since its start' }),

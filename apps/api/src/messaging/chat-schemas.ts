@@ -84,13 +84,9 @@ export const roleBody = z
   .meta({ id: 'RoleBody', examples: [{ role: 'reader', by: 'frank' }] });
 
 /** The epoch of an ack: ids may have begun anew since the read. */
-export const ackEpoch = z
-  .int()
-  .min(1)
-  .optional()
-  .meta({
-    description: 'The epoch that came with the id. An id of another epoch is refused as `unknown-message`.',
-  });
+export const ackEpoch = z.int().min(1).optional().meta({
+  description: 'The epoch that came with the id. An id of another epoch is refused as `unknown-message`.',
+});
 
 export const cursorBody = z
   .strictObject({ upToId, epoch: ackEpoch })

@@ -35,11 +35,9 @@ export const body = z
   });
 
 /** The sender's id of a message, so that sending it again does nothing. */
-export const senderId = nameSchema
-  .optional()
-  .meta({
-    description: 'identifies the message: if a sender sends it twice under one id, it is stored once',
-  });
+export const senderId = nameSchema.optional().meta({
+  description: 'identifies the message: if a sender sends it twice under one id, it is stored once',
+});
 
 export const range = z.object({ fromId: messageId, toId: messageId });
 const dropped = range

@@ -72,11 +72,9 @@ export const eventBody = z
       .refine(isJsonWithin(MAX_PAYLOAD_BYTES), `must have at most ${MAX_PAYLOAD_BYTES} bytes as JSON`)
       .optional()
       .meta({ description: 'any JSON' }),
-    id: text(MAX_EVENT_BYTES)
-      .optional()
-      .meta({
-        description: 'identifies the delivery: an event that is delivered twice under one id is stored once',
-      }),
+    id: text(MAX_EVENT_BYTES).optional().meta({
+      description: 'identifies the delivery: an event that is delivered twice under one id is stored once',
+    }),
   })
   .meta({
     id: 'EventBody',
