@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { MailboxPosition } from '@mortise/messaging';
-import type { Queue, QueueEvent } from '@mortise/queues';
+import type { LiveEvent } from '@mortise/queues/admin';
+import { liveEvents } from '@mortise/queues/admin';
 import { Merged, onAbort } from '@mortise/redis';
 
 import type { Principal } from '../callers/principal.js';
@@ -18,7 +19,6 @@ import { TenantChats, TenantMailboxes } from '../messaging/tenant-messaging.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from '../queues/open-queues.js';
 import { Operations } from '../queues/operations.js';
-import { areOffFor, untilOn } from '../queues/stored-events.js';
 import type { TableStats } from '../row-cache/row-caches.js';
 import { RowCaches } from '../row-cache/row-caches.js';
 import type { Tokens, Topic } from './topics.js';
@@ -111,28 +111,11 @@ export class TopicEvents {
     follower: Principal,
   ): Promise<AsyncIterable<TopicEvent>> {
     return this.queues.use(topic.name, async (queue) => {
-      const events = (from: string): AsyncIterable<QueueEvent> => queue.events({ after: from, signal });
-      const fromNow = async function* read(): AsyncGenerator<TopicEvent, void> {
-        const now = await queue.eventsCursor();
-        yield { topic, event: { type: 'reset' }, token: now };
-        yield* named(topic, events(now));
-      };
-      if (await areOffFor(queue, follower)) {
-        const token = (tokens[topic.id] ??= NO_POSITION);
-        return offUntilOn({ topic, event: { type: 'off' }, token }, queue, signal, fromNow);
-      }
-      const after = (tokens[topic.id] ??= await queue.eventsCursor());
-      // Checked now: the reading begins later.
-      const first = orInvalidToken(() => events(after));
-      return (async function* read(): AsyncGenerator<TopicEvent, void> {
-        try {
-          yield* named(topic, first);
-        } catch (error) {
-          if (!(error instanceof RangeError)) throw error;
-          // The cursor is of a queue of the same name that had other shards.
-          yield* fromNow();
-        }
-      })();
+      const { cursor, events } = await orInvalidToken(() =>
+        liveEvents(queue, { after: tokens[topic.id], isReadOnly: follower.isReadOnly, signal }),
+      );
+      tokens[topic.id] = cursor;
+      return named(topic, events);
     });
   }
 
@@ -194,7 +177,7 @@ export class TopicEvents {
   async #openMarket(topic: Topic, tokens: Tokens, signal: AbortSignal): Promise<AsyncIterable<TopicEvent>> {
     const { events: its } = this.market;
     const after = (tokens[topic.id] ??= await its.cursor());
-    const events = orInvalidToken(() => its.follow({ after, signal }));
+    const events = await orInvalidToken(() => its.follow({ after, signal }));
     return (async function* read(): AsyncGenerator<TopicEvent, void> {
       for await (const { cursor: token, ...event } of events) yield { topic, event, token };
     })();
@@ -208,18 +191,6 @@ async function* lasting<Value>(
 ): AsyncGenerator<Value, void> {
   yield* values;
   await aborted(signal);
-}
-
-/** A queue whose events are off says so, and goes on when somebody has switched them on. */
-async function* offUntilOn(
-  off: TopicEvent,
-  queue: Pick<Queue, 'settings'>,
-  signal: AbortSignal,
-  fromNow: () => AsyncIterable<TopicEvent>,
-): AsyncGenerator<TopicEvent, void> {
-  yield off;
-  await untilOn(queue, signal);
-  if (!signal.aborted) yield* fromNow();
 }
 
 /** Values of now: the first one is where a continued topic goes on. */
@@ -249,7 +220,7 @@ function positionOf(token: string): MailboxPosition {
   return { epoch: epoch ? Number(epoch) : null, lastId: Number(lastId) };
 }
 
-async function* named(topic: Topic, events: AsyncIterable<QueueEvent>): AsyncGenerator<TopicEvent, void> {
+async function* named(topic: Topic, events: AsyncIterable<LiveEvent>): AsyncGenerator<TopicEvent, void> {
   for await (const { cursor, ...event } of events) yield { topic, event, token: cursor };
 }
 
@@ -265,9 +236,9 @@ async function* merge(
   }
 }
 
-function orInvalidToken<T>(open: () => T): T {
+async function orInvalidToken<T>(open: () => T | Promise<T>): Promise<T> {
   try {
-    return open();
+    return await open();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new Problem('invalid-token', undefined, {}, { cause: error });

@@ -2,6 +2,7 @@
 import { Body, Controller, Get, Post, Req } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { storedEvents } from '@mortise/queues/admin';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 
@@ -13,7 +14,6 @@ import { actOnTask } from './act-on-task.js';
 import { OpenQueues } from './open-queues.js';
 import { taskEventsSchema } from './shown-schemas.js';
 import { eventBody } from './step-schemas.js';
-import { lastEventsFor } from './stored-events.js';
 import { TaskId } from './task-id.decorator.js';
 
 @ApiTags('tasks')
@@ -36,7 +36,7 @@ export class TaskEventsController {
     @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof taskEventsSchema>> {
     return this.queues.use(queueName, async (queue) => {
-      const events = await lastEventsFor(queue, principal);
+      const events = await storedEvents(queue, { isReadOnly: principal?.isReadOnly });
       const items = (events ?? [])
         .filter((event) => event.id === id)
         .map(({ type, at, attempt, event, error, progress }) => ({

@@ -3,7 +3,7 @@ import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Req, Res }
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
-import { cutJson, findTasks, taskTimes } from '@mortise/queues/admin';
+import { cutJson, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
 import type { CutJson } from '@mortise/queues/admin';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -27,7 +27,6 @@ import { batchSchema, cancelBody, enqueuedSchema, taskSchema, tasksPage, tasksQu
 import { batchBody, payloadBody, taskBody } from './new-task-schemas.js';
 import { priorityBody, rescheduleBody } from './operation-schemas.js';
 import { taskQuery, timesSchema } from './shown-schemas.js';
-import { lastEventsFor } from './stored-events.js';
 import { TaskId } from './task-id.decorator.js';
 
 type Enqueued = z.infer<typeof enqueuedSchema>;
@@ -211,7 +210,7 @@ export class TasksController {
     @Req() { principal }: FastifyRequest,
   ): Promise<z.infer<typeof timesSchema>> {
     return this.queues.use(queueName, async (queue) => {
-      const events = await lastEventsFor(queue, principal);
+      const events = await storedEvents(queue, { isReadOnly: principal?.isReadOnly });
       return { hasEvents: events !== null, ...taskTimes(events ?? []) };
     });
   }

@@ -1,6 +1,6 @@
 /** The topics of a stream, and the token that continues all of them. */
-import type { Queue, QueueEvent } from '@mortise/queues';
-import type { BulkOperations, LiveOverview } from '@mortise/queues/admin';
+import type { BulkOperations, LiveEvent, LiveOverview } from '@mortise/queues/admin';
+import { liveEvents } from '@mortise/queues/admin';
 import { Merged, onAbort } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
@@ -8,7 +8,6 @@ import type { ConsoleRight } from '../http/http-call.js';
 import { queryOf } from '../queues/given.js';
 import type { OpenQueues } from '../queues/open-queues.js';
 import { shownOperation } from '../queues/operation-routes.js';
-import { areOffFor, untilOn } from '../queues/stored-events.js';
 import type { TaskViews } from '../queues/task-views.js';
 
 /** The most topics of a stream. */
@@ -84,39 +83,18 @@ export class Topics {
     }
     const name = queueOf(topic);
     return this.#queues.use(name, async (queue) => {
-      const events = (from: string): AsyncIterable<TopicEvent> =>
-        this.#named(topic, queue.events({ after: from, signal }));
-      const fromNow = async function* read(): AsyncGenerator<TopicEvent, void> {
-        const now = await queue.eventsCursor();
-        yield { topic, event: { type: 'reset' }, token: now };
-        yield* events(now);
-      };
-      if (await areOffFor(queue, right)) {
-        const token = (tokens[topic] ??= NO_POSITION);
-        return offUntilOn({ topic, event: { type: 'off' }, token }, queue, signal, fromNow);
-      }
-      const after = (tokens[topic] ??= await queue.eventsCursor());
-      const first = orInvalidToken(() => events(after));
-      return (async function* read(): AsyncGenerator<TopicEvent, void> {
-        try {
-          yield* first;
-        } catch (error) {
-          if (!(error instanceof RangeError)) throw error;
-          // The cursor is of a queue of the same name that had other shards.
-          yield* fromNow();
-        }
-      })();
+      const options = { after: tokens[topic], isReadOnly: right === 'read', signal };
+      const { cursor, events } = await orInvalidToken(() => liveEvents(queue, options));
+      tokens[topic] = cursor;
+      return this.#named(topic, events);
     });
   }
 
-  #named(topic: string, events: AsyncIterable<QueueEvent>): AsyncIterable<TopicEvent> {
-    const views = this.#views;
-    return (async function* read(): AsyncGenerator<TopicEvent, void> {
-      for await (const found of events) {
-        const { cursor: token, ...event } = views.event(found);
-        yield { topic, event, token };
-      }
-    })();
+  async *#named(topic: string, events: AsyncIterable<LiveEvent>): AsyncGenerator<TopicEvent, void> {
+    for await (const found of events) {
+      const { cursor: token, ...event } = 'at' in found ? this.#views.event(found) : found;
+      yield { topic, event, token };
+    }
   }
 }
 
@@ -147,18 +125,6 @@ async function* valueEvents(
   values: AsyncIterable<object>,
 ): AsyncGenerator<TopicEvent, void> {
   for await (const value of values) yield { topic, event: { type, ...value }, token: NO_POSITION };
-}
-
-/** A queue whose events are off says so, and goes on when somebody has switched them on. */
-async function* offUntilOn(
-  off: TopicEvent,
-  queue: Pick<Queue, 'settings'>,
-  signal: AbortSignal,
-  fromNow: () => AsyncIterable<TopicEvent>,
-): AsyncGenerator<TopicEvent, void> {
-  yield off;
-  await untilOn(queue, signal);
-  if (!signal.aborted) yield* fromNow();
 }
 
 /** The values of an operation end with it, and its topic is quiet then: the other topics of the stream go on. */
@@ -210,9 +176,9 @@ function decodeTokens(text: string, topics: readonly string[]): Tokens {
   }
 }
 
-function orInvalidToken<T>(open: () => T): T {
+async function orInvalidToken<T>(open: () => Promise<T>): Promise<T> {
   try {
-    return open();
+    return await open();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new Problem('invalid-token', '', {}, { cause: error });

@@ -1,6 +1,6 @@
 /** The routes of queues. */
 import type { QueueOptions } from '@mortise/queues';
-import { queueView, settingsView, taskTimes } from '@mortise/queues/admin';
+import { queueView, settingsView, storedEvents, taskTimes } from '@mortise/queues/admin';
 import { requireBoolean } from '@mortise/redis';
 
 import type { Routes } from '../http/router.js';
@@ -8,7 +8,6 @@ import { done, DONE } from '../http/router.js';
 import { membersOf, pageLimitOf, present, queryOf } from './given.js';
 import type { OpenQueues } from './open-queues.js';
 import { limitsOf } from './queue-limits.js';
-import { lastEventsFor } from './stored-events.js';
 
 const SETTINGS = [
   'priorities',
@@ -48,7 +47,9 @@ export function queueRoutes(queues: OpenQueues): Routes {
       return done({ items: names.map((name) => ({ name })) });
     },
     'GET queues/:queue/times': async ({ params, right }) => {
-      const events = await queues.use(params['queue']!, (queue) => lastEventsFor(queue, right));
+      const events = await queues.use(params['queue']!, (queue) =>
+        storedEvents(queue, { isReadOnly: right === 'read' }),
+      );
       return done({ hasEvents: events !== null, ...taskTimes(events ?? []) });
     },
     'POST queues/:queue/pause': async ({ params }) => {

@@ -1,6 +1,6 @@
 /** The routes of tasks. */
 import type { EnqueueOptions, Queue, RescheduleOptions } from '@mortise/queues';
-import { findTasks } from '@mortise/queues/admin';
+import { findTasks, storedEvents } from '@mortise/queues/admin';
 import { requireText } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
@@ -8,7 +8,6 @@ import type { Answer, Call, Routes } from '../http/router.js';
 import { done, DONE } from '../http/router.js';
 import { digitsOf, membersOf, pageLimitOf, present, queryOf, stateOf } from './given.js';
 import type { OpenQueues } from './open-queues.js';
-import { lastEventsFor } from './stored-events.js';
 import type { TaskViews } from './task-views.js';
 
 const MAX_SHOWN_BYTES = 1_048_576;
@@ -101,7 +100,9 @@ export class TaskRoutes {
   }
 
   async #events({ params: { queue: name, id }, right }: Call): Promise<Answer> {
-    const events = await this.#queues.use(name!, (queue) => lastEventsFor(queue, right));
+    const events = await this.#queues.use(name!, (queue) =>
+      storedEvents(queue, { isReadOnly: right === 'read' }),
+    );
     const items = (events ?? [])
       .filter((event) => event.id === id)
       .map((event) => {

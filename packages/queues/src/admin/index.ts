@@ -7,6 +7,8 @@ export { cutJson } from './cut-json.js';
 export { OperationConflictError, TooManyOperationsError } from './errors.js';
 export type { FindTasksOptions, FoundTasks } from './find-tasks.js';
 export { findTasks } from './find-tasks.js';
+export type { LiveEvent, LiveEvents, LiveEventsOptions } from './live-events.js';
+export { liveEvents, storedEvents } from './live-events.js';
 export type { LiveOverviewOptions, OverviewOfQueues, OverviewSums } from './live-overview.js';
 export { LiveOverview } from './live-overview.js';
 export type { QueueView, SettingsView } from './queue-view.js';
