@@ -46,7 +46,7 @@ end
 
 -- How many tasks of the list have succeeded since an instant, and in how many ms.
 local function endedSince(succeeded, attempts, tasks)
-  -- include task.compact.part.lua
+-- include task.compact.part.lua
   local since, size = now - windowMs, redis.call('LLEN', succeeded)
   -- When the task succeeded that has this place from the end, 0 first; nil: unknown.
   local function endOf(place)

@@ -131,6 +131,19 @@ describe('the ends of each second', () => {
     expect(perSecond!.succeeded! > 20 && perSecond!.succeeded! <= 50).toBe(true);
   });
 
+  test('count tasks whose records are compact', async () => {
+    const prefix = freshPrefix();
+    const queue = new Queue(redis, 'q', { prefix });
+    await queue.enqueueMany(Array.from({ length: 5 }, () => ({ name: 't', payload: 1 })));
+    const worker = await launch(redis, 'q', { t: () => undefined }, { prefix });
+    await until('the ends', async () => (await queue.counts()).succeeded === 5);
+    // A worker that stops compacts them.
+    await worker.stop();
+    expect(await redis.hlen(new QueueKeys('q', prefix).of.attempts)).toBe(0);
+    const [{ perSecond } = {}] = await new Overviews(redis, { prefix }).read(['q'], { windowMs: 3_600_000 });
+    expect(perSecond!.succeeded).toBe(5 / 3_600);
+  });
+
   test('are unknown where a result is too big to be read for its instant', async () => {
     const { overviews } = await ended([500, 400], 20_000);
     const [{ perSecond } = {}] = await overviews.read(['q'], { windowMs: NOW_MS });
