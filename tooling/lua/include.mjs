@@ -10,6 +10,8 @@
 
 const INCLUDE = /^-- include ([a-z][A-Za-z0-9.-]*\.(?:part|section)\.lua)$/gm;
 
+const INDENTED = /^[ \t]+-- include \S+\.lua$/m;
+
 /**
  * The text in pieces: strings, and the parts that are to stand once among the scripts of a package.
  *
@@ -50,6 +52,9 @@ export function partsOf(text, read, found = new Set()) {
  * @param {(part: string) => string} read the text of a part
  */
 export function includeParts(name, text, read) {
+  // Lua would take it for a comment, and miss what it names only when that is called.
+  const missed = INDENTED.exec(text);
+  if (missed) throw new Error(`${name}: the line of "${missed[0].trim()}" must not be indented`);
   return text.replaceAll(INCLUDE, (_, part) => {
     const body = read(part).trimEnd();
     if (/\b(?:KEYS|ARGV)\b/.test(body) || body.startsWith('#!')) {

@@ -19,6 +19,10 @@ test.each([
   expect(wrong).toEqual([]);
 });
 
+test('no line that includes a file is indented: it would be a comment', () => {
+  expect(lua.filter((file) => /^[ \t]+-- include \S+\.lua$/m.test(read(file)))).toEqual([]);
+});
+
 test('lint waits for the scripts of all packages that have some', () => {
   const { tasks } = JSON.parse(read('turbo.json')) as {
     readonly tasks: Readonly<Record<string, { readonly dependsOn: readonly string[] }>>;
