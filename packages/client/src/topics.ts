@@ -48,7 +48,7 @@ export interface ChatMessage {
   readonly from: string;
   /** Absent for a deletion. */
   readonly body?: unknown;
-  /** Ms since the epoch, by the clock of the server. */
+  /** When the message was sent, ms since the epoch, by the clock of the server. */
   readonly sentAt: number;
   /** For an edit or a deletion: the id of the changed message. */
   readonly revises?: number;

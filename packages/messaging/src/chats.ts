@@ -218,10 +218,10 @@ export class Chats<Body = unknown> {
   }
 
   /**
-   * Drops the stored messages up to an id, whether the members have read them or not; returns the dropped ids, or null when none
-   * of them was stored. For operators, when a member who never acks keeps too much. Cursors stay where they are, so members who
-   * had not acked these messages get them as their `gap`. One round trip, atomic. O(dropped). Repeating it is safe: it then
-   * returns null. Errors: ERR_UNKNOWN_MESSAGE for an id above the newest, or of another `epoch`; ERR_UNKNOWN_CHAT.
+   * Drops the stored messages up to an id, read or not. Returns the dropped ids, or null when none was stored. Operators use
+   * this when a member who never acks keeps too much. Cursors stay where they are, so members who had not acked these messages
+   * get them as their `gap`. One round trip, atomic. O(dropped). Repeating the call is safe, and then returns null. Errors:
+   * ERR_UNKNOWN_MESSAGE for an id above the newest, or of another `epoch`; ERR_UNKNOWN_CHAT.
    */
   async trim(chatId: string, upToId: number, options: AckOptions = {}): Promise<IdRange | null> {
     return this.#trimmer.trim(chatId, upToId, options);

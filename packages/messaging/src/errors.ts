@@ -21,7 +21,7 @@ export class InvalidBodyError extends CodedError {
   /** For ERR_BODY_TOO_LARGE: the size as JSON in UTF-8, and its limit. */
   declare readonly bytes?: number;
   declare readonly maxBytes?: number;
-  /** For ERR_INVALID_BODY, if the body is nested too deep. */
+  /** The limit of levels, for ERR_INVALID_BODY if the body is nested too deep. */
   declare readonly maxDepth?: number;
 
   constructor(recipient: string, { text, ...fields }: JsonProblem, maxBytes: number) {

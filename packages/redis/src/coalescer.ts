@@ -36,7 +36,7 @@ export type SendBatch<Group, Request, Result> = (
 export interface Outcomes<Result> {
   /** Undefined for a failed request. */
   readonly results: readonly (Result | undefined)[];
-  /** By index. All requests of a failed call have the same error. */
+  /** The errors by index. All requests of a failed call have the same error. */
   readonly errors: ReadonlyMap<number, unknown>;
 }
 

@@ -37,7 +37,7 @@ interface ClusterClient extends RedisClient {
 /** Replies of a node that does not serve the slot now, and the error of ioredis for a node that is gone. */
 const ELSEWHERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY)\b|Connection is closed/;
 
-/** As `readEach`, but rejects with the first error. */
+/** Does the same as `readEach`, but rejects with the first error. */
 export async function readMany(client: RedisClient, reads: readonly Read[]): Promise<unknown[]> {
   const replies = await readEach(client, reads);
   for (const reply of replies) if (reply instanceof Error) throw reply;

@@ -66,9 +66,9 @@ export class Script<const D extends ScriptDefinition = ScriptDefinition> {
    * script, and a cluster client may send it to a replica. Errors of ioredis and Redis pass through.
    *
    * Redis executes calls of a script that writes in the order in which one client sends them (on Cluster: calls with the same
-   * first key). This holds also when the server doesn't know the script. There is no such order in three cases: another client
-   * sends the text at that very moment; a failover happens or a slot moves; or calls of two scripts, or `run` and `runWhole`,
-   * are not awaited.
+   * first key). This holds also when the server doesn't know the script. There is no such order in three cases. Another client
+   * sends the text at that very moment. A failover happens, or a slot moves. Or calls of two scripts, or of `run` and
+   * `runWhole`, are not awaited.
    */
   run(client: RedisConnection, keys: ScriptKeys<D>, args: ScriptArgs<D>): Promise<unknown> {
     return this.#evaluate(client, 'call', keys, args);

@@ -28,9 +28,9 @@ export interface NextCacheContext {
 
 /** An entry as Next.js gets it. */
 export interface NextCacheValue {
-  /** By the clock of the process that stored it, in ms. */
+  /** When the entry was stored, in ms since the epoch, by the clock of the process that stored it. */
   readonly lastModified: number;
-  /** As Next.js has passed it to `set`. */
+  /** The value that Next.js has passed to `set`. */
   readonly value: unknown;
   readonly cacheControl?: NextCacheContext['cacheControl'];
 }

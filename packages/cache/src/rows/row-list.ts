@@ -13,7 +13,7 @@ import type { TableKeys } from './keys.js';
 import { parseState } from './schedule-state.js';
 
 export interface ListRowsOptions {
-  /** About how many rows a page has, from 1 to 1,000: it may have fewer, and a small table is one page. Default 100. */
+  /** About how many rows a page has, from 1 to 1,000. A page may have fewer rows, and a small table is one page. Default 100. */
   readonly limit?: number | undefined;
   /** The `cursor` of the page before. Default: the first page. */
   readonly cursor?: string | undefined;
@@ -24,24 +24,29 @@ export interface ListRowsOptions {
 /** A scheduled row. */
 export interface ListedRow {
   readonly id: string;
-  /** ms between refreshes. */
+  /** The time between refreshes, in ms. */
   readonly everyMs: number;
-  /** How long the row may have differed from the database, in ms: since the start of its last load. Null: never loaded. */
+  /**
+   * How long the row may have differed from the database, in ms: since the start of its last load. Null before the first load.
+   */
   readonly ageMs: number | null;
-  /** When it is due, in ms from now; 0: it is due or being loaded. */
+  /** When the row is due, in ms from now; 0 if it is due or being loaded. */
   readonly nextInMs: number;
-  /** For how long it has been due, in ms; 0: it is not due, or being loaded. */
+  /** How long the row has been due, in ms; 0 if it is not due, or being loaded. */
   readonly lagMs: number;
-  /** Failed loads in a row. */
+  /** The number of consecutive failed loads. */
   readonly failures: number;
-  /** The message of the last of them, up to 200 characters; null without failures, and for those of a former version. */
+  /**
+   * The message of the last failure, up to 200 characters. Null without failures, and for failures that a former version
+   * stored.
+   */
   readonly lastError: string | null;
 }
 
 export interface RowPage {
-  /** In no order. A row that is scheduled or unscheduled meanwhile may be listed or not; a row may be on two pages. */
+  /** The rows, in no order. A row that is scheduled or unscheduled meanwhile may be listed or not. A row may be on two pages. */
   readonly rows: readonly ListedRow[];
-  /** Null: this is the last page. A page may be empty and not the last one. */
+  /** The cursor of the next page; null on the last page. A page before the last one may be empty. */
   readonly cursor: string | null;
 }
 

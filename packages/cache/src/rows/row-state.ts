@@ -15,7 +15,7 @@ export interface RowState<Row> {
   readonly everyMs: number | null;
   /** When the row is due, in ms from now; 0 if it is due or being loaded. Null for a row that is not scheduled. */
   readonly nextInMs: number | null;
-  /** Failed loads in a row. */
+  /** The number of consecutive failed loads. */
   readonly failures: number;
   /** The message of the last of them, up to 200 characters; null without failures, and for those of a former version. */
   readonly lastError: string | null;

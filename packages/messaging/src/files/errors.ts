@@ -69,7 +69,7 @@ interface UnreadableDetails {
  */
 export class FileUnreadableError extends CodedError {
   static override readonly className: string = 'FileUnreadableError';
-  /** For ERR_FILE_CORRUPT. */
+  /** The problem found, for ERR_FILE_CORRUPT. */
   declare readonly problem?: string;
   /** For ERR_FILE_EXPIRED: the first byte that is not stored. */
   declare readonly offset?: number;

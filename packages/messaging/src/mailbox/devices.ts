@@ -9,7 +9,7 @@ import { mailboxAddDevice, mailboxRemoveDevice } from '../scripts.gen.js';
 export interface AddDeviceResult {
   /** False if the device existed: nothing was changed. */
   readonly isNew: boolean;
-  /** Its cursor: the device gets the messages after it. */
+  /** The cursor of the device, which gets the messages after it. */
   readonly ackedId: number;
 }
 

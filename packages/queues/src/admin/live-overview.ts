@@ -6,37 +6,39 @@ import { TASK_STATES } from '../task/task.js';
 import type { QueueFigures } from './queue-page.js';
 import { figuresOf, firstOf } from './queue-page.js';
 
-/** Of the queues that were counted together. */
+/** Sums over the counted queues. */
 export interface OverviewSums {
   readonly counts: Counts;
   /** Tasks that ended, for each second of the last 10. */
   readonly perSecond: EndsPerSecond;
   /** How many of the queues are paused. */
   readonly paused: number;
-  /** The queue whose next task has waited for the longest time; null: no task is ready. */
+  /** The queue whose next task has waited for the longest time; null if no task is ready. */
   readonly oldest: { readonly name: string; readonly headAgeMs: number } | null;
-  /** The queue with the most dead tasks; null: there is none. */
+  /** The queue with the most dead tasks; null without dead tasks. */
   readonly deadliest: { readonly name: string; readonly dead: number } | null;
 }
 
 export interface OverviewOfQueues {
-  /** By the clock of this process, ms since the epoch. */
+  /** When the overview was read, by the clock of this process, ms since the epoch. */
   readonly at: number;
   /** How many queues there are. */
   readonly total: number;
-  /** How many of them, the first by name, `sums` has. */
+  /** How many queues `sums` covers: the first ones by name. */
   readonly counted: number;
   readonly sums: OverviewSums;
-  /** Running workers; null: the option `workers` is not given. */
+  /** The number of running workers; null without the option `workers`. */
   readonly workers: number | null;
-  /** The first of the queues. */
+  /** The first queues, up to `limit`. */
   readonly queues: readonly QueueFigures[];
 }
 
 export interface LiveOverviewOptions {
-  /** Maximum of queues in the list. 1 to 1,000. Default 100. A list of long names has fewer: they have at most 64 kB as JSON. */
+  /**
+   * Maximum of queues in the list. 1 to 1,000. Default 100. A list of long names has fewer, since it has at most 64 kB as JSON.
+   */
   readonly limit?: number | undefined;
-  /** Maximum of queues in the sums: each is read. `limit` to 10,000. Default 1,000. */
+  /** Maximum of queues in the sums, each of which is read. `limit` to 10,000. Default 1,000. */
   readonly countLimit?: number | undefined;
   /** The number of workers, such as `() => runningWorkers(redis)`. Default: it is not read. */
   readonly workers?: (() => Promise<number>) | undefined;

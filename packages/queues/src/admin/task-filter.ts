@@ -7,7 +7,7 @@ export interface TaskFilter {
   readonly name?: string | undefined;
   /** A member of the payload; nested ones by dots, such as `user.id` and `items.0.sku`. Up to 1,024 bytes. */
   readonly field?: string | undefined;
-  /** Its value: a text, or the JSON of another value, such as `42`, `true` and `null`. Up to 1,024 bytes. */
+  /** The value of the member: a text, or the JSON of another value, such as `42`, `true` and `null`. Up to 1,024 bytes. */
   readonly equals?: string | undefined;
 }
 

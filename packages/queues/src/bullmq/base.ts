@@ -47,7 +47,7 @@ export class QueueBase extends EventEmitter implements JobHost {
     if (this.listenerCount('error') > 0) this.emit('error', error);
   }
 
-  /** As BullMQ: an error of a listener is an `error` event. */
+  /** Emits an event. As in BullMQ, an error of a listener becomes an `error` event. */
   override emit(event: string, ...args: unknown[]): boolean {
     try {
       return super.emit(event, ...args);

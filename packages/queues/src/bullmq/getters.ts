@@ -65,7 +65,7 @@ export class QueueGetters extends QueueBase {
     return Object.values(counts).reduce((sum, count) => sum + count, 0);
   }
 
-  /** Of the jobs that have not started. */
+  /** The number of jobs that have not started. */
   count(): Promise<number> {
     return this.getJobCountByTypes('waiting', 'delayed', 'prioritized', 'waiting-children');
   }
@@ -151,7 +151,7 @@ export class QueueGetters extends QueueBase {
     return { logs: ordered.slice(start, end < 0 ? count + end + 1 : end + 1), count };
   }
 
-  /** The children of a job, a page of them. */
+  /** A page of the children of a job. */
   async getDependencies(
     parentId: string,
     type: 'processed' | 'pending',
@@ -205,7 +205,7 @@ export class QueueGetters extends QueueBase {
     };
   }
 
-  /** Those that are open. One that died is listed for 45 s. */
+  /** The open workers. A worker that died is listed for 45 s. */
   getWorkers(): Promise<Present[]> {
     return presentOnes(this.store, 'w');
   }
@@ -214,7 +214,7 @@ export class QueueGetters extends QueueBase {
     return (await this.getWorkers()).length;
   }
 
-  /** Zeros: a worker refuses the option `metrics`. */
+  /** Returns zeros, since a worker refuses the option `metrics`. */
   getMetrics(_type: 'completed' | 'failed'): Promise<{
     meta: { count: number; prevTS: number; prevCount: number };
     data: number[];
@@ -227,7 +227,7 @@ export class QueueGetters extends QueueBase {
     return prometheusText(this, labels);
   }
 
-  /** As `getWorkers`. */
+  /** The open `QueueEvents`, listed as by `getWorkers`. */
   getQueueEvents(): Promise<Present[]> {
     return presentOnes(this.store, 'qe');
   }

@@ -243,7 +243,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
     return this.leave(where, token, 'moveToWaitingChildren', { event: 'waiting-children' });
   }
 
-  /** Moves it from active. Resolves to false when it has no child to wait for. */
+  /** Moves the job from active. Resolves to false when the job has no child to wait for. */
   async leave(where: string, token: string | undefined, command: string, event: object): Promise<boolean> {
     const lock = this.#lock;
     const isHeld = lock && (token === undefined || token === NO_CHECK || lock.token === token);
@@ -265,7 +265,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
     return stored.state !== 'active' && (token === undefined || token === NO_CHECK) ? -3 : -2;
   }
 
-  /** Completes it outside of a processor; see `Worker.getNextJob`. Resolves to the next job, with its id. */
+  /** Completes the job outside of a processor; see `Worker.getNextJob`. Resolves to the next job, with its id. */
   async moveToCompleted(value: Result, token: string, fetchNext = true): Promise<any[] | void> {
     const json = JSON.stringify(value);
     await this.queue.store.ready();
@@ -278,7 +278,7 @@ export class Job<Data = any, Result = any, Name extends string = string> extends
     return this.queue.nextByHand(token, fetchNext);
   }
 
-  /** Fails it outside of a processor: it runs again if it has attempts left. */
+  /** Fails the job outside of a processor. The job runs again if it has attempts left. */
   async moveToFailed(error: Error, token: string, fetchNext = false): Promise<any[] | void> {
     const isFinal = await this.fail(error, token);
     if (isFinal) this.finishedOn = await this.queue.endByHand(this, token, { verdict: 'D', error });

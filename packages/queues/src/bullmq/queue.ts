@@ -169,7 +169,7 @@ export class Queue<Data = any, Result = any, Name extends string = string> exten
     return (await moves.freeDeduplication(this.store, id, '')) ? 1 : 0;
   }
 
-  /** Removes the jobs that wait; with `delayed` also those with a delay, but the next ones of job schedulers. */
+  /** Removes the jobs that wait. With `delayed` it also removes jobs with a delay, except the next jobs of job schedulers. */
   async drain(delayed = false): Promise<void> {
     const states: JobState[] = ['waiting', 'prioritized', ...(delayed ? (['delayed'] as const) : [])];
     for (let removed = 1; removed > 0;) {

@@ -11,7 +11,7 @@ export function defaultRepeatStrategy(millis: number, options: RepeatOptions): n
   return cron.nextRun(new Date(begin))?.getTime();
 }
 
-/** As BullMQ's function of this name. */
+/** Does the same as BullMQ's function of this name. */
 export function getNextMillis(millis: number, options: RepeatOptions): number | undefined {
   const { pattern, every, immediately } = options;
   if (pattern && every) {

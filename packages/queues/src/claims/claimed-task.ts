@@ -20,9 +20,9 @@ export type ClaimedTask<Tasks = Record<string, unknown>> = {
     readonly attempts: number;
     /** The time limit of an attempt, ms. Mortise does not enforce it: stop the heartbeats of a longer attempt. */
     readonly timeoutMs?: number;
-    /** By the server's clock, ms since the epoch. */
+    /** When the task was enqueued, ms since the epoch by the server's clock. */
     readonly enqueuedAt: number;
-    /** By the server's clock, ms since the epoch. */
+    /** When the lease ends, ms since the epoch by the server's clock. */
     readonly leaseUntil: number;
     /** An argument of every call about this task. Opaque, but not a secret. */
     readonly lease: string;

@@ -10,7 +10,7 @@ import { Shards } from '../shard/shards.js';
 
 export interface PriorityDepth {
   readonly priority: string;
-  /** Without those in groups. */
+  /** Ready tasks of this priority, without those in groups. */
   readonly ready: number;
   readonly scheduled: number;
   readonly retrying: number;
@@ -18,7 +18,10 @@ export interface PriorityDepth {
 
 /** Scheduled and retrying tasks that become due in a span of time. */
 export interface DueSpan {
-  /** From the instant of the look, ms. It begins where the span before it ends. Null: without an end. */
+  /**
+   * The end of the span, ms from the instant of the call. A span begins where the span before it ends. Null for a span without
+   * an end.
+   */
   readonly withinMs: number | null;
   readonly tasks: number;
 }
@@ -28,7 +31,7 @@ export interface QueueDepths {
   readonly priorities: readonly PriorityDepth[];
   /** Ready tasks in groups, of all priorities. */
   readonly inGroups: number;
-  /** Up to a minute, 5, 15, an hour, a day, and later. */
+  /** The spans end after a minute, 5 minutes, 15 minutes, an hour and a day; the last one has no end. */
   readonly due: readonly DueSpan[];
 }
 
@@ -37,8 +40,9 @@ const SPANS_MS = [1, 5, 15, 60, 1_440].map((minutes) => minutes * MINUTE_MS);
 const MAX_TRIES = 5;
 
 /**
- * Counts the waiting tasks of a queue by priority, and by the time at which they become due; a queue that is not there has none. Exact for
- * each shard at one instant. Two round trips, read-only; O(log n) for each priority and span. Throws ERR_INVALID_ARG.
+ * Counts the waiting tasks of a queue by priority, and by the time at which they become due. A queue that does not exist has
+ * none. Exact for each shard at one instant. Two round trips, read-only; O(log n) for each priority and span. Throws
+ * ERR_INVALID_ARG.
  */
 export async function queueDepthsOf(
   redis: RedisClient,

@@ -27,23 +27,23 @@ export interface QueueOverview {
   readonly nextEnqueuedAt: number | null;
   /** Whether workers fetch none of its tasks: see `Queue.pause`. */
   readonly isPaused: boolean;
-  /** With `windowMs`. */
+  /** The rate of ended tasks; only with the option `windowMs`. */
   readonly perSecond?: EndsPerSecond;
 }
 
-/** Tasks that ended, for each second of the last ones. */
+/** Tasks that ended per second, over `windowMs`. */
 export interface EndsPerSecond {
   /**
-   * By the succeeded tasks that are stored. A worker that keeps none (`keepSucceeded`) leaves no trace: 0. Null where the results are
-   * larger than 16 kB.
+   * Succeeded tasks per second, counted by the stored tasks. If the workers keep none (`keepSucceeded`), the number is 0. Null
+   * where the results are larger than 16 kB.
    */
   readonly succeeded: number | null;
-  /** Failed for good. Attempts that are repeated don't count. */
+  /** Tasks per second that failed for good. Attempts that are repeated don't count. */
   readonly dead: number;
 }
 
 export interface OverviewsReadOptions {
-  /** Also counts the tasks that ended in this time, ms. 1,000 to 3,600,000. Default: it does not. */
+  /** Also counts the tasks that ended in this time, ms. 1,000 to 3,600,000. Default: no such count. */
   readonly windowMs?: number | undefined;
 }
 
@@ -63,7 +63,7 @@ const EMPTY: Reply = [...TASK_STATES.map(() => 0), 0, 0, 0, ''];
 /** Whether the server belongs to a Cluster, though the client is one of a single server. */
 const isSplit = /* @__PURE__ */ perClient(() => ({ isSplit: false }));
 
-/** Reads what a monitor of many queues shows. It keeps the settings of the queues that it has read last. */
+/** Reads what a monitor of many queues shows. The object keeps the settings of the queues that it has read last. */
 export class Overviews {
   readonly #redis: RedisClient;
   readonly #prefix: string | undefined;

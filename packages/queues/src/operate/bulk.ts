@@ -27,7 +27,7 @@ export interface RetryAllOptions {
 }
 
 export interface DrainOptions {
-  /** Also scheduled and retrying tasks. Default false. */
+  /** Deletes scheduled and retrying tasks too. Default false. */
   readonly scheduled?: boolean | undefined;
 }
 

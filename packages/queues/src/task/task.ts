@@ -36,7 +36,7 @@ import { readError } from './stored-error.js';
  */
 export type TaskMap<Tasks> = { [Name in keyof Tasks]: unknown };
 
-/** In display order, which is that of queue.counts.lua. `waiting`: for its children. */
+/** The states in display order. A task in the state `waiting` waits for its children. */
 export const TASK_STATES = [
   'scheduled',
   'ready',

@@ -19,7 +19,7 @@ export interface DrainedAttempt {
   readonly id: string;
   readonly queue: string;
   readonly name: string;
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   readonly result?: unknown;
   readonly error?: unknown;

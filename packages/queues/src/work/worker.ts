@@ -106,9 +106,9 @@ export class Worker<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   /**
-   * For a liveness probe: the longest time, ms, for which a queue or shard got no reply or error of Redis while a slot was
-   * free. An idle worker stays below 5 s. The value is 0 while the worker is stopped, paused or full. It rises in an outage if
-   * the client keeps commands until Redis is back, so check with a PING of your own that Redis answers.
+   * The longest time, ms, for which a queue or shard got no reply or error of Redis while a slot was free. Use it for a
+   * liveness probe. An idle worker stays below 5 s. The value is 0 while the worker is stopped, paused or full. It rises in an
+   * outage if the client keeps commands until Redis is back, so check with a PING of your own that Redis answers.
    */
   get silentMs(): number {
     return this.#shards && this.#executor!.free > 0 ? this.#shards.silentMs : 0;

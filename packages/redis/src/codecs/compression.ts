@@ -5,7 +5,7 @@ import type { PayloadCodec } from '../payload-codecs.js';
 export interface CompressionOptions {
   /** JSON of fewer bytes stays as it is. 0 to 67,108,864. Default 1,024. */
   readonly aboveBytes?: number | undefined;
-  /** From 0, fast, to 11, small. Default 4. */
+  /** The quality of Brotli: from 0 (fast) to 11 (small). Default 4. */
   readonly quality?: number | undefined;
 }
 

@@ -34,7 +34,7 @@ import { moduleText } from './tokens.js';
 export interface ModuleExtras<Feature> {
   /** Distinguishes several modules of an application; tokens and decorators take it. Default: none. */
   readonly name?: string | undefined;
-  /** As of `forFeature`, but for the whole application. Default: none. */
+  /** The same as the argument of `forFeature`, but for the whole application. Default: none. */
   readonly feature?: Feature | undefined;
 }
 

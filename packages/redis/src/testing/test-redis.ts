@@ -32,7 +32,7 @@ export interface TestRedisOptions {
 
 /** A server that `createTestRedis` started. */
 export interface TestRedis {
-  /** Such as `redis://127.0.0.1:51234`. */
+  /** The URL of the server, such as `redis://127.0.0.1:51234`. */
   readonly url: string;
   readonly port: number;
   /** Ends the server and removes its directory. Idempotent. */

@@ -13,7 +13,7 @@ import { ackedBytesOf } from './acked-bytes.js';
 /** A receiver that is not done with a file. */
 export interface PendingReceiver {
   readonly receiver: string;
-  /** It has acked all bytes before this one. */
+  /** The receiver has acked all bytes before this one. */
   readonly ackedBytes: number;
 }
 
@@ -21,23 +21,23 @@ export interface PendingReceiver {
 export interface ChannelFile extends ListedFile {
   /** Bytes in Redis, headers of chunks included. */
   readonly storedBytes: number;
-  /** The number of receivers that are not done with it. */
+  /** The number of receivers that are not done with the file. */
   readonly pending: number;
-  /** Those of them that are furthest behind, the slowest first; ten at most. */
+  /** The slowest of these receivers, the slowest first; ten at most. */
   readonly slowest: readonly PendingReceiver[];
 }
 
 /** A channel with a page of its files. */
 export interface ChannelStatus {
-  /** It takes no more files. */
+  /** Whether the channel takes no more files. */
   readonly isEnded: boolean;
-  /** Listed files: some receiver is not done with them. */
+  /** The number of listed files, which some receiver is not done with. */
   readonly listed: number;
   /** Bytes of all listed files in Redis, headers of chunks included. */
   readonly storedBytes: number;
-  /** Sorted by name. */
+  /** The receivers, sorted by name. */
   readonly receivers: readonly ChannelReceiver[];
-  /** By ascending numbers. */
+  /** The files of the page, by ascending numbers. */
   readonly files: readonly ChannelFile[];
 }
 

@@ -105,9 +105,10 @@ export class FileChannel {
   }
 
   /**
-   * The bytes that the channel holds in Redis, its receivers, and a page of the listed files with the receivers that each waits
-   * for, the slowest first. For operators: it takes no lease, so it disturbs no receiver. Not one instant: receivers read on
-   * meanwhile. A channel that isn't there is empty. Four round trips. O(listed files + files of the page · receivers).
+   * Reads the bytes of the channel in Redis, its receivers, and a page of the listed files. Each file has the receivers that it
+   * waits for, the slowest first. The call is for operators: it takes no lease, so it disturbs no receiver. It does not read at
+   * one instant, since receivers go on meanwhile. A channel that doesn't exist is empty. Four round trips. O(listed files +
+   * files of the page · receivers).
    */
   async status(options: ChannelStatusOptions = {}): Promise<ChannelStatus> {
     return channelStatus(this.#context, resolveStatusOptions(options));
