@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { LoadLeases } from '@mortise/cache/loads';
 import { Refresher, RowCache } from '@mortise/cache/rows';
-import { runCluster, until } from '@mortise/test-kit';
+import { freshPrefix, runCluster, until } from '@mortise/test-kit';
 import { GatedLoader, pagesOf } from './fixture/cached.js';
 import { exitOf } from './fixture/exit-of.js';
 import { freshSqlite, ITEMS, MANY_ITEMS } from './sql/sql.databases.js';
@@ -114,6 +114,21 @@ test('the near tier learns of changes, and a number that is missing empties it',
   await other.spublish(`${prefix}:cache:{pages}:changed`, `*:1000\n${prefix}:cache:{pages}:value:else`);
   await until('the gap', () => here.peek('page') === undefined);
   await nearby('page', 'old');
+});
+
+test('the rows of all shards are listed', async () => {
+  const rows = new RowCache<string>(cluster, 'listed', { prefix: freshPrefix() });
+  const ids = Array.from({ length: 200 }, (_, index) => `row ${index}`);
+  await rows.scheduleAll(ids, { everyMs: 3_600_000 });
+  const found = new Set<string>();
+  let [cursor, pages]: [string | null, number] = [null, 0];
+  do {
+    const page = await rows.list({ limit: 5, ...(cursor !== null && { cursor }) });
+    for (const { id } of page.rows) found.add(id);
+    ({ cursor } = page);
+    pages += 1;
+  } while (cursor !== null);
+  expect([found.size, pages]).toEqual([ids.length, 16]);
 });
 
 test('a refresher refreshes tables on all masters, and goes on while one moves', async () => {

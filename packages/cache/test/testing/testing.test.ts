@@ -51,3 +51,19 @@ test('rows are refreshed on time', async () => {
   expect(await rows.get('42')).toBe(loads);
   await refresher.stop();
 });
+
+test('rows are listed with their last errors', async () => {
+  const redis = opened();
+  const rows = new RowCache<number>(redis, 'inventory', {
+    load: () => Promise.reject(new Error('the table is locked')),
+  });
+  await using refresher = new Refresher(redis, [rows], { onError: () => undefined });
+  await refresher.start();
+  await rows.schedule('42', { everyMs: 60_000 });
+  await redis.clock.advance('1s');
+  const { rows: listed, cursor } = await rows.list({ failing: true });
+  expect(listed).toMatchObject([
+    { id: '42', everyMs: 60_000, ageMs: null, lastError: 'the table is locked' },
+  ]);
+  expect(cursor).toBeNull();
+});
