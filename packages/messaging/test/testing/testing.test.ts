@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { FileChannel, FileSender } from '../../src/files/index.js';
 import { Chats, Mailboxes } from '../../src/index.js';
 import type { MessageMatchers } from '../../src/testing/index.js';
 import { MemoryRedis, messageMatchers } from '../../src/testing/index.js';
@@ -48,4 +49,22 @@ test('chats deliver to all members', async () => {
   await chats.post(chatId, 'ann', 'there', {});
   const pulled = await chats.pull('bob');
   expect(JSON.stringify(pulled)).toMatch(/hi.*there/);
+});
+
+test('a chat is trimmed in memory, and a member gets the gap', async () => {
+  const chats = new Chats(opened());
+  await chats.create({ chatId: 'guild', sender: 'ann', members: ['bob'], body: 1 });
+  await chats.post('guild', 'ann', 2);
+  expect(await chats.trim('guild', 1)).toEqual({ fromId: 1, toId: 1 });
+  expect(await chats.pull('bob')).toMatchObject([{ unread: 1, gap: { fromId: 1, toId: 1 } }]);
+});
+
+test('a channel of files tells its state in memory', async () => {
+  const redis = opened();
+  await new FileSender(redis, 'logs', { receivers: ['r1'] }).send(Buffer.from('one'), { name: 'a' });
+  expect(await new FileChannel(redis, 'logs').status()).toMatchObject({
+    listed: 1,
+    storedBytes: 19,
+    files: [{ name: 'a', pending: 1, slowest: [{ receiver: 'r1', ackedBytes: 0 }] }],
+  });
 });
