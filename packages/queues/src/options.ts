@@ -133,7 +133,7 @@ export interface WorkerOptions<Tasks = Record<string, unknown>> {
    * Tasks that the worker may fetch before a slot is free, while its handlers take less than 0.5 ms. If no slot is free within 8 ms, these
    * tasks go back, and the attempt doesn't count. They start in order, but before tasks of a higher priority that come later. A last
    * attempt is never prefetched. Prefetch is off with several queues, shards, limits, ordered groups, batch handlers or a `concurrency` of
-   * a handler. 0 to 100; 0 keeps every task in Redis until a slot is free. Default 8: four times the throughput at concurrency 1.
+   * a handler. With 0 every task stays in Redis until a slot is free. 0 to 100. Default 8: four times the throughput at concurrency 1.
    */
   readonly prefetch?: number | undefined;
   /**

@@ -379,7 +379,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
 
   /**
    * Stores a task and its children, in this and other queues of the prefix: up to 10 levels, 1,000 tasks and 8 MiB. A parent is ready when
-   * all its children have ended. Once Redis has accepted the root, the whole flow will be stored: this call stores the children, or a
+   * all its children have ended. Once Redis has accepted the root, the whole flow will be stored. This call stores the children, or a
    * worker of the parent's queue does so within 10 s. The end of a child is counted once. One round trip for each level and two more,
    * O(tasks). With an `id` of the root a repeated call returns the same ids, or rejects with ERR_TASK_CONFLICT for other children. Rejects
    * with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored. In other shards than the root's, a child with a taken id counts as

@@ -9,8 +9,8 @@ const MAY_BE_INEXACT = /\d(?:\.?\d){15}|[eE]\+?\d{3}/;
 const TEXT_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
- * Returns the predicate of a sentence about the first number that JavaScript can't hold: a whole number that it would round, or
- * a number that is too large. Fractions may be rounded. Undefined without such a number. O(characters).
+ * Returns the predicate of a sentence about the first number that JavaScript can't hold. That is a whole number that it would
+ * round, or a number that is too large. Fractions may be rounded. Undefined without such a number. O(characters).
  *
  * @param json Valid JSON.
  */

@@ -5,8 +5,8 @@ import { RedisUnreachableError } from './redis-errors.js';
 const CONNECT_MS = 5_000;
 
 /**
- * Reports ERR_REDIS_UNREACHABLE when the client is not ready 5 s from now. ioredis keeps the commands of a client that has
- * never connected, so without this report nothing would show the failure. Returns a function that cancels the report.
+ * Reports ERR_REDIS_UNREACHABLE when the client is not ready 5 s from now. Without this report nothing would show the failure,
+ * since ioredis keeps the commands of a client that has never connected. Returns a function that cancels the report.
  */
 export function reportUnreachable(client: RedisClient, reporter: ErrorReporter): () => void {
   const timer = setTimeout(() => {

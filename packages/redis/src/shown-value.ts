@@ -1,6 +1,6 @@
 /**
- * Returns the text of a value for the message of an error: its JSON, or its type if it has no JSON, such as a BigInt. Never
- * throws.
+ * Returns the text of a value for the message of an error: its JSON, or the type of a value without JSON, such as a BigInt.
+ * Never throws.
  */
 export function shownValue(value: unknown): string {
   try {
