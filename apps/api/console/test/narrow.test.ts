@@ -1,5 +1,6 @@
 /** A screen of 360 px: wide tables show that there is more of them, and the actions on tasks cover nothing that one needs before. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { until } from '@mortise/test-kit';
 import type { Locator, Page } from 'playwright-core';
 
 import { open, signIn, visit } from './fixture/browser.js';
@@ -109,7 +110,7 @@ test('the menu has the colours and the tenant', async () => {
   const light = await background();
   for (const next of ['light', 'dark'])
     await areas.getByRole('button', { name: `Change to ${next}` }).click();
-  expect(await background()).not.toBe(light);
+  await until('the dark colours', async () => (await background()) !== light);
   // The button at the top of a wide screen knows it.
   await page.setViewportSize({ width: 1_280, height: 800 });
   await page.getByRole('banner').getByRole('button', { name: 'Colours: dark' }).waitFor();
