@@ -82,8 +82,20 @@ local function mark(key, members)
   end
 end
 
+-- Members that this call added and that have no marks yet. One command marks all of them.
+local added = {}
+
+local function markAdded()
+  if added[1] then
+    mark(marks, added)
+    mark(newMarks, added)
+    added = {}
+  end
+end
+
 -- Continues a rebuild of the marks, or begins one if it is due.
 local function renewMarks()
+  markAdded()
   local known = redis.call('HMGET', meta, 'blocks', 'markedUntil', 'markedTo')
   local made, untilMade, from = tonumber(known[1]), tonumber(known[2] or '0'), known[3]
   -- The marks of a rebuild may be lost: evicted, or deleted by an operator.
@@ -219,7 +231,7 @@ local function join(into, entry)
   end
   redis.call('ZREM', directory, entry)
   eachPrefixWith(sub(entry, 1, find(entry, '\0', 1, true) - 1), 1, function(prefix)
-    redis.call('DEL', tops .. prefix)
+    dropTop(prefix)
   end)
   if redis.call('ZCARD', directory) == 1 then
     redis.call('DEL', directory)
@@ -244,12 +256,14 @@ local function shrink(key, entry)
   end
 end
 
-local function put(member, rank)
-  local key, entry = placeOf(member)
+-- `key` and `entry` may be given: the place of the member.
+local function put(member, rank, key, entry)
+  if not key then
+    key, entry = placeOf(member)
+  end
   local isNew = redis.call('ZADD', key, rank, member) == 1
   if isNew and entry then
-    mark(marks, { member })
-    mark(newMarks, { member })
+    added[#added + 1] = member
   end
   if isNew and redis.call('ZCARD', key) > MOST_BLOCK then
     split(key, entry, member)
@@ -267,6 +281,8 @@ local function drop(member)
   shrink(key, entry)
 end
 
+-- Whether there may be cards, and the number of new entries that are not yet counted.
+local hasCards, uncounted = redis.call('EXISTS', cards) == 1, 0
 local replies, at = {}, 2
 local function readMembers()
   local count, members = tonumber(changes[at]), {}
@@ -290,7 +306,7 @@ while changes[at] do
   local what, id, amount, card = changes[at], changes[at + 1], changes[at + 2], changes[at + 3]
   at = at + 4
   local members = readMembers()
-  local old = redis.call('HGET', cards, id)
+  local old = hasCards and redis.call('HGET', cards, id)
   if old then
     members = {}
     for form in string.gmatch(sub(old, 1, find(old, '\0', 1, true) - 1), '[^\1]+') do
@@ -298,7 +314,10 @@ while changes[at] do
     end
   end
   -- A key without a word determines no members; its entry has a card.
-  local place = members[1] and placeOf(members[1])
+  local place, placeEntry
+  if members[1] then
+    place, placeEntry = placeOf(members[1])
+  end
   local rank = place and redis.call('ZSCORE', place, members[1])
   local reply = rank and 1 or 0
   local request = what == 'boost' and card ~= '' and requests .. card
@@ -315,6 +334,7 @@ while changes[at] do
     -- The card comes before the members, and the first member before the others: building a top set of the whole book reads both.
     if card ~= '' then
       redis.call('HSET', cards, id, card)
+      hasCards = true
     elseif old then
       redis.call('HDEL', cards, id)
     end
@@ -325,10 +345,14 @@ while changes[at] do
         end
       end
     else
-      redis.call('HINCRBY', meta, 'size', 1)
+      uncounted = uncounted + 1
     end
     local first = firstOf(wanted)
-    put(first, now)
+    if first == members[1] and (not rank or #members == 1) then
+      put(first, now, place, placeEntry)
+    else
+      put(first, now)
+    end
     for _, member in ipairs(wanted) do
       if member ~= first then
         put(member, now)
@@ -349,9 +373,11 @@ while changes[at] do
       redis.call('HDEL', cards, id)
     end
     updateWholeTop(firstOf(members))
-    if redis.call('HINCRBY', meta, 'size', -1) == 0 then
+    uncounted = uncounted - 1
+    if redis.call('HINCRBY', meta, 'size', uncounted) == 0 then
       redis.call('DEL', meta)
     end
+    uncounted = 0
   else
     local before = tonumber(rank)
     local boosted = boost(before, tonumber(amount))
@@ -368,4 +394,8 @@ while changes[at] do
   end
   replies[#replies + 1] = reply
 end
+if uncounted > 0 then
+  redis.call('HINCRBY', meta, 'size', uncounted)
+end
+markAdded()
 return replies

@@ -5,6 +5,25 @@
 -- A smaller set is built again; a larger one is cut to the middle size.
 local LEAST_TOP, MIDDLE_TOP, MOST_TOP = 12, 20, 28
 
+-- The last members of top sets, once they are read, and false for sets that don't exist. A call adds many members, most of which come after
+-- the last ones.
+local floors = {}
+
+local function floorOf(prefix)
+  local floor = floors[prefix]
+  if floor == nil then
+    local last = redis.call('ZRANGE', tops .. prefix, '-1', '-1', 'WITHSCORES')
+    floor = last[1] and { member = last[1], rank = tonumber(last[2]) } or false
+    floors[prefix] = floor
+  end
+  return floor
+end
+
+local function dropTop(prefix)
+  redis.call('DEL', tops .. prefix)
+  floors[prefix] = false
+end
+
 local function append(key, list)
   local args = {}
   for i, one in ipairs(list) do
@@ -37,19 +56,19 @@ local function build(prefix)
   if #found > 0 then
     append(tops .. prefix, found)
   end
+  floors[prefix] = nil
 end
 
 -- Updates a top set for a member with a new rank, or without one for a removed member. A set that was built in between may
 -- already have a new member. A member whose rank improved from `before` is not in a set that ends before it. Returns
 -- whether there is such a set, and whether it has too few members now.
 local function updateTop(prefix, member, rank, isNew, before)
-  local top = tops .. prefix
-  local last = redis.call('ZRANGE', top, '-1', '-1', 'WITHSCORES')
-  if not last[1] then
+  local top, floor = tops .. prefix, floorOf(prefix)
+  if not floor then
     return false, false
   end
-  local floor = tonumber(last[2])
-  if rank and not (floor < rank or floor == rank and isBefore(last[1], member)) then
+  if rank and not (floor.rank < rank or floor.rank == rank and isBefore(floor.member, member)) then
+    floors[prefix] = nil
     if redis.call('ZADD', top, rank, member) == 1 and redis.call('ZCARD', top) > MOST_TOP then
       redis.call('ZREMRANGEBYRANK', top, MIDDLE_TOP, -1)
     end
@@ -57,7 +76,16 @@ local function updateTop(prefix, member, rank, isNew, before)
   elseif before and rank <= before then
     return true, false
   end
-  return true, (isNew or redis.call('ZREM', top, member) == 1) and redis.call('ZCARD', top) < LEAST_TOP
+  if not isNew then
+    if redis.call('ZREM', top, member) == 0 then
+      return true, false
+    end
+    floors[prefix], floor.isThin = nil, nil
+  end
+  if floor.isThin == nil then
+    floor.isThin = redis.call('ZCARD', top) < LEAST_TOP
+  end
+  return true, floor.isThin
 end
 
 -- Updates the top sets of all prefixes of a member.
