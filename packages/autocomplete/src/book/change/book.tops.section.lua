@@ -93,11 +93,19 @@ local function updateTops(member, rank, isNew, before)
   local thin = {}
   for cut = 1, #member do
     local prefix = sub(member, 1, cut)
-    local isHeavy, isThin = updateTop(prefix, member, rank, isNew, before)
-    if not isHeavy then
-      break
+    local floor = floors[prefix]
+    -- The common case in a load: the set is known, and ends before the new member.
+    local isPassed = floor
+      and isNew
+      and floor.isThin == false
+      and (floor.rank < rank or floor.rank == rank and isBefore(floor.member, member, cut + 1))
+    if not isPassed then
+      local isHeavy, isThin = updateTop(prefix, member, rank, isNew, before)
+      if not isHeavy then
+        break
+      end
+      thin[#thin + 1] = isThin and prefix or nil
     end
-    thin[#thin + 1] = isThin and prefix or nil
   end
   -- The longest prefix first: the other sets are built from it.
   for i = #thin, 1, -1 do
