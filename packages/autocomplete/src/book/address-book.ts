@@ -69,10 +69,10 @@ export class AddressBook<Payload = unknown> {
 
   /**
    * Adds many entries from an iterable, reading and sending at the same time: a million names take no more memory than a
-   * thousand. Redis needs 40 µs for an entry that is only a key, and 100 to 160 µs for a name of two words. The book is complete for all entries
-   * that were sent before an error, a crash or an abort; repeating the load is safe. Entries whose reply was lost don't
-   * count as new. Entries with one key keep their order.
-   * Other callers may change and read the book during the load.
+   * thousand. Redis needs 15 to 30 µs for an entry that is only a key, least in the order of names, and 100 to 160 µs for a name
+   * of two words. The book is complete for all entries that were sent before an error, a crash or an abort; repeating the
+   * load is safe. Entries whose reply was lost don't count as new. Entries with one key keep their order. Other callers may
+   * change and read the book during the load.
    *
    * Rejects with the error of the iterable, of `onProgress` or of Redis, and with those of `add`.
    */
