@@ -107,7 +107,6 @@ test('the lines of access logs are a chart over two weeks, beside the places of 
 
 test('an overview of some of the queues says so, beside its figures', async () => {
   const { Queue } = await import('@mortise/queues');
-  const { connect } = await import('@mortise/test-kit');
   const [redis, prefix] = [connect(), { prefix: service.prefix }];
   const names = Array.from({ length: 1_001 }, (_, number) => `many-${number}`);
   await Promise.all(names.map((name) => new Queue(redis, name, prefix).enqueue('a', 1)));
