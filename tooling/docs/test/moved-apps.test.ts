@@ -15,6 +15,7 @@ import { docs, root } from '../src/pages.js';
 const apps = join(root, 'tooling/docs/programs/coming-from/bullmq');
 /** Where the applications find the dependencies of this package. */
 const modules = join(root, 'tooling/docs/.cache/moved-apps');
+const compiler = join(root, 'tooling/docs/node_modules/typescript/bin/tsc');
 const run = promisify(execFile);
 const MOST_CHANGED = 30;
 
@@ -34,14 +35,27 @@ const [from, to] = (() => {
   );
 })() as [string, string];
 
+/** The block of the page with these words. */
+function blockWith(words: string): string {
+  const blocks = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block]) => block!);
+  return only(blocks.filter((block) => block.includes(words)));
+}
+
 /** The lines that a NestJS application is to have before it registers queues. */
-const forNest = only(
-  [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].filter(([, block]) =>
-    block!.includes('BullModule.queueClass'),
-  ),
-)[1]!
-  .trimEnd()
-  .split('\n');
+const forNest = blockWith('BullModule.queueClass').trimEnd().split('\n');
+/** In place of its class with `@QueueEventsListener`. */
+const nestEvents = blockWith('class AudioEvents');
+
+function keepJob(text: string): string {
+  return text.replace(`import type { Job } from ${to};`, `import type { Job } from ${from};`);
+}
+
+function moveNest(name: string, text: string): string {
+  if (name === 'audio.events.ts') return nestEvents;
+  if (name === 'app.module.ts') return addLines(text, forNest);
+  // As the page says: a `WorkerHost` keeps the type of BullMQ.
+  return text.includes('extends WorkerHost') ? keepJob(changeImports(text)) : changeImports(text);
+}
 
 function changeImports(text: string): string {
   return text.replaceAll(`from ${from};`, `from ${to};`);
@@ -95,10 +109,27 @@ afterAll(async () => {
   rmSync(modules, { recursive: true, force: true });
 });
 
-/** Runs the own tests of an application; resolves to the number of those that passed. */
+/** The compiler options of NestJS's own template, as far as they matter here. */
+const TSCONFIG = {
+  compilerOptions: {
+    target: 'es2023',
+    module: 'nodenext',
+    strict: true,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    skipLibCheck: true,
+    noEmit: true,
+    types: ['node'],
+  },
+};
+
+/** Compiles an application and runs its own tests; resolves to the number of those that passed. */
 async function passed(name: string, files: Files): Promise<number> {
   const folder = join(modules, name);
   mkdirSync(folder, { recursive: true });
+  for (const [file, text] of files) writeFileSync(join(folder, file), text);
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
+  await run(process.execPath, [compiler, '-p', folder]);
   for (const [file, text] of files) {
     const { code } = transformSync(text, {
       module: { type: 'es6' },
@@ -133,14 +164,9 @@ async function hasKeysOf(library: 'bullmq' | 'mortise'): Promise<boolean> {
 
 describe.each([
   { app: 'quick-start', tests: 3, move: (_: string, text: string) => changeImports(text) },
-  {
-    app: 'nestjs',
-    tests: 2,
-    move: (name: string, text: string) =>
-      name === 'app.module.ts' ? addLines(text, forNest) : changeImports(text),
-  },
+  { app: 'nestjs', tests: 3, move: moveNest },
 ])('$app', ({ app, tests, move }) => {
-  test('its tests pass with BullMQ, and with the layer after the change of the page', async () => {
+  test('it compiles, and its tests pass with BullMQ, and with the layer after the change of the page', async () => {
     const before = filesOf(app);
     const after = new Map(Array.from(before, ([name, text]) => [name, move(name, text)]));
     const count = changedLines(before, after);

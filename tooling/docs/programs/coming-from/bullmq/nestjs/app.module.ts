@@ -1,5 +1,6 @@
 import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
+import { AudioEvents } from './audio.events.js';
 import { AudioProcessor } from './audio.processor.js';
 import { AudioService } from './audio.service.js';
 
@@ -11,6 +12,6 @@ const connection = { url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', 
     BullModule.registerQueue({ name: 'audio' }),
     BullModule.registerFlowProducer({ name: 'albums' }),
   ],
-  providers: [AudioProcessor, AudioService],
+  providers: [AudioEvents, AudioProcessor, AudioService],
 })
 export class AppModule {}

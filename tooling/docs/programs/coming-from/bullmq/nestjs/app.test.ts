@@ -3,12 +3,14 @@ import { after, before, test } from 'node:test';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
+import { AudioEvents } from './audio.events.js';
 import { AudioProcessor } from './audio.processor.js';
 import { AudioService } from './audio.service.js';
 
 let app: INestApplicationContext;
 before(async () => {
   app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+  await app.get(AudioEvents).queueEvents.waitUntilReady();
 });
 after(() => app.close());
 
@@ -39,4 +41,14 @@ void test('files are transcoded, once more after a failure', { timeout: 10_000 }
 void test('an album ends after its files', { timeout: 10_000 }, async () => {
   await app.get(AudioService).album(['a.mp3', 'b.mp3']);
   assert.deepEqual(await ends(3), ['a.mp3 at attempt 1', 'album.mp3 at attempt 1', 'b.mp3 at attempt 1']);
+});
+
+void test('the ends of jobs are events of the queue', { timeout: 10_000 }, async () => {
+  const { results } = app.get(AudioEvents);
+  await app.get(AudioService).transcode('event.mp3');
+  while (!results.includes('event.mp3 at attempt 1')) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 5);
+    });
+  }
 });
