@@ -131,6 +131,8 @@ class RespConnection {
         this.#monitor();
         return encode(OK);
       case 'quit':
+        // As Redis does, and not only when the client has closed its end: a message that follows would count it as a listener.
+        this.#server.disconnect(this.#session);
         this.#socket.end(this.#out + encode(OK), 'latin1');
         this.#out = '';
         return '';

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import timers, { setTimeout as pause } from 'node:timers/promises';
@@ -75,6 +76,17 @@ describe('the client', () => {
     ]);
     expect(await redis.call('get', 'a')).toBe('2');
     await other.quit();
+    await redis.close();
+  });
+
+  test('a client that has quit listens to nothing, even before it closes its end', async () => {
+    const redis = opened();
+    const { port } = new URL(await redis.listen());
+    const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    socket.write('SUBSCRIBE news\r\nQUIT\r\n');
+    await once(socket.resume(), 'end');
+    expect(await redis.call('publish', 'news', 'x')).toBe(0);
+    socket.destroy();
     await redis.close();
   });
 });
