@@ -150,7 +150,7 @@ async function passed(name: string, files: Files): Promise<number> {
       env: { ...inherited, REDIS_URL: server.url },
       timeout: 60_000,
     },
-  );
+  ).catch((error: Error & { stdout: string }) => error);
   expect(stdout).toMatch(/^# fail 0$/m);
   return Number(/^# pass (\d+)$/m.exec(stdout)![1]);
 }

@@ -140,6 +140,7 @@ async function rows(redis, prefix, until) {
   assert.equal(await inventory.scheduleAll(['1', '2'], { everyMs: 3_600_000 }), 2);
   assert.deepEqual(await inventory.getMany(['42']), new Map([['42', { stock: 6 }]]));
   assert.equal((await inventory.inspect('42')).everyMs, 3_600_000);
+  assert.equal((await inventory.list()).rows.length, 3);
   assert.ok((await inventory.stats()).hits > 0);
   assert.equal(await inventory.unschedule('42'), true);
   assert.ok(refresher.stats().refreshed !== 0);

@@ -23,6 +23,8 @@ export async function smoke({ connect, others, prefix }) {
   const refused = await limiter.take();
   assert.equal(refused.isAllowed, false);
   assert.ok(refused.retryAfterMs > 0);
+  assert.equal((await limiter.peek()).remaining, 0);
+  assert.equal((await RateLimiter.inspect(redis, 'calls', { prefix })).terms.limit, 2);
   await limiter.reset();
   assert.equal((await limiter.take()).remaining, 1);
 

@@ -98,6 +98,7 @@ async function chats(redis, prefix) {
   const waiting = lunch.pull('ann', { waitMs: 20_000, autoAck: true });
   await lunch.post(chatId, 'jill', 'Now?');
   assert.ok((await waiting)[0].messages.length > 0);
+  assert.equal((await lunch.trim(chatId, 2)).toId, 2);
   assert.equal(await lunch.leave(chatId, 'ann'), true);
 }
 
@@ -186,6 +187,7 @@ async function channels(redis, prefix, until) {
     (await channel.list('r1')).files.map(({ name }) => name),
     ['a'],
   );
+  assert.equal((await channel.status()).listed, 1);
   assert.equal((await channel.file(1)).sha256, sha256);
   assert.equal((await channel.numberOf('a')).number, 1);
 

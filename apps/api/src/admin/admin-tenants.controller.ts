@@ -30,7 +30,8 @@ export class AdminTenantsController {
   @ApiOperation({
     summary: 'Create a tenant, or change its name, limit and quotas',
     description:
-      'There are up to 1,000 tenants. Each tenant has its own data, and ids of other tenants are unknown to it.',
+      'There are up to 1,000 tenants. Each tenant has its own data, and ids of other tenants are unknown to it. ' +
+      'A repeated request changes nothing.',
   })
   @Creates(
     tenantSchema,

@@ -21,6 +21,7 @@ const VALUES: Record<string, string> = {
   name: 'a',
   sender: 'frank',
   messageId: '1',
+  upToId: '1',
 };
 
 const { paths } = (await send('GET /openapi.json')).json;
