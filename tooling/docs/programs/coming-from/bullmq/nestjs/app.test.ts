@@ -24,7 +24,7 @@ async function ends(count: number): Promise<string[]> {
   return ended.splice(0).toSorted();
 }
 
-void test('files are transcoded, once more after a failure', { timeout: 10_000 }, async () => {
+void test('files are transcoded, once more after a failure', { timeout: 30_000 }, async () => {
   const service = app.get(AudioService);
   await service.transcode('song.mp3');
   await service.transcode('flaky.mp3', true);
@@ -38,12 +38,12 @@ void test('files are transcoded, once more after a failure', { timeout: 10_000 }
   assert.equal(await service.queue.getFailedCount(), 1);
 });
 
-void test('an album ends after its files', { timeout: 10_000 }, async () => {
+void test('an album ends after its files', { timeout: 30_000 }, async () => {
   await app.get(AudioService).album(['a.mp3', 'b.mp3']);
   assert.deepEqual(await ends(3), ['a.mp3 at attempt 1', 'album.mp3 at attempt 1', 'b.mp3 at attempt 1']);
 });
 
-void test('the ends of jobs are events of the queue', { timeout: 10_000 }, async () => {
+void test('the ends of jobs are events of the queue', { timeout: 30_000 }, async () => {
   const { results } = app.get(AudioEvents);
   await app.get(AudioService).transcode('event.mp3');
   while (!results.includes('event.mp3 at attempt 1')) {

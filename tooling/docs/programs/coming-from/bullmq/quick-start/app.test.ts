@@ -20,7 +20,7 @@ after(async () => {
   await myQueue.close();
 });
 
-void test('jobs run, after their delays and once more after a failure', { timeout: 10_000 }, async () => {
+void test('jobs run, after their delays and once more after a failure', { timeout: 30_000 }, async () => {
   await addJobs();
   await until(() => results.size === 3 && reasons.size === 1);
   assert.deepEqual(painted.toSorted(), ['blue', 'green', 'red']);
@@ -32,14 +32,14 @@ void test('jobs run, after their delays and once more after a failure', { timeou
   assert.deepEqual([...reasons.values()], ['no such color']);
 });
 
-void test('a flow ends with its parent', { timeout: 10_000 }, async () => {
+void test('a flow ends with its parent', { timeout: 30_000 }, async () => {
   await addHouse();
   await until(() => [...results.values()].includes('a house of 2 parts'));
   const counts = await myQueue.getJobCounts('completed', 'failed', 'waiting');
   assert.deepEqual(counts, { completed: 6, failed: 1, waiting: 0 });
 });
 
-void test('a job scheduler adds jobs', { timeout: 10_000 }, async () => {
+void test('a job scheduler adds jobs', { timeout: 30_000 }, async () => {
   const { length } = painted;
   await myQueue.upsertJobScheduler('daily', { every: 50 }, { name: 'paint', data: { color: 'grey' } });
   await until(() => painted.length >= length + 3);
