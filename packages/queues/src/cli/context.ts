@@ -6,7 +6,7 @@ export interface Context extends Arguments {
   readonly command: Command;
   readonly redis: RedisClient;
   /** A client for another server, closed at the end. */
-  readonly connect: (url: string) => RedisClient;
+  readonly connect: (url: string, isCluster: boolean) => RedisClient;
   /** Options for `Queue`. */
   readonly prefix: { readonly prefix?: string };
   /** Prints the text, or the value as JSON with `--json`. */

@@ -1,5 +1,6 @@
 /** The command `migrate`. */
 import type { RedisClient } from '@mortise/redis';
+import { callRedis } from '@mortise/redis';
 import { BeeQueueSource } from '../migrate/bee-queue-source.js';
 import { BullmqSource } from '../migrate/bullmq-source.js';
 import type { Moved } from '../migrate/migration.js';
@@ -16,8 +17,7 @@ const DEFAULT_PREFIXES = { bullmq: 'bull', 'bee-queue': 'bq' } as const;
 export async function migrate(context: Context): Promise<0 | 1> {
   const { redis, prefix, names, values, print } = context;
   const queue = new Queue(redis, singleName('migrate', names), prefix);
-  const url = values['from-redis'];
-  const source = await sourceOf(context, queue, url === undefined ? redis : context.connect(url));
+  const source = await sourceOf(context, queue, await sourceClient(context));
   if (values['dry-run']) {
     const counts = await Migration.count(source);
     print(counts, linesOf('found', counts));
@@ -29,6 +29,15 @@ export async function migrate(context: Context): Promise<0 | 1> {
   const done: Moved = await new Migration(source, queue, shards, options).run();
   print(done, linesOf('moved', done.moved) + linesOf('left', done.left));
   return Object.keys(done.left).length === 0 ? 0 : 1;
+}
+
+/** `--cluster` is that of the new queue: the old server says itself what it is. */
+async function sourceClient({ redis, values, connect }: Context): Promise<RedisClient> {
+  const url = values['from-redis'];
+  if (url === undefined) return redis;
+  const server = connect(url, false);
+  const info = String(await callRedis(server, 'info', ['cluster']));
+  return info.includes('cluster_enabled:1') ? connect(url, true) : server;
 }
 
 async function sourceOf({ values }: Context, queue: Queue, redis: RedisClient): Promise<Source> {

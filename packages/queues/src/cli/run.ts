@@ -29,8 +29,8 @@ export async function run(argv: readonly string[], { env, out, err }: Surroundin
     else if (values.help) out(help(command));
     else if (command === undefined) throw new UsageError('a command is missing; --help lists them');
     else {
-      const open = (url: string): RedisClient => {
-        const client = connect(url, values.cluster ?? false);
+      const open = (url: string, isCluster: boolean): RedisClient => {
+        const client = connect(url, isCluster);
         clients.push(client);
         return client.redis;
       };
@@ -39,7 +39,7 @@ export async function run(argv: readonly string[], { env, out, err }: Surroundin
         command,
         names,
         values,
-        redis: open(values.redis ?? env['REDIS_URL'] ?? DEFAULT_URL),
+        redis: open(values.redis ?? env['REDIS_URL'] ?? DEFAULT_URL, values.cluster ?? false),
         connect: open,
         prefix: prefix === undefined ? {} : { prefix },
         print: (value, text) => out(isJson ? `${JSON.stringify(value, undefined, 2)}\n` : text),

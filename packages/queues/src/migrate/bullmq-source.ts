@@ -8,7 +8,7 @@ import type { Backoff } from '../options.js';
 import { migrateSchedule } from '../scripts.gen.js';
 import { storeError } from '../task/stored-error.js';
 import type { NewSchedule, NewTask, Place, Source, TakenJob } from './source.js';
-import { call, unlink } from './source.js';
+import { call, isOfType, unlink } from './source.js';
 
 /** The score of a delayed job is its instant times this, and a number. */
 const SCORES_PER_MS = 4_096;
@@ -16,6 +16,27 @@ const SCORES_PER_MS = 4_096;
 const NEVER_MS = 9 * 365 * 86_400_000;
 const MAX_ATTEMPTS = 65_535;
 const PARTS_OF_JOB = ['', ':logs', ':dependencies', ':processed', ':failed', ':unsuccessful'];
+
+/** Keys of the queue, in version 6. BullMQ stores a job with such an id all the same, and its record is that key. */
+const OWN_KEYS: ReadonlySet<string> = new Set([
+  'active',
+  'completed',
+  'de',
+  'delayed',
+  'events',
+  'failed',
+  'id',
+  'limiter',
+  'marker',
+  'meta',
+  'pc',
+  'prioritized',
+  'repeat',
+  'stalled',
+  'stalled-check',
+  'wait',
+  'waiting-children',
+]);
 
 interface JobOptions {
   readonly attempts?: number;
@@ -63,6 +84,7 @@ export class BullmqSource implements Source {
   reasons(ids: readonly string[]): Promise<(string | undefined)[]> {
     return Promise.all(
       ids.map(async (id) => {
+        if (OWN_KEYS.has(id)) return 'id that is a key of BullMQ';
         const [key, fields] = [this.#base + id, ['name', 'parentKey', 'rjk', 'data']];
         const [name, parent, scheduler, data] = await call<(string | null)[]>(
           this.redis,
@@ -76,6 +98,7 @@ export class BullmqSource implements Source {
           return 'parent of a flow';
         if (inexactNumber(data ?? '') !== undefined) return 'number that JavaScript would round';
         if (scheduler === null) return undefined;
+        if (!(await isOfType(this.redis, this.#schedulers, 'zset'))) return undefined;
         const next = await call<string | null>(this.redis, 'zscore', this.#schedulers, scheduler!);
         return next === null ? undefined : 'job of a job scheduler';
       }),
@@ -114,7 +137,8 @@ export class BullmqSource implements Source {
 
   /** Also those that a migration has taken, and has not stored. */
   async schedules(): Promise<string[]> {
-    const keys = await call<string[]>(this.redis, 'zrange', this.#schedulers, '0', '-1');
+    const hasAny = await isOfType(this.redis, this.#schedulers, 'zset');
+    const keys = hasAny ? await call<string[]>(this.redis, 'zrange', this.#schedulers, '0', '-1') : [];
     const taken = await call<string[]>(this.redis, 'hkeys', this.#takenSchedulers);
     return [...new Set([...keys, ...taken])];
   }

@@ -15,7 +15,7 @@ import { migrateEnd, migrateReturn, migrateTake } from '../scripts.gen.js';
 import type { Shards } from '../shard/shards.js';
 import { encodeTaskId } from '../task/task-id.js';
 import type { JobState, NewTask, Place, Source, TakenJob } from './source.js';
-import { call } from './source.js';
+import { call, isOfType } from './source.js';
 
 /** A migration that died is continued within this time. */
 const DEDUP_MS = 7 * 86_400_000;
@@ -65,7 +65,8 @@ export class Migration {
     const { redis } = source;
     const counts: Record<string, number> = {};
     for (const { state, key, type } of source.places) {
-      const count = await call<number>(redis, type === 'list' ? 'llen' : 'zcard', key);
+      const isPlace = await isOfType(redis, key, type);
+      const count = isPlace ? await call<number>(redis, type === 'list' ? 'llen' : 'zcard', key) : 0;
       counts[state] = (counts[state] ?? 0) + count;
     }
     const schedules = (await source.schedules()).length;
@@ -76,7 +77,9 @@ export class Migration {
   async run(): Promise<Moved> {
     await this.#continue();
     for (const key of await this.#source.schedules()) await this.#moveSchedule(key);
-    for (const place of this.#source.places) await this.#empty(place);
+    for (const place of this.#source.places) {
+      if (await isOfType(this.#source.redis, place.key, place.type)) await this.#empty(place);
+    }
     return { moved: Object.fromEntries(this.#moved), left: Object.fromEntries(this.#left) };
   }
 

@@ -78,3 +78,8 @@ export async function call<Reply>(
 ): Promise<Reply> {
   return (await callRedis(redis, command, [...args])) as Reply;
 }
+
+/** False also for a key that the record of a job has taken; see bullmq-source.ts. */
+export async function isOfType(redis: RedisClient, key: string, type: Place['type']): Promise<boolean> {
+  return (await call<string>(redis, 'type', key)) === type;
+}

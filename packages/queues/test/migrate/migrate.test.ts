@@ -203,6 +203,28 @@ describe('from BullMQ', () => {
     await worker.close();
   });
 
+  test('a job whose id is a key of BullMQ stays, and the others are moved', async () => {
+    const key = (part: string): string => `${PREFIX}:${name}:${part}`;
+    await bull.add('t', { n: 1 }, { jobId: 'first' });
+    // BullMQ takes an id while the queue has no such key; this one lies in its settings.
+    for (const jobId of ['repeat', 'failed', 'delayed']) await bull.add('t', {}, { jobId });
+    await redis.hset(key('meta'), 'name', 't', 'data', '{}', 'opts', '{}');
+    await redis.lpush(key('wait'), 'meta');
+    await bull.add('t', { n: 2 }, { jobId: 'last' });
+    expect(await redis.type(key('repeat'))).toBe('hash');
+    expect(await move('--dry-run')).toMatchObject({ code: 0, out: { waiting: 6, delayed: 0, schedules: 0 } });
+    expect(await move()).toEqual({
+      code: 1,
+      out: { moved: { waiting: 2 }, left: { 'id that is a key of BullMQ': 4 } },
+      err: '',
+    });
+    expect((await queue.list('ready')).tasks.map(({ id }) => id)).toEqual(['first', 'last']);
+    const stay = ['repeat', 'failed', 'delayed', 'meta'];
+    expect((await redis.lrange(key('wait'), 0, -1)).toReversed()).toEqual(stay);
+    for (const id of stay) expect(await redis.hget(key(id), 'name')).toBe('t');
+    await redis.del(...stay.map(key));
+  });
+
   test('a job that a worker has is not moved, and a paused queue is', async () => {
     await bull.add('t', {}, { jobId: 'runs' });
     let end = (): void => undefined;
