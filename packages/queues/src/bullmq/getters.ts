@@ -1,4 +1,5 @@
 /** The getters of BullMQ's `Queue`. */
+import { layerRate } from '../scripts.gen.js';
 import type { SettingsValues } from '../shard/settings-text.js';
 import { QueueBase } from './base.js';
 import { Job } from './job.js';
@@ -187,9 +188,9 @@ export class QueueGetters extends QueueBase {
     const manual = manualLimitOf(this.qualifiedName).until - Date.now();
     if (manual > 0) return manual;
     const { rate } = await this.settings();
-    const usedUntil = Number(await this.store.command('GET', this.store.shards.first.keys.of.rate));
-    if (!rate || !usedUntil) return -2;
-    const left = usedUntil - Date.now();
+    const reply = await layerRate.run(this.redis, this.store.shards.first.keys.of, {});
+    if (!rate || reply === null) return -2;
+    const left = Number(reply);
     const used = Math.ceil(left / (rate.periodMs / rate.limit));
     return used >= (maxJobs ?? rate.limit) ? Math.ceil(left) : 0;
   }

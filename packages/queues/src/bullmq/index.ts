@@ -13,6 +13,7 @@ export type { JobSchedulerJson } from './job-scheduler.js';
 export { JobScheduler } from './job-scheduler.js';
 export { Queue } from './queue.js';
 export type { QueueEventsOptions } from './queue-events.js';
+export type { QueueEventsListener } from './queue-events-listener.js';
 export { QueueEvents, QueueEventsProducer } from './queue-events.js';
 export { getNextMillis } from './repeat.js';
 export type {

@@ -6,6 +6,10 @@ import type { JobDetails, StoredParent } from './stored-job.js';
 import type { JobsOptions } from './types.js';
 
 const NO_OPTIONS: JobsOptions = {};
+/** JSON in the result of `asJSON`, beside the data. */
+const TEXTS = ['failedReason', 'returnvalue', 'stacktrace'];
+/** Results of `asJSON` for parents: BullMQ has no field for it. */
+const parents = new WeakSet<object>();
 
 export class JobFields<Data = any, Result = any, Name extends string = string> {
   id?: string;
@@ -73,6 +77,22 @@ export class JobFields<Data = any, Result = any, Name extends string = string> {
       };
     }
     this.deduplicationId = opts.deduplication?.id;
+  }
+
+  /** The job of what `moveToCompleted` returned: its next job, with the id of that. */
+  static fromJSON<Made extends JobFields>(
+    this: new (queue: JobHost, name: string, data: any, opts?: JobsOptions, id?: string) => Made,
+    queue: JobHost,
+    json: any,
+    jobId?: string,
+  ): Made {
+    const { id = jobId, name, opts, ...fields } = json as ReturnType<JobFields['asJSON']>;
+    const data = parsed(fields['data']) ?? {};
+    const job = new this(queue, name as string, data, opts as JobsOptions, id as string | undefined);
+    for (const field of TEXTS) if (field in fields) fields[field] = parsed(fields[field]);
+    Object.assign(job, fields, { data });
+    if (parents.has(json as object)) job.setHasChildren();
+    return job;
   }
 
   get queue(): JobHost {
@@ -144,6 +164,18 @@ export class JobFields<Data = any, Result = any, Name extends string = string> {
       repeatJobKey: this.repeatJobKey,
       returnvalue: JSON.stringify(this.returnvalue),
     };
-    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+    const json = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+    if (this.hasChildren) parents.add(json);
+    return json;
+  }
+}
+
+/** Of BullMQ itself, a text may be no JSON. */
+function parsed(text: unknown): unknown {
+  if (typeof text !== 'string') return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
 }

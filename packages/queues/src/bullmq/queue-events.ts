@@ -5,6 +5,7 @@ import type { QueueEvent } from '../events/event.js';
 import { newestCursor, readEvents } from '../events/events.js';
 import { QueueBase } from './base.js';
 import { Presence } from './presence.js';
+import type { QueueEventsListener } from './queue-events-listener.js';
 import type { QueueBaseOptions } from './types.js';
 
 export interface QueueEventsOptions extends QueueBaseOptions {
@@ -36,6 +37,34 @@ export class QueueEvents extends QueueBase {
     super(name, opts);
     this.#presence = new Presence(this.store, 'qe', randomUUID(), '');
     if (autorun) this.run().catch((error: unknown) => this.report(error as Error));
+  }
+
+  /** `on<MyListener>(…)` has events of your own; an event of one job is `completed:<id>`. */
+  override on<Events extends object = QueueEventsListener, Event extends keyof Events = keyof Events>(
+    event: Event,
+    listener: Events[Event],
+  ): this;
+  override on(event: string | symbol, listener: (...args: any[]) => void): this;
+  override on(event: string | symbol, listener: (...args: any[]) => void): this {
+    return super.on(event, listener);
+  }
+
+  override once<Events extends object = QueueEventsListener, Event extends keyof Events = keyof Events>(
+    event: Event,
+    listener: Events[Event],
+  ): this;
+  override once(event: string | symbol, listener: (...args: any[]) => void): this;
+  override once(event: string | symbol, listener: (...args: any[]) => void): this {
+    return super.once(event, listener);
+  }
+
+  override off<Events extends object = QueueEventsListener, Event extends keyof Events = keyof Events>(
+    event: Event,
+    listener: Events[Event],
+  ): this;
+  override off(event: string | symbol, listener: (...args: any[]) => void): this;
+  override off(event: string | symbol, listener: (...args: any[]) => void): this {
+    return super.off(event, listener);
   }
 
   /** Reads events until `close`. */
@@ -140,7 +169,10 @@ export class QueueEvents extends QueueBase {
 
 export class QueueEventsProducer extends QueueBase {
   /** Publishes an event of your own; `maxEvents` is that of the queue. */
-  async publishEvent({ eventName, ...fields }: { eventName: string; [field: string]: any }): Promise<void> {
+  async publishEvent<Event extends { eventName: string } = { eventName: string; [field: string]: any }>({
+    eventName,
+    ...fields
+  }: Event): Promise<void> {
     await this.store.publish('', { event: eventName, ...fields });
   }
 }

@@ -183,11 +183,18 @@ export class Queue<Data = any, Result = any, Name extends string = string> exten
     }
   }
 
-  async clean(grace: number, limit: number, type: JobState | 'wait' = 'completed'): Promise<string[]> {
-    const state: JobState = type === 'wait' ? 'waiting' : type;
+  /** Removes no active jobs, and none as `paused`: the jobs of a paused queue wait, also in BullMQ 6. */
+  async clean(
+    grace: number,
+    limit: number,
+    type: JobState | 'paused' | 'wait' = 'completed',
+  ): Promise<string[]> {
+    const state = type === 'wait' ? 'waiting' : type;
     const before = Date.now() - grace;
     const removed: string[] = [];
-    for (const id of state === 'active' ? [] : await this.store.range(state, 0, -1, true)) {
+    for (const id of state === 'active' || state === 'paused'
+      ? []
+      : await this.store.range(state, 0, -1, true)) {
       if (limit > 0 && removed.length >= limit) break;
       const stored = await this.store.get(id);
       if (!stored) continue;

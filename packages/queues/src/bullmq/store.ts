@@ -17,7 +17,7 @@ import {
 } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { Shards } from '../shard/shards.js';
-import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
+import { decodeTaskId, encodeTaskId, isTaskId } from '../task/task-id.js';
 import { IdBlock } from './id-block.js';
 import type { JobDetails, StoredJob, StoredReply } from './stored-job.js';
 import { encodeDetails, encodeJob, LEVELS, readStored } from './stored-job.js';
@@ -140,6 +140,7 @@ export class Store {
   }
 
   async get(id: string): Promise<StoredJob | undefined> {
+    if (!isTaskId(id)) return undefined;
     const stored = encodeTaskId(id);
     const [reply, progress] = await Promise.all([
       this.#shard.call((keys, { expectedSettings }) =>
@@ -329,6 +330,7 @@ export class Store {
   }
 
   async logs(id: string): Promise<string[]> {
+    if (!isTaskId(id)) return [];
     const bytes = await callRedisBuffer(this.redis, 'hget', [this.layerKeys.layerLogs, encodeTaskId(id)]);
     const lines: string[] = [];
     const packed = (bytes as Buffer | null) ?? Buffer.alloc(0);

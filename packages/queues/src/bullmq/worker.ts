@@ -209,6 +209,11 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
       | undefined;
   }
 
+  /** Does nothing: jobs whose lease is over run again without a timer, also those of `getNextJob`. */
+  startStalledCheckTimer(): Promise<void> {
+    return Promise.resolve();
+  }
+
   cancelJob(jobId: string, reason?: string): boolean {
     const controller = this.#cancels.get(jobId);
     controller?.abort(reason);

@@ -8,6 +8,13 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TEXT = Buffer.from([0x00]);
 const TEXT_OF_15_BYTES = Buffer.from([0xff, 0xff]);
 
+const MAX_ID_BYTES = 1_024;
+
+/** Whether a task can have this id; `encodeTaskId` refuses others. */
+export function isTaskId(id: string): boolean {
+  return id !== '' && Buffer.byteLength(id) <= MAX_ID_BYTES && id.isWellFormed();
+}
+
 export function encodeTaskId(id: string): Buffer {
   if (typeof id === 'string' && UUID.test(id)) return Buffer.from(id.replaceAll('-', ''), 'hex');
   requireName('id', id);
