@@ -60,6 +60,8 @@ test('D3: waiting for a chunk or a file sends nothing, and a chunk that another 
   const { nextLine, end } = await openLines(channel.receiver('r1', redis, 60_000));
   expect(await nextLine()).toBe('one');
   const next = nextLine();
+  // If the test fails before it awaits them, their errors must not reach the next test file.
+  void Promise.allSettled([sending, next]);
   // It has acked what it has, as it does before it waits.
   const [cursors] = await redis.keys(`${channel.prefix}:messaging:{${channel.name}%%1}:file-cursors:*`);
   await until('the ack', async () => Number(await redis.zscore(cursors!, 'r1')) > 0);
