@@ -7,9 +7,17 @@ const MAX_TEXT = 2_000;
 
 /**
  * Runs programs of a project against a target. Returns what failed, as text: nothing means that each program has reported that it passed,
- * and that the process has ended by itself with exit code 0.
+ * and that the process has ended by itself with exit code 0, before the limit.
  */
-export async function runPrograms({ program, args, project, programs, target, library = 'ioredis' }) {
+export async function runPrograms({
+  program,
+  args,
+  project,
+  programs,
+  target,
+  library = 'ioredis',
+  limitMs = LIMIT_MS,
+}) {
   const main = join(project, 'smoke/main.mjs');
   const child = spawn(program, [...args, main, ...programs], {
     cwd: project,
@@ -18,7 +26,7 @@ export async function runPrograms({ program, args, project, programs, target, li
   });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) child[name].on('data', (chunk) => (output[name] += chunk));
-  const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
   const [code, signal] = await once(child, 'close');
   clearTimeout(timer);
   const reports = output.stdout
