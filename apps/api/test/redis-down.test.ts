@@ -381,7 +381,7 @@ test('an upload whose Redis stays away is refused, and given up when Redis is ba
     ...ENV,
     ...DEFAULT_TIMEOUTS,
     STREAM_TIMEOUT_MS: '60000',
-    FILE_TIMEOUT_MS: '500',
+    FILE_TIMEOUT_MS: '2000',
   });
   const logs = new RemoteChannel(patient, 'away');
   await logs.join('ann');

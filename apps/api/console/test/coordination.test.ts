@@ -53,7 +53,7 @@ test('a lock shows its owner, how long the first one waits, and its lease as a b
   await page.getByText('1 change', { exact: true }).waitFor();
   expect(sent).toEqual([]);
   expect((await service.done('GET', 'locks/till')).owner).toBe('mailer-4');
-}, 60_000);
+}, 90_000);
 
 test('the lists of locks, semaphores, rate limits and names change by themselves', async () => {
   const taken = { limit: 4, periodMs: 86_400_000 };
@@ -72,7 +72,7 @@ test('the lists of locks, semaphores, rate limits and names change by themselves
     await page.getByRole('row', { name: shown }).waitFor();
     expect([place, await button('Read again').count()]).toEqual([place, 0]);
   }
-}, 60_000);
+}, 90_000);
 
 test('a semaphore and a read-write lock follow their holders', async () => {
   await service.done('PUT', 'semaphores/smtp', { permits: 3 });
@@ -96,7 +96,7 @@ test('a semaphore and a read-write lock follow their holders', async () => {
   await service.done('POST', 'read-write-locks/wiki/release', { holder: writer.holder });
   await figure('State').getByText('Free', { exact: true }).waitFor();
   expect((await service.done('GET', 'read-write-locks/wiki')).writer).toBeNull();
-}, 60_000);
+}, 90_000);
 
 test('a rate limit has its permits, which come back without a request, and all of them after a reset', async () => {
   const terms = { limit: 30, periodMs: 60_000, burst: 10 };
@@ -117,4 +117,4 @@ test('a rate limit has its permits, which come back without a request, and all o
     remaining: null,
     resetAfterMs: 0,
   });
-}, 60_000);
+}, 90_000);

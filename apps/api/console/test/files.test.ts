@@ -71,7 +71,7 @@ test('shows bytes, receivers and the straggler; skips, drops, sends again and re
   await submit('Remove').click();
   await row('Receivers', 'slow').waitFor({ state: 'detached' });
   expect((await status('logs')).receivers).toMatchObject([{ receiver: 'fast' }]);
-}, 60_000);
+}, 90_000);
 
 test('looking at a channel holds up no receiver', async () => {
   const { prefix } = service;

@@ -32,7 +32,7 @@ beforeAll(async () => {
     await queue.enqueueMany(
       Array.from({ length: BATCH }, (_, n) => ({ name: 'order', payload: { customer: { id: n % 7 } } })),
     );
-}, 60_000);
+}, 90_000);
 
 /** Commands that look at all keys, or at all of a collection, however large it is. */
 const WHOLE = new Set([
@@ -154,6 +154,6 @@ describe('a page of a large queue has small answers, reads a bounded part of it,
       expect(await heapMb(page)).toBeLessThan(MOST_HEAP_MB);
       expect(opened.troubles).toEqual([]);
     },
-    60_000,
+    90_000,
   );
 });

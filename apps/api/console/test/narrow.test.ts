@@ -42,7 +42,7 @@ describe.each(['light', 'dark'] as const)('in the %s scheme', (colorScheme) => {
   beforeAll(async () => {
     ({ page, close } = await open(browser, { viewport: SIZE, colorScheme }));
     await signIn(page, service, 'queues');
-  }, 30_000);
+  }, 90_000);
   afterAll(() => close());
 
   test('a table with more columns has a shadow at its edge, until its end is in sight', async () => {
@@ -96,7 +96,7 @@ test.each([
     }
     await close();
   },
-  30_000,
+  90_000,
 );
 
 test('the menu has the colours and the tenant', async () => {
@@ -116,7 +116,7 @@ test('the menu has the colours and the tenant', async () => {
   await page.getByRole('banner').getByRole('button', { name: 'Colours: dark' }).waitFor();
   expect(await areas.getByText('· default').isVisible()).toBe(false);
   await close();
-}, 30_000);
+}, 90_000);
 
 test('long names break, in a chat and in a dialog about them', async () => {
   const name = 'x'.repeat(100);
@@ -136,4 +136,4 @@ test('long names break, in a chat and in a dialog about them', async () => {
     ),
   ).toBe(0);
   await close();
-}, 30_000);
+}, 90_000);

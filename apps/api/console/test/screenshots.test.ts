@@ -207,7 +207,7 @@ if (isUpdating || sources !== list.sources) {
     [browser] = await Promise.all([launch(), service.start()]);
     mkdirSync(IMAGES, { recursive: true });
     await seed();
-  }, 60_000);
+  }, 90_000);
 
   afterAll(async () => {
     await browser?.close();
@@ -223,7 +223,7 @@ if (isUpdating || sources !== list.sources) {
       const { sha256: _, ...then } = isUpdating ? taken[shot.name]! : list.pictures[shot.name]!;
       expect(now).toEqual(then);
     },
-    60_000,
+    90_000,
   );
 }
 

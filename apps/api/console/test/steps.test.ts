@@ -59,7 +59,7 @@ test('the time line shows steps and a wait, and follows the delivery', async () 
     'Step pack',
     expect.stringMatching(/^Succeeded after /),
   ]);
-}, 60_000);
+}, 90_000);
 
 test('the time line shows a sleep', async () => {
   await queue.eventsCursor();
@@ -76,4 +76,4 @@ test('the time line shows a sleep', async () => {
     expect.stringMatching(/^Put off after /),
     'Next attempt',
   ]);
-}, 60_000);
+}, 90_000);
