@@ -295,12 +295,12 @@ describe('inspect', () => {
     const first = await inspect();
     expect(first).toMatchObject({ terms: { ...SLOW, burst: 10 }, remaining: 6 });
     expect(first!.resetAfterMs).toBeGreaterThan(0.4 * SLOW.periodMs - 60_000);
-    const other = { limit: 1_000, periodMs: 86_400_000, burst: 2_000 };
-    await limiter(other, prefix).take(600);
-    expect(await inspect()).toMatchObject({ terms: other, remaining: 1_000 });
+    const wider = { limit: 1_000, periodMs: 86_400_000, burst: 2_000 };
+    await limiter(wider, prefix).take(600);
+    expect(await inspect()).toMatchObject({ terms: wider, remaining: 1_000 });
     // A refused one has stored nothing.
-    await limiter({ ...other, limit: 1_001 }, prefix).take(1_001);
-    expect(await inspect()).toMatchObject({ terms: other });
+    await limiter({ ...wider, limit: 1_001 }, prefix).take(1_001);
+    expect(await inspect()).toMatchObject({ terms: wider });
     await limiter({}, prefix).reset();
     expect(await inspect()).toBeNull();
   });
