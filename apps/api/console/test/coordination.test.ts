@@ -98,6 +98,27 @@ test('a semaphore and a read-write lock follow their holders', async () => {
   expect((await service.done('GET', 'read-write-locks/wiki')).writer).toBeNull();
 }, 90_000);
 
+test('an answer that is older than the last event changes nothing', async () => {
+  const late = '**/v1/semaphores/late';
+  const { holder } = await service.done('POST', 'semaphores/late/acquire', { permits: 3, owner: 'mailer-9' });
+  const held: (() => Promise<void>)[] = [];
+  await page.route(late, async (route) => {
+    const json = await service.done('GET', 'semaphores/late');
+    held.push(() => route.fulfill({ json }));
+  });
+  await visit(page, service, 'semaphores/late');
+  await row('mailer-9').waitFor();
+  await until('the page to ask', async () => held.length > 0);
+  await service.done('POST', 'semaphores/late/release', { holder });
+  await page.getByText('Nobody holds a permit.').waitFor();
+  const answered = page.waitForEvent('requestfinished', (request) => request.url().endsWith('/semaphores/late'));
+  for (const answer of held) await answer();
+  await answered;
+  await page.unroute(late);
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
+  expect(await row('mailer-9').count()).toBe(0);
+}, 90_000);
+
 test('a rate limit has its permits, which come back without a request, and all of them after a reset', async () => {
   const terms = { limit: 30, periodMs: 60_000, burst: 10 };
   await service.done('POST', 'rate-limiters/mails/take', { ...terms, cost: 10 });

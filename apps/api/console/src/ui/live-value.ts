@@ -1,5 +1,5 @@
 /** A value that the API gives, and its topic sends anew with each change. */
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 import { useTopic } from '../live.ts';
 import type { LiveEvent } from '../live.ts';
@@ -19,9 +19,11 @@ export function useLiveValue<Value>(
 ): LiveValue<Value> {
   const read = useResource<Value>(address);
   const [shown, setShown] = useState<{ value: Value | undefined; at: number }>({ value: undefined, at: 0 });
-  // The last one that came, whichever way.
+  const lastEventAt = useRef(0);
   useEffect(() => {
-    if (read.value !== undefined) setShown({ value: read.value, at: Date.now() });
+    // An event that came during the read may be newer; if it is older, the topic sends a newer one.
+    if (read.value !== undefined && read.begunAt > lastEventAt.current)
+      setShown({ value: read.value, at: Date.now() });
   }, [read.value]);
   useTopic(
     topic,
@@ -29,6 +31,7 @@ export function useLiveValue<Value>(
       (event: LiveEvent) => {
         if (event.type !== topic.split(':')[0]) return;
         const value = event as unknown as Value;
+        lastEventAt.current = performance.now();
         setShown({ value, at: Date.now() });
         onChange?.(value);
       },
