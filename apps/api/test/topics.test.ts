@@ -399,16 +399,20 @@ describe.each(Object.entries(TOPICS))('a topic of %s', (kind, row) => {
       const mine = await follow(ADMIN, topic);
       const its = await follow(acme, topic, mine.token).catch((error: Error) => error.message);
       expect(typeof its === 'string' ? its : 'open').toBe(row.isOfDeployment ? '404 unknown-topic' : 'open');
-      await act(acme, name, next());
-      const mineNow = await act(ADMIN, name, next());
+      const itsOnly = await act(acme, name, next());
+      // Values like the remaining permits of a limit are equal after equally many changes.
+      const mineAll = [await act(ADMIN, name, next()), await act(ADMIN, name, next())];
+      mineAll.push(await act(ADMIN, name, next()));
       const itsLast = await act(acme, name, next());
-      await seen(mine, mineNow);
-      const isOthers = (event: Json): boolean => !row.isSampled && !isLike(event, mineNow);
-      expect(mine.events.filter(isOthers)).toEqual([]);
+      const mineLast = mineAll.at(-1)!;
+      await seen(mine, mineLast);
+      const isOthers = (event: Json): boolean => !mineAll.some((each) => isLike(event, each));
+      expect(row.isSampled ? [] : mine.events.filter(isOthers)).toEqual([]);
       mine.close();
       if (typeof its === 'string') return;
       await seen(its, itsLast);
-      const isForeign = (event: Json): boolean => isLike(event, mineNow) && !isLike(event, itsLast);
+      const isItsOwn = (event: Json): boolean => [itsOnly, itsLast].some((each) => isLike(event, each));
+      const isForeign = (event: Json): boolean => isLike(event, mineLast) && !isItsOwn(event);
       if (!['mailbox', 'overview'].includes(kind) && its.events.some(isForeign))
         throw new Error('an event of another tenant');
       its.close();

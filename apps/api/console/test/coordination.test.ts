@@ -111,7 +111,9 @@ test('an answer that is older than the last event changes nothing', async () => 
   await until('the page to ask', async () => held.length > 0);
   await service.done('POST', 'semaphores/late/release', { holder });
   await page.getByText('Nobody holds a permit.').waitFor();
-  const answered = page.waitForEvent('requestfinished', (request) => request.url().endsWith('/semaphores/late'));
+  const answered = page.waitForEvent('requestfinished', (request) =>
+    request.url().endsWith('/semaphores/late'),
+  );
   for (const answer of held) await answer();
   await answered;
   await page.unroute(late);
