@@ -1,6 +1,6 @@
 /** Ctrl-K: goes to any area, queue, task, lock, chat, mailbox or cache by its name. `?` lists the keys. */
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import type { Area } from './areas.ts';
 import { go } from './location.ts';
@@ -48,7 +48,8 @@ export function Palette({ areas, session }: Props): JSX.Element {
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   }, []);
-  useEffect(() => {
+  // Before the next key: it belongs to the field.
+  useLayoutEffect(() => {
     if (isOpen) dialog.current!.showModal();
     else dialog.current?.close();
   }, [isOpen]);

@@ -44,6 +44,28 @@ describe('tasks', () => {
     expect(await stateOf('retries', id)).toBe('succeeded');
   }, 90_000);
 
+  test('a parent says how many children have not ended, and a child leads to it', async () => {
+    const tasks = [
+      { id: 'album', name: 'album', payload: {} },
+      { id: 'one', name: 'photo', payload: {}, parent: 0 },
+      { id: 'two', name: 'photo', payload: {}, parent: 0 },
+    ];
+    await service.done('POST', 'queues/albums/flows', { tasks });
+    await until('the children', async () => (await stateOf('albums', 'two')) === 'ready');
+    await visit(page, service, 'queues/albums/tasks/album');
+    await page.getByRole('heading', { name: 'Flow: 2 children, 0 ended' }).waitFor();
+    await page.getByText('2 children more, not ended yet.').waitFor();
+    // The page follows its children.
+    const { items } = await service.done('POST', 'queues/albums/claims', { limit: 1, leaseMs: 60_000 });
+    await service.done('POST', `queues/albums/tasks/${items[0].id}/complete`, { lease: items[0].lease });
+    await page.getByRole('heading', { name: 'Flow: 2 children, 1 ended' }).waitFor();
+    await page.getByText('1 child more, not ended yet.').waitFor();
+    await visit(page, service, 'queues/albums/tasks/two');
+    await page.getByRole('link', { name: 'album', exact: true }).click();
+    await page.getByRole('heading', { name: /Flow/ }).waitFor();
+    expect(await stateOf('albums', 'album')).toBe('waiting');
+  }, 30_000);
+
   test('selected tasks get another priority, and are deleted, by keys alone', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 4; n += 1) ids.push(await service.enqueue('keys', 'a', n));

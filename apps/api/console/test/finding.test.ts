@@ -46,6 +46,18 @@ describe('the palette', () => {
     expect(page.url()).toContain('/chats/guild-42');
   }, 90_000);
 
+  test('gets the letters that follow its key at once', async () => {
+    await visit(page, service, 'overview');
+    // No wait for the field: somebody who types fast waits for nothing either.
+    for (const text of ['mail', 'lobby', 'till', 'stock']) {
+      await page.keyboard.press('Control+k');
+      await page.keyboard.type(text);
+      expect(await page.getByRole('combobox', { name: 'Where to' }).inputValue()).toBe(text);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    }
+  }, 30_000);
+
   test('has first what begins with the text, also before an area', async () => {
     await service.done('POST', 'chats', { sender: 'ann', members: [], chatId: 'lobby', body: 'hi' });
     await visit(page, service, 'overview');

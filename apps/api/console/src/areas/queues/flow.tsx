@@ -3,8 +3,9 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { path } from '../../http.ts';
+import { useTopic } from '../../live.ts';
 import { hrefOf, Link } from '../../location.ts';
-import { useResource } from '../../resource.ts';
+import { useResource, useThrottled } from '../../resource.ts';
 import { Card, State, Trouble } from '../../ui/elements.tsx';
 import { plural } from '../../ui/text.ts';
 import { toneOf } from './states.ts';
@@ -21,13 +22,27 @@ interface Children {
   readonly items: readonly Child[];
 }
 
+/** An event of a busy queue isn't often one of a child. */
+const RELOAD_MS = 1_000;
+
 export function Flow({ queue, id }: { readonly queue: string; readonly id: string }): JSX.Element | null {
   const children = useResource<Children>(path`queues/${queue}/tasks/${id}/children`);
-  if (!children.value || children.value.count === 0) return null;
-  const { count, items } = children.value;
+  const { value } = children;
+  const isWaiting = value !== undefined && value.items.length < value.count;
+  // The ends of children in other queues come with the next event of this one: at the latest, that the parent is ready.
+  const reload = useThrottled(children.reload, RELOAD_MS);
+  useTopic(isWaiting ? `queue:${encodeURIComponent(queue)}` : undefined, reload, reload);
+  if (!value || value.count === 0) return null;
+  const { count, items } = value;
   return (
     <Card title={`Flow: ${plural(count, 'child', 'children')}, ${items.length} ended`}>
       <Branch items={items} />
+      {items.length < count && (
+        <p class="muted">
+          {plural(count - items.length, 'child', 'children')} more, not ended yet. The pages of their queues
+          have them, and each links to this task.
+        </p>
+      )}
     </Card>
   );
 }
