@@ -251,6 +251,17 @@ const TOPICS: Readonly<Record<string, Row>> = {
       return { type: 'rows', items: { 0: { scheduled: items[0].scheduled } } };
     },
   },
+  'file-channel': {
+    topic: (name) => `file-channel:${name}`,
+    scope: 'messaging:read',
+    isSampled: true,
+    // The last one is before all others.
+    act: async (key, name, n) => {
+      const receiver = `0-${MANY - n}`;
+      await ask(key, `PUT file-channels/${name}/receivers/${receiver}`);
+      return { type: 'file-channel', receivers: { 0: { receiver } } };
+    },
+  },
 };
 /** As `toMatchObject`. */
 const isLike = (event: Json, expected: Json): boolean =>

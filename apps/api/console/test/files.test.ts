@@ -73,6 +73,27 @@ test('shows bytes, receivers and the straggler; skips, drops, sends again and re
   expect((await status('logs')).receivers).toMatchObject([{ receiver: 'fast' }]);
 }, 90_000);
 
+test('an open page follows the progress, the receivers and the end of a channel', async () => {
+  const { prefix } = service;
+  const sender = new FileSender(redis, 'followed', { prefix, receivers: ['one'] });
+  await sender.send(Buffer.alloc(1_000), { name: 'a.log' });
+  await visit(page, service, 'files/followed');
+  await row('Files', 'a.log').getByText('0 B of 1000 B').waitFor();
+  await row('Receivers', 'one').getByText('away').waitFor();
+  await service.done('POST', 'files/followed:1/acks', { receiver: 'one', upTo: 400 });
+  await row('Files', 'a.log').getByText('400 B of 1000 B').waitFor();
+  await row('Receivers', 'one').getByText('active').waitFor();
+  await service.done('PUT', 'file-channels/followed/receivers/two');
+  await row('Receivers', 'two').waitFor();
+  await service.done('DELETE', 'file-channels/followed/receivers/two');
+  await row('Receivers', 'two').waitFor({ state: 'detached' });
+  await service.done('POST', 'files/followed:1/acks', { receiver: 'one', isDone: true });
+  await page.getByText('Nothing is left to receive.').waitFor();
+  await service.done('POST', 'file-channels/followed/end');
+  await figure('Receivers').getByText('the channel has ended').waitFor();
+  expect(await status('followed')).toMatchObject({ isEnded: true, listed: 0 });
+}, 90_000);
+
 test('looking at a channel holds up no receiver', async () => {
   const { prefix } = service;
   const sender = new FileSender(redis, 'watched', { prefix, receivers: ['counter'] });
@@ -82,12 +103,10 @@ test('looking at a channel holds up no receiver', async () => {
   // With a lease of somebody else it would wait for a minute.
   const files = new FileReceiver(redis, 'watched', 'counter', { prefix }).files();
   const { value: file } = await files.next();
-  await button('Read again').click();
   await row('Receivers', 'counter').getByText('active').waitFor();
   for await (const block of file!.blocks()) expect(block.length).toBe(1_000);
   await file!.done();
   await files.return();
   await until('it is done', async () => (await status('watched')).listed === 0);
-  await button('Read again').click();
   await page.getByText('Nothing is left to receive.').waitFor();
 }, 40_000);

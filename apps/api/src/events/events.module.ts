@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 
 import { CachesModule } from '../caches/caches.module.js';
 import { ConsoleModule } from '../console/console.module.js';
+import { RemoteFilesModule } from '../files/remote-files.module.js';
 import { RemoteLocksModule } from '../locks/remote-locks.module.js';
 import { MarketModule } from '../market/market.module.js';
 import { RemoteMessagingModule } from '../messaging/remote-messaging.module.js';
@@ -18,6 +19,7 @@ import { TopicEvents } from './topic-events.js';
     CachesModule,
     ConsoleModule,
     MarketModule,
+    RemoteFilesModule,
     RemoteLocksModule,
     RemoteMessagingModule,
     RemoteQueuesModule,

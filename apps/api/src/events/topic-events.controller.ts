@@ -25,7 +25,7 @@ export class TopicEventsController {
     summary: 'Follow queues, members, mailboxes, caches, locks and more in one stream',
     description:
       'Sends server-sent events of several topics. A topic needs a scope: `queue:<name>`, `operation:<id>` and ' +
-      '`overview` need `queues:read`, `member:<name>` and `mailbox:<name>` need `messaging:read`, ' +
+      '`overview` need `queues:read`, `member:<name>`, `mailbox:<name>` and `file-channel:<name>` need `messaging:read`, ' +
       '`cache:<name>` and `rows` need `cache:read`. `lock:<name>`, `semaphore:<name>`, ' +
       '`read-write-lock:<name>` and `rate-limiter:<name>` need `locks:read`, `locks`, `semaphores` and ' +
       '`rate-limiters` need `locks:admin`, `names:<kind>` needs `ops:read`, `market` needs `market:read`, and ' +
@@ -35,7 +35,7 @@ export class TopicEventsController {
       'rescheduled, reprioritized, changed and removed. A queue has paused and resumed. Members have the ' +
       'events of `/v1/members/{member}/events`. A mailbox has arrived, without the messages. A cache has ' +
       'stored, deleted and invalidated, for requests to this API. The market has listed, sold, withdrawn and ' +
-      'expired. The topics of locks, lists, bulk operations, cached rows, Redis and the overview send their ' +
+      'expired. The topics of locks, lists, channels of files, bulk operations, cached rows, Redis and the overview send their ' +
       'present value, then each change. `gap` says that a queue trimmed events before you read them. `off` ' +
       'says that the events of a queue are off, and a session of a read-only console does not switch them on. ' +
       '`reset` says that the topic continues from now: your last event is gone, or others may have followed ' +

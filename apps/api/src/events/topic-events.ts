@@ -10,6 +10,7 @@ import { OverviewReader } from '../console/overview.js';
 import { RedisFigures } from '../console/redis-figures.js';
 import type { Kind } from '../console/stored-names.js';
 import { StoredNames } from '../console/stored-names.js';
+import { WatchedChannels } from '../files/watched-channels.js';
 import type { ListTopic, LockTopic } from '../locks/watched-locks.js';
 import { WatchedLocks } from '../locks/watched-locks.js';
 import { Market } from '../market/index.js';
@@ -71,6 +72,8 @@ export class TopicEvents {
       openSampled(topic, tokens, this.names.follow(topic.name as Kind, signal)),
     operation: (topic, tokens, signal) => this.#openOperation(topic, tokens, signal),
     rows: async (topic, tokens, signal) => openSampled(topic, tokens, tablesOf(this.rows.follow(signal))),
+    'file-channel': async (topic, tokens, signal) =>
+      openSampled(topic, tokens, this.channels.follow(topic.name, signal)),
   };
 
   constructor(
@@ -85,6 +88,7 @@ export class TopicEvents {
     private readonly operations: Operations,
     private readonly rows: RowCaches,
     private readonly names: StoredNames,
+    private readonly channels: WatchedChannels,
   ) {}
 
   /**

@@ -44,6 +44,7 @@ const KINDS = {
   names: { scope: 'ops:read', among: Object.keys(PLACES) },
   operation: { scope: 'queues:read' },
   rows: { scope: 'cache:read', isOfDeployment: true },
+  'file-channel': { scope: 'messaging:read' },
 } as const satisfies Record<string, Kind>;
 
 /** The kinds of topics: those of the tests are the same. */

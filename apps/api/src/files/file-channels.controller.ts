@@ -42,7 +42,7 @@ import {
   uploadedSchema,
   uploadQuery,
 } from './schemas.js';
-import { shown } from './shown.js';
+import { shown, shownChannel } from './shown.js';
 import { TenantFiles } from './tenant-files.js';
 import { NO_DEADLINE_MS } from './transfers.js';
 import { Uploads } from './uploads.js';
@@ -73,17 +73,7 @@ export class FileChannelsController {
     @Name('channel') channel: string,
     @Query({ schema: channelStatusQuery }) query: z.infer<typeof channelStatusQuery>,
   ): Promise<z.infer<typeof channelSchema>> {
-    const { files, receivers, ...status } = await this.#of(channel).status(query);
-    return {
-      ...status,
-      receivers: [...receivers],
-      files: files.map(({ storedBytes, pending, slowest, ...file }) => ({
-        ...shown(channel, file),
-        storedBytes,
-        pending,
-        slowest: [...slowest],
-      })),
-    };
+    return shownChannel(channel, await this.#of(channel).status(query));
   }
 
   @Post('files')

@@ -7,10 +7,12 @@ import { FilesController } from './files.controller.js';
 import { TenantFiles } from './tenant-files.js';
 import { Transfers } from './transfers.js';
 import { Uploads } from './uploads.js';
+import { WatchedChannels } from './watched-channels.js';
 
 /** Files for programs that talk HTTP. */
 @Module({
   controllers: [FileChannelsController, FilesController],
-  providers: [TenantFiles, Transfers, AbandonedFiles, Uploads, Downloads],
+  providers: [TenantFiles, Transfers, AbandonedFiles, Uploads, Downloads, WatchedChannels],
+  exports: [WatchedChannels],
 })
 export class RemoteFilesModule {}

@@ -3,10 +3,10 @@ import type { JSX } from 'preact';
 
 import type { AreaProps } from '../../areas.ts';
 import { path, withQuery } from '../../http.ts';
-import { useResource } from '../../resource.ts';
 import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
+import { useLiveValue } from '../../ui/live-value.ts';
 import { Figure, Head, Read, Time } from '../../ui/elements.tsx';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
@@ -17,7 +17,7 @@ import { ReceiversCard } from './receivers.tsx';
 import { SendButton } from './send.tsx';
 import type { ChannelStatus } from './status.ts';
 
-/** The files of the page of a channel: the oldest ones. */
+/** The files of the page of a channel: the oldest ones, as many as its topic has. */
 const SHOWN = 100;
 
 export default function Files({ parts: [channel], session }: AreaProps): JSX.Element {
@@ -51,14 +51,14 @@ interface ChannelProps {
 }
 
 function OneChannel({ channel, session }: ChannelProps): JSX.Element {
-  const status = useResource<ChannelStatus>(withQuery(path`file-channels/${channel}`, { limit: SHOWN }));
+  const status = useLiveValue<ChannelStatus>(
+    withQuery(path`file-channels/${channel}`, { limit: SHOWN }),
+    `file-channel:${encodeURIComponent(channel)}`,
+  );
   const mayWrite = mayChange(session, 'messaging:write');
   return (
     <>
       <Head title={<Bread above={[['Files', ['files']]]} name={channel} />}>
-        <button type="button" onClick={status.reload}>
-          Read again
-        </button>
         {mayWrite && status.value && !status.value.isEnded && (
           <SendButton {...{ channel, status: status.value }} done={status.reload} />
         )}
