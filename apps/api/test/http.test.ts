@@ -300,7 +300,7 @@ describe('the OpenAPI document', () => {
       .get(RouteMethods)
       .all.filter((route) => !route.startsWith('HEAD ') && !page.test(route.split(' ')[1]!))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
-    expect(routes.length).toBe(172);
+    expect(routes.length).toBe(173);
     expect(operations.map(([route]) => route).toSorted()).toEqual(routes.toSorted());
   });
 
@@ -411,7 +411,7 @@ describe('the OpenAPI document', () => {
         .join(' '),
     ).toBe(
       'ackFile ackMessages acquireLock acquireLocks acquirePermits acquireSide addDevice boostName cancelFlow cancelTask claimTasks ' +
-        'cleanQueue completeTask createChat deliverEvent drainQueue editMessage enqueueFlow enqueueTask enqueueTasks failTask forceReleaseSide ' +
+        'cleanQueue completeTask createChat deliverEvent drainQueue editMessage enqueueFlow enqueueTask enqueueTasks failTask forceReleasePermits forceReleaseSide ' +
         'giveTaskBack heartbeat invalidateTag joinChat list loadCacheEntry logLine moveCursor muteChat postMessage postWebhook prioritizeTask purchase putCacheEntry putKey putName ' +
         'putNames putPlayer putQueue putSchedule putTenant releaseLock releaseLocks releasePermits releaseSide renewLock renewLocks ' +
         'renewPermits renewSide ' +

@@ -53,6 +53,7 @@ const REQUESTS: Sent[] = (
     ['POST /v1/semaphores/x/acquire', { permits: 2, waitMs: 20_000 }],
     ['POST /v1/semaphores/x/renew', { holder: HOLDER }],
     ['POST /v1/semaphores/x/release', { holder: HOLDER }],
+    ['POST /v1/semaphores/x/force-release', { holder: HOLDER }],
     ['GET /v1/queues'],
     ['GET /v1/queues/x'],
     ['PUT /v1/queues/x', { isPaused: true }],

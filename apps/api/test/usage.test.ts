@@ -106,6 +106,7 @@ describe('a tenant over its quota of keys', () => {
     'POST /read-write-locks/{name}/force-release',
     'POST /read-write-locks/{name}/release',
     'POST /read-write-locks/{name}/renew',
+    'POST /semaphores/{name}/force-release',
     'POST /semaphores/{name}/release',
     'POST /semaphores/{name}/renew',
     'POST /session',

@@ -40,6 +40,7 @@ function tableOf(redis: Redis): CallTable {
     'semaphore.inspect': [semaphore.inspect.bind(semaphore)],
     'semaphore.renewFor': [semaphore.renewFor.bind(semaphore), HOLDER],
     'semaphore.releaseFor': [semaphore.releaseFor.bind(semaphore), HOLDER],
+    'semaphore.forceRelease': [semaphore.forceRelease.bind(semaphore), HOLDER],
     'semaphore.setPermits': [semaphore.setPermits.bind(semaphore), 2],
     'limiter.take': [limiter.take.bind(limiter), 1],
     'limiter.peek': [limiter.peek.bind(limiter)],

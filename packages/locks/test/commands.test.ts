@@ -184,6 +184,7 @@ release after it → read-write-lock.release:  zrem readers · exists rw-queue"
       inspect: () => semaphore.inspect(),
       available: () => semaphore.available(),
       release: () => leases[0]!.release(),
+      'forceRelease of a lost one': () => semaphore.forceRelease(leases[0]!.holder),
       releaseFor: () => semaphore.releaseFor(leases[1]!.holder),
       'renewFor of a lost one': () => semaphore.renewFor(leases[1]!.holder),
       setPermits: () => semaphore.setPermits(3),
@@ -196,6 +197,7 @@ renew → semaphore.renew:  get permits-state · time · zscore permits · zadd 
 inspect → semaphore.inspect:  get permits-state · time · zrange permits · exists permits · zrange permits-queue · zcard permits-queue · zrank permits-queue · zrange permits
 available → semaphore.inspect:  get permits-state · time · zrange permits · exists permits · zrange permits-queue · zcard permits-queue · zrank permits-queue
 release → semaphore.release:  get permits-state · zrem permits · exists permits-queue · set permits-state
+forceRelease of a lost one → semaphore.release:  get permits-state · zscore permits · zrem permits
 releaseFor → semaphore.release:  get permits-state · zscore permits · zrem permits · time · exists permits-queue · set permits-state
 renewFor of a lost one → semaphore.renew:  get permits-state · time · zscore permits
 setPermits → semaphore.set-permits:  get permits-state · time · zrange permits-queue · set permits-state · pexpire permits-state"

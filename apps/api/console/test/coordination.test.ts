@@ -98,6 +98,25 @@ test('a semaphore and a read-write lock follow their holders', async () => {
   expect((await service.done('GET', 'read-write-locks/wiki')).writer).toBeNull();
 }, 90_000);
 
+test('one holder of a semaphore loses its permits, the others keep theirs, and the audit log says who did it', async () => {
+  const lease = { permits: 3, leaseMs: 60_000 };
+  await service.done('POST', 'semaphores/taken/acquire', { ...lease, take: 2, owner: 'stuck-1' });
+  const { holder } = await service.done('POST', 'semaphores/taken/acquire', { ...lease, owner: 'mailer-2' });
+  await visit(page, service, 'semaphores/taken');
+  await row('mailer-2').waitFor();
+  await row('stuck-1').getByRole('button', { name: 'Force release' }).click();
+  await page.getByRole('heading', { name: 'Take 2 permits of taken from its holder' }).waitFor();
+  await submit('Release').click();
+  await row('stuck-1').waitFor({ state: 'detached' });
+  await row('mailer-2').waitFor();
+  expect(await service.done('GET', 'semaphores/taken')).toMatchObject({ used: 1, holders: [{ holder }] });
+  await until('the entry of the audit log', async () =>
+    (await service.done('GET', 'admin/audit')).items.some(
+      (entry: { path: string }) => entry.path === '/v1/semaphores/taken/force-release',
+    ),
+  );
+}, 90_000);
+
 test('an answer that is older than the last event changes nothing', async () => {
   const late = '**/v1/semaphores/late';
   const { holder } = await service.done('POST', 'semaphores/late/acquire', { permits: 3, owner: 'mailer-9' });

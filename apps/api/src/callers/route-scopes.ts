@@ -19,6 +19,7 @@ export const SUBSCRIBE_SCOPE = 'messaging:write';
 const EXCEPTIONS: Readonly<Record<string, Scope>> = {
   'POST /v1/locks/:name/force-release': 'locks:admin',
   'POST /v1/read-write-locks/:name/force-release': 'locks:admin',
+  'POST /v1/semaphores/:name/force-release': 'locks:admin',
   'DELETE /v1/rate-limiters/:name': 'locks:admin',
   'PUT /v1/semaphores/:name': 'locks:admin',
   // They scan Redis, and show every holder.

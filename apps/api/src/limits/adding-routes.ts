@@ -39,6 +39,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   'POST /v1/read-write-locks/:name/force-release',
   'POST /v1/semaphores/:name/renew',
   'POST /v1/semaphores/:name/release',
+  'POST /v1/semaphores/:name/force-release',
   'POST /v1/caches/:cache/invalidations',
   'POST /v1/mailboxes/:recipient/ack',
   'PUT /v1/chats/:id/members/:member/cursor',

@@ -231,7 +231,7 @@ function lost(lendable: Lendable, holder: string): Problem {
 }
 
 /** The error of the package for a text that cannot be a holder. */
-function refuseHolder(error: unknown): never {
+export function refuseHolder(error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
   const errors = [{ pointer: '/holder', message: 'must be the holder of a lease' }];
   throw new Problem('invalid-body', undefined, { errors }, { cause: error });

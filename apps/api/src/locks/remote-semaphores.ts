@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Semaphore } from '@mortise/locks';
 
 import type { LeaseTerms, Lendable } from './remote-leases.js';
-import { lent } from './remote-leases.js';
+import { lent, refuseHolder } from './remote-leases.js';
 import type { SeenSemaphore } from './seen-state.js';
 import { seenSemaphore, unlessUnreadable } from './seen-state.js';
 import { TenantLocks } from './tenant-locks.js';
@@ -38,6 +38,11 @@ export class RemoteSemaphores {
         return { limit, used };
       },
     };
+  }
+
+  /** Takes the permits away from a holder. Returns whether it had some. Throws the problem `invalid-body`. One round trip. */
+  async forceRelease(name: string, holder: string): Promise<boolean> {
+    return this.#semaphore(name).forceRelease(holder).catch(refuseHolder);
   }
 
   /** Changes the limit for all. One round trip, and more when many waiters get permits. */

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, HttpStatus, Param, Put, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, HttpStatus, Param, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
@@ -73,8 +73,7 @@ export class SemaphoresController {
 
   @ReleaseRoute({
     summary: 'Give permits back',
-    description:
-      'Waiters get the permits. An operator takes permits away in the same way, with the holder from the state.',
+    description: 'Waiters get the permits.',
   })
   async releasePermits(
     @Param('name', { schema: nameSchema }) name: string,
@@ -82,6 +81,22 @@ export class SemaphoresController {
   ): Promise<z.infer<typeof releaseSchema>> {
     await this.leases.release(this.semaphores.lendable(name), holder);
     return { isReleased: true };
+  }
+
+  @Post(':name/force-release')
+  @ApiOperation({
+    summary: 'Take permits away from their holder',
+    description:
+      'For operators. The state has the holders. This one learns of the loss at its next renewal. Until then ' +
+      'only fencing tokens stop its writes. Waiters get the permits, and other holders keep theirs.',
+  })
+  @Answers(releaseSchema, 'The holder has no permits. `isReleased` is false if it had none before.')
+  @Problems('invalid-id', ...BODY_PROBLEMS)
+  async forceReleasePermits(
+    @Param('name', { schema: nameSchema }) name: string,
+    @Body({ schema: releaseBody }) { holder }: z.infer<typeof releaseBody>,
+  ): Promise<z.infer<typeof releaseSchema>> {
+    return { isReleased: await this.semaphores.forceRelease(name, holder) };
   }
 
   @Put(':name')

@@ -143,6 +143,8 @@ describe('permits', () => {
   refuse('invalid-body', [
     ['without their number', TAKE, { take: 1 }],
     ['of no holder', `POST ${path}/release`, { holder: 'x.y.1' }],
+    ['taken away from no holder', `POST ${path}/force-release`, { holder: 'x.y.1' }],
+    ['taken away from nobody', `POST ${path}/force-release`, {}],
   ]);
   refuse('invalid-id', [
     ['of the name ..', 'POST /v1/semaphores/../acquire', wanted],
@@ -153,7 +155,6 @@ describe('permits', () => {
     ['that nobody holds', `POST ${path}/renew`, holder],
     ['given back by nobody', `POST ${path}/release`, holder],
   ]);
-  refuse('unknown-route', [['taken away', `POST ${path}/force-release`]]);
 });
 
 describe('the list of locks', () => {

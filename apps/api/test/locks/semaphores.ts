@@ -77,6 +77,26 @@ describe('a semaphore', () => {
     expect((await few).status).toBe(201);
   });
 
+  test('gives the permits of one holder to a waiter when an operator takes them away', async () => {
+    const name = semaphores.freshName();
+    const [first, kept] = [
+      await semaphores.take(name, { permits: 2 }),
+      await semaphores.take(name, { permits: 2 }),
+    ];
+    const waiting = semaphores.post(`${name}/acquire`, { permits: 2, leaseMs: 60_000, waitMs: 30_000 });
+    await semaphores.untilQueued(name, 1);
+    const take = async (holder: string): Promise<unknown> =>
+      (await semaphores.post(`${name}/force-release`, { holder }, {}, elsewhere)).json;
+    expect(await take(first.holder)).toEqual({ isReleased: true });
+    const { holder } = (await waiting).json;
+    const holders = (await semaphores.look(name)).holders.map((each: { holder: string }) => each.holder);
+    expect(new Set(holders)).toEqual(new Set([kept.holder, holder]));
+    expect(await take(first.holder)).toEqual({ isReleased: false });
+    expect((await semaphores.post(`${name}/renew`, { holder: first.holder })).json.type).toBe(
+      problem('lease-lost'),
+    );
+  });
+
   test('has one number of permits, which an operator changes', async () => {
     const name = semaphores.freshName();
     await semaphores.take(name, { permits: 1 });

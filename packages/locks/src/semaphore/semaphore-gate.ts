@@ -89,9 +89,9 @@ class SemaphoreScripts implements LockScripts<KeyedSemaphore> {
     const { lock } = requests[0]!;
     const [more, ...replies] = (await semaphoreRelease.run(this.redis, lock.keys, {
       publish: this.publish,
-      releases: requests.flatMap(({ member, fencingToken, lock: { leaseMs } }) => [
+      releases: requests.flatMap(({ member, fencingToken, isForced, lock: { leaseMs } }) => [
         member,
-        fencingToken,
+        isForced ? '*' : fencingToken,
         leaseMs,
       ]),
     })) as number[];

@@ -8,7 +8,8 @@
 --   state        STRING, see semaphore.state.part.lua; 7 days from the last grant, renewal or new limit
 -- ARGV
 --   publish      PUBLISH or SPUBLISH
---   releases...  three for each: member, its fencing token (0: none, or its lease has ended locally), leaseMs (ms)
+--   releases...  three for each: member; its fencing token (0: none, or its lease has ended locally), or '*' if another
+--                process takes the permits away from it: then it keeps its place in the queue; leaseMs (ms)
 -- RETURNS
 --   1 if there is more to grant (call recheck), else 0; then for each release: 1 if the member held its permits, else 0
 local permits, queue, state = KEYS[1], KEYS[2], KEYS[3]
@@ -22,17 +23,21 @@ local callerLimit = '0'
 local hasLeft, isQueued
 local replies = {0}
 for i = 2, #ARGV, 3 do
-  local member, isSure = ARGV[i], ARGV[i + 1] ~= '0'
+  local member, how = ARGV[i], ARGV[i + 1]
+  local isForced = how == '*'
+  local isSure = not isForced and how ~= '0'
   local isHolder
   -- The permit may have expired without being freed. Without a token, its holder has lost it.
   local ends = not isSure and redis.call('ZSCORE', permits, member)
   if redis.call('ZREM', permits, member) == 1 then
     used, isChanged, hasLeft = math.max(0, used - weightOf(member)), true, true
     isHolder = isSure or tonumber(ends) > clock()
+  elseif isForced then
+    isHolder = false
   elseif redis.call('ZREM', queue, member) == 1 then
     hasLeft = true
   else
-    isHolder = provesLoss(tonumber(ARGV[i + 1]), ARGV[i + 2], weightOf(member))
+    isHolder = provesLoss(tonumber(how), ARGV[i + 2], weightOf(member))
     hasLeft = hasLeft or isHolder
   end
   replies[#replies + 1] = isHolder and 1 or 0

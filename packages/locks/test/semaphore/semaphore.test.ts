@@ -156,6 +156,52 @@ describe('releaseFor and renewFor', () => {
   });
 });
 
+describe('forceRelease', () => {
+  test('gives the permits of one holder to waiters, and the former holder learns of it by a renewal', async () => {
+    const [semaphore, second] = fresh(3);
+    const [victim, kept] = [await semaphore.acquire({ permits: 2 }), await semaphore.acquire()];
+    const waiting = second.acquire({ permits: 2 });
+    await queued(semaphore, 1);
+    expect(await second.forceRelease(victim.holder)).toBe(true);
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(victim.fencingToken);
+    const { holders } = await semaphore.inspect();
+    expect(new Set(holders.map(({ holder }) => holder))).toEqual(new Set([kept.holder, next.holder]));
+    expect(victim.signal.aborted).toBe(false);
+    await expect(victim.renew()).rejects.toThrow(LeaseLostError);
+    expect(victim.signal.aborted).toBe(true);
+    expect(await victim.release()).toBe(false);
+    expect(await second.forceRelease(victim.holder)).toBe(false);
+    expect(await releaseAll([kept, next])).toEqual([true, true]);
+  });
+
+  test('aborts the signal of a holder that renews by itself', async () => {
+    const [semaphore, second] = fresh(1, { leaseMs: 1_000 });
+    const lease = await semaphore.acquire();
+    const ended = new Promise((resolve) => lease.signal.addEventListener('abort', resolve, { once: true }));
+    expect(await second.forceRelease(lease.holder)).toBe(true);
+    await ended;
+    expect(lease.isValid).toBe(false);
+  });
+
+  test('leaves waiters, expired leases and other holders as they are', async () => {
+    const [semaphore, second, prefix] = fresh(1);
+    const held = await semaphore.acquire();
+    const waiting = second.acquire();
+    await queued(semaphore, 1);
+    const [waiter] = await redis.zrange(`${prefix}:locks:{pool}:permits-queue`, '0', '-1');
+    expect(await semaphore.forceRelease(waiter!)).toBe(false);
+    expect(await semaphore.inspect()).toMatchObject({ used: 1, queueLength: 1 });
+    expect(await held.release()).toBe(true);
+    expect((await waiting).holder).toBe(waiter);
+    const [brief] = fresh(1, { leaseMs: 20, renew: false });
+    const { holder } = await brief.acquire();
+    await until('the end', async () => (await brief.available()) === 1);
+    expect(await brief.forceRelease(holder)).toBe(false);
+    await expect(brief.forceRelease('*')).rejects.toThrow(TypeError);
+  });
+});
+
 describe('release', () => {
   test('a second release and one by somebody else free nothing twice', async () => {
     const semaphore = fresh(3)[0];

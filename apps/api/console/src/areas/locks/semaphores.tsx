@@ -14,7 +14,7 @@ import { OpenByName } from '../../ui/open-by-name.tsx';
 import { PagedTable } from '../../ui/paged-table.tsx';
 import { Empty, Figure, Head, Read, Share } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
-import { countText } from '../../ui/text.ts';
+import { countText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { Holder, LeaseLeft, waitNote } from './lease-left.tsx';
 
@@ -26,13 +26,15 @@ interface Summary {
   readonly longestWaitMs: number;
 }
 
+interface PermitHolder {
+  readonly holder: string;
+  readonly owner: string | null;
+  readonly permits: number;
+  readonly remainingMs: number;
+}
+
 interface Semaphore extends Summary {
-  readonly holders: readonly {
-    readonly holder: string;
-    readonly owner: string | null;
-    readonly permits: number;
-    readonly remainingMs: number;
-  }[];
+  readonly holders: readonly PermitHolder[];
 }
 
 export default function Semaphores({ parts: [name], session }: AreaProps): JSX.Element {
@@ -153,6 +155,14 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
                       <LeaseLeft key={holder} remainingMs={remainingMs} at={semaphore.at} />
                     ),
                   },
+                  {
+                    title: <span class="hidden-text">Actions</span>,
+                    kind: 'fit',
+                    cell: (holder) =>
+                      mayChange(session, 'locks:admin') && (
+                        <ForceRelease name={name} holder={holder} done={semaphore.reload} />
+                      ),
+                  },
                 ]}
               />
             )}
@@ -160,5 +170,40 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
         )}
       </Read>
     </>
+  );
+}
+
+function ForceRelease(props: {
+  readonly name: string;
+  readonly holder: PermitHolder;
+  readonly done: () => void;
+}): JSX.Element {
+  const { name, done } = props;
+  const { holder, owner, permits } = props.holder;
+  const count = plural(permits, 'permit');
+  const release = async (): Promise<boolean> => {
+    const isDone = await act(`${owner ?? holder} has lost ${count}.`, () =>
+      call('POST', path`semaphores/${name}/force-release`, { body: { holder } }),
+    );
+    done();
+    return isDone;
+  };
+  return (
+    <DialogButton label="Force release" isDanger>
+      {(close) => (
+        <Dialog
+          title={`Take ${count} of ${name} from its holder`}
+          submit="Release"
+          isDanger
+          close={close}
+          onSubmit={release}
+        >
+          <p>
+            <Holder holder={holder} owner={owner} /> loses {count}, and learns of it at its next renewal.
+            Those who wait get them. The other holders keep theirs.
+          </p>
+        </Dialog>
+      )}
+    </DialogButton>
   );
 }
