@@ -121,6 +121,11 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return lookUp<Tasks>(this.#shards, id);
   }
 
+  /** As `get`, without payload, result, logs and steps: a large task costs little. One round trip, read-only, O(log n). */
+  async summary(id: string): Promise<TaskSummary<Tasks> | null> {
+    return lookUp<Tasks>(this.#shards, id, false);
+  }
+
   /** How many tasks are in each state, exact at one instant. One round trip for each shard, read-only, O(log n). */
   async counts(): Promise<Counts> {
     return countAll(this.#shards);
@@ -243,9 +248,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return listPage<Tasks>(this.#shards, 'list', state, options);
   }
 
-  /**
-   * Lists tasks without payloads and results. The cursors are those of `list`. Pages are full, which takes up to 25 round trips.
-   */
+  /** Lists tasks without payloads and results, as `list` does. Pages are full, which takes up to 25 round trips. */
   async summaries(state: TaskState, options: ListOptions = {}): Promise<Page<TaskSummary<Tasks>>> {
     return listPage<Tasks>(this.#shards, 'summaries', state, options);
   }
@@ -365,9 +368,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return readEvents(this.#shards, options);
   }
 
-  /**
-   * The last `limit` stored events, the oldest first. Switches events on. Two round trips a shard, O(limit). Rejects with ERR_INVALID_ARG.
-   */
+  /** The last `limit` stored events, oldest first. Switches events on. Two round trips a shard, O(limit). Rejects with ERR_INVALID_ARG. */
   lastEvents(options: LastEventsOptions = {}): Promise<QueueEvent[]> {
     return lastEvents(this.#shards, options);
   }
@@ -390,10 +391,10 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Resolves to the number of children of a task in a flow, and to the ends of the children that have ended, with results. Null for a task
-   * without children or one that is no longer retained. Only the result of `enqueueFlow` names the other children. Costs what `get` does.
+   * Resolves to the children of a task: how many, their queues and ids, and the ends of those that have ended. Null for a task without
+   * children or one that is no longer retained. `summary` has the states of the others. One round trip for each 2 MiB; O(children).
    */
   async children(id: string): Promise<FlowChildren | null> {
-    return findChildren(this.#shards, id);
+    return findChildren(this.#shards, { queue: this.name, id });
   }
 }

@@ -71,6 +71,8 @@ test('enqueue, get, counts', async () => {
       'the first calls of an instance': both,
       'its next calls': both,
       get: () => queue.get('first'),
+      summary: () => queue.summary('first'),
+      children: () => queue.children('first'),
       counts: () => queue.counts(),
     }),
   ).toMatchInlineSnapshot(`
@@ -80,6 +82,8 @@ in one tick → queue.enqueue:  time · get settings · hmget tasks · hlen task
 the first calls of an instance → get settings | queue.enqueue:  time · get settings · hmget tasks · hlen tasks · rpush ready:1 · hset tasks · zpopmin idle
 its next calls → queue.enqueue:  time · get settings · hmget tasks · hlen tasks · rpush ready:1 · hset tasks · zpopmin idle
 get → queue.get:  get settings · hget tasks · hget attempts · time · zscore retrying:1 · zscore scheduled:1
+summary → queue.get:  get settings · hget tasks · hget attempts · time · zscore retrying:1 · zscore scheduled:1
+children → flow.children | eval_ro flows tasks:  hget tasks · hget flows
 counts → queue.counts:  get settings · time · exists tombstones · zcard grouped · zcount scheduled:0 · zcount retrying:0 · llen ready:0 · zcard scheduled:0 · zcard retrying:0 · zcount scheduled:1 · zcount retrying:1 · llen ready:1 · zcard scheduled:1 · zcard retrying:1 · zcard active · llen succeeded · zcard dead · zcard cancelled · hget flows"
 `);
 });

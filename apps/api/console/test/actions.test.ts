@@ -44,27 +44,38 @@ describe('tasks', () => {
     expect(await stateOf('retries', id)).toBe('succeeded');
   }, 90_000);
 
-  test('a parent says how many children have not ended, and a child leads to it', async () => {
+  test('a flow is a tree of all its tasks, whose states change, and each task leads to the others', async () => {
     const tasks = [
       { id: 'album', name: 'album', payload: {} },
       { id: 'one', name: 'photo', payload: {}, parent: 0 },
-      { id: 'two', name: 'photo', payload: {}, parent: 0 },
+      { id: 'two', name: 'photo', payload: {}, parent: 0, queue: 'scaling' },
+      { id: 'three', name: 'scale', payload: {}, parent: 2, queue: 'scaling' },
     ];
     await service.done('POST', 'queues/albums/flows', { tasks });
-    await until('the children', async () => (await stateOf('albums', 'two')) === 'ready');
+    await until('the children', async () => (await stateOf('scaling', 'three')) === 'ready');
+    const leaf = (text: string): Locator => page.locator('main .timeline li').filter({ hasText: text });
     await visit(page, service, 'queues/albums/tasks/album');
-    await page.getByRole('heading', { name: 'Flow: 2 children, 0 ended' }).waitFor();
-    await page.getByText('2 children more, not ended yet.').waitFor();
-    // The page follows its children.
-    const { items } = await service.done('POST', 'queues/albums/claims', { limit: 1, leaseMs: 60_000 });
-    await service.done('POST', `queues/albums/tasks/${items[0].id}/complete`, { lease: items[0].lease });
-    await page.getByRole('heading', { name: 'Flow: 2 children, 1 ended' }).waitFor();
-    await page.getByText('1 child more, not ended yet.').waitFor();
-    await visit(page, service, 'queues/albums/tasks/two');
+    await page.getByRole('heading', { name: 'Flow: 2 children' }).waitFor();
+    await leaf('one').getByText('ready', { exact: true }).waitFor();
+    await leaf('two').getByText('waiting', { exact: true }).waitFor();
+    await leaf('two').getByRole('button', { name: 'Children' }).click();
+    await leaf('three').last().getByText('ready', { exact: true }).waitFor();
+    // The page follows them, also those in another queue.
+    for (const [queue, id] of [
+      ['albums', 'one'],
+      ['scaling', 'three'],
+    ]) {
+      const { items } = await service.done('POST', `queues/${queue}/claims`, { limit: 1, leaseMs: 60_000 });
+      await leaf(id!).last().getByText('active', { exact: true }).waitFor();
+      await service.done('POST', `queues/${queue}/tasks/${id}/complete`, { lease: items[0].lease });
+      await leaf(id!).last().getByText('succeeded', { exact: true }).waitFor();
+    }
+    await leaf('three').last().getByRole('link', { name: 'three' }).click();
+    await page.getByRole('link', { name: 'two', exact: true }).click();
     await page.getByRole('link', { name: 'album', exact: true }).click();
-    await page.getByRole('heading', { name: /Flow/ }).waitFor();
+    await leaf('one').getByText('succeeded', { exact: true }).waitFor();
     expect(await stateOf('albums', 'album')).toBe('waiting');
-  }, 30_000);
+  }, 90_000);
 
   test('selected tasks get another priority, and are deleted, by keys alone', async () => {
     const ids: string[] = [];

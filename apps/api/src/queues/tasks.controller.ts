@@ -3,7 +3,7 @@ import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Req, Res }
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
-import { cutJson, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
+import { childrenOf, cutJson, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
 import type { CutJson } from '@mortise/queues/admin';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -217,22 +217,20 @@ export class TasksController {
 
   @Get('tasks/:id/children')
   @ApiOperation({
-    summary: 'Read the ends of the children of a task',
+    summary: 'Read the children of a task',
     description:
-      'The process that runs the task can read the results of its children. The answer that stored the flow ' +
-      'names all children, also those that have not ended.',
+      'Returns all children with their states. The process that runs the task can read their results. When the ' +
+      'parent has succeeded, the results are with the children alone.',
   })
-  @Answers(childrenSchema, 'The number of children, and those that have ended.')
+  @Answers(childrenSchema, 'The children, or none.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task')
   async listChildren(
     @Name('queue') queueName: string,
     @TaskId() id: string,
   ): Promise<z.infer<typeof childrenSchema>> {
     return this.queues.use(queueName, async (queue) => {
-      const children = await queue.children(id);
-      if (children) {
-        return { count: children.count, items: [...children.ended] };
-      }
+      const children = await childrenOf(queue, id, (name) => this.queues.find(name));
+      if (children) return { count: children.count, items: [...children.items] };
       if (!(await queue.get(id))) throw unknownTask(queueName, id);
       return { count: 0, items: [] };
     });

@@ -1,6 +1,6 @@
 /** The routes of tasks. */
 import type { EnqueueOptions, Queue, RescheduleOptions } from '@mortise/queues';
-import { findTasks, storedEvents } from '@mortise/queues/admin';
+import { childrenOf, findTasks, storedEvents } from '@mortise/queues/admin';
 import { requireText } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
@@ -114,10 +114,13 @@ export class TaskRoutes {
 
   #children({ params: { queue: name, id } }: Call): Promise<Answer> {
     return this.#queues.use(name!, async (queue) => {
-      const children = await queue.children(id!);
+      const children = await childrenOf(queue, id!, (home) => this.#queues.find(home));
       if (!children && !(await queue.get(id!))) throw unknownTask(name!, id!);
-      const { count, ended } = children ?? { count: 0, ended: [] };
-      return done({ count, items: ended.map((child) => this.#views.child(child)) });
+      const { count, items } = children ?? { count: 0, items: [] };
+      const shown = items.map((child) =>
+        this.#queues.allows(child.queue) ? this.#views.child(child) : { queue: child.queue, id: child.id },
+      );
+      return done({ count, items: shown });
     });
   }
 

@@ -5,6 +5,8 @@ export { BULK_ACTIONS } from './bulk-request.js';
 export type { CutJson } from './cut-json.js';
 export { cutJson } from './cut-json.js';
 export { OperationConflictError, TooManyOperationsError } from './errors.js';
+export type { ChildrenOfTask, FlowChild } from './flow-page.js';
+export { childrenOf } from './flow-page.js';
 export type { FindTasksOptions, FoundTasks } from './find-tasks.js';
 export { findTasks } from './find-tasks.js';
 export type { LiveEvent, LiveEvents, LiveEventsOptions } from './live-events.js';

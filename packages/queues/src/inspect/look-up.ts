@@ -6,15 +6,20 @@ import { encodeTaskId } from '../task/task-id.js';
 import type { Counts, Task, TaskState } from '../task/task.js';
 import { readTask, TASK_STATES } from '../task/task.js';
 
-/** The task with an id; null if unknown. */
-export function lookUp<Tasks>(shards: Shards, id: string): Promise<Task<Tasks> | null> {
+/** The task with an id; null if unknown. @param isWhole False: without payload, result, logs and steps. */
+export function lookUp<Tasks>(shards: Shards, id: string, isWhole = true): Promise<Task<Tasks> | null> {
   const storedId = encodeTaskId(id);
-  return shards.find(storedId, (shard) => lookUpIn<Tasks>(shard, id, storedId));
+  return shards.find(storedId, (shard) => lookUpIn<Tasks>(shard, id, storedId, isWhole));
 }
 
-async function lookUpIn<Tasks>(shard: Shard, id: string, storedId: Buffer): Promise<Task<Tasks> | null> {
+async function lookUpIn<Tasks>(
+  shard: Shard,
+  id: string,
+  storedId: Buffer,
+  isWhole: boolean,
+): Promise<Task<Tasks> | null> {
   const reply = (await shard.call((keys, { expectedSettings }) =>
-    queueGet.runBuffer(shard.redis, keys, { expectedSettings, id: storedId }),
+    queueGet.runBuffer(shard.redis, keys, { expectedSettings, id: storedId, isWhole: isWhole ? 1 : 0 }),
   )) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer] | null;
   if (reply === null) return null;
   const [record, state, instant, last, progress, logs, steps] = reply;
