@@ -136,8 +136,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * to false when the task has already ended or is unknown. Up to `keepCancelled` cancelled tasks are kept.
    *
    * For a flow, pass the value of `enqueueFlow`. All its tasks that have not ended are then cancelled, parents before children. This
-   * happens level by level, not in one step. Resolves to true when a task was cancelled. If you pass only the id of a parent, its children
-   * go on.
+   * happens level by level, not in one step. Resolves to true when a task was cancelled. With the id of a parent alone, its children go on.
    *
    * Atomic for one task: when the call resolves, counts are right and no worker fetches the task any more. If ioredis resends the command
    * after a lost reply, the call answers false though the task was cancelled. One round trip, shared by calls of one tick. It costs one for
