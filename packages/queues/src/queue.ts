@@ -15,7 +15,8 @@ import type { EnqueuedFlow } from './flow/flows.js';
 import { Flows } from './flow/flows.js';
 import type { ListOptions, Page } from './inspect/list.js';
 import { listPage } from './inspect/list.js';
-import { countAll, lookUp, readSettings } from './inspect/look-up.js';
+import type { GetOptions } from './inspect/look-up.js';
+import { countAll, getTask, readSettings, summarize } from './inspect/look-up.js';
 import type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
 import { clean, drain, retryAll } from './operate/bulk.js';
 import type { ObliterateOptions } from './removal/obliteration.js';
@@ -117,13 +118,13 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /** Resolves to the task, or to null when the id is unknown or no longer retained. One round trip, read-only, O(log n). */
-  async get(id: string): Promise<Task<Tasks> | null> {
-    return lookUp<Tasks>(this.#shards, id);
+  async get(id: string, options: GetOptions = {}): Promise<Task<Tasks> | null> {
+    return getTask<Tasks>(this.#shards, id, options);
   }
 
   /** As `get`, without payload, result, logs and steps: a large task costs little. One round trip, read-only, O(log n). */
   async summary(id: string): Promise<TaskSummary<Tasks> | null> {
-    return lookUp<Tasks>(this.#shards, id, false);
+    return summarize<Tasks>(this.#shards, id);
   }
 
   /** How many tasks are in each state, exact at one instant. One round trip for each shard, read-only, O(log n). */
@@ -346,7 +347,6 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   /**
    * Waits until no task is ready, active, retrying or waiting for its children. Scheduled tasks count when they are due. Tasks that come
    * during the call count, and so do ready tasks of a paused queue. The call looks at one shard after the other.
-   *
    * Costs what `result` does for one task after another, each time the last one of the tasks that exist. Rejects with ERR_IDLE_TIMEOUT
    * after `waitMs` (default: never), or with the reason of the signal.
    */

@@ -1,6 +1,6 @@
 /** Actions of operators, done in a real browser and checked against the API. */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { until } from '@mortise/test-kit';
+import { connect, until } from '@mortise/test-kit';
 import type { Locator } from 'playwright-core';
 
 import { visit } from './fixture/browser.js';
@@ -8,6 +8,7 @@ import { openConsole } from './fixture/console.js';
 import { KEY } from './fixture/service.js';
 
 const { service, opened, page, button, submit } = await openConsole();
+const redis = connect();
 
 /** A task that is dead, with a log, as a worker over HTTP leaves it. */
 async function die(queue: string, payload: unknown, error: string): Promise<string> {
@@ -145,9 +146,8 @@ describe('tasks', () => {
     await visit(page, service, 'queues/handled/settings');
     await page.getByText('none: no worker with handlers runs').waitFor();
     const { Worker } = await import('@mortise/queues');
-    const { connect } = await import('@mortise/test-kit');
     await using worker = new Worker(
-      connect(),
+      redis,
       ['handled'],
       { b: () => 1, c: () => 2 },
       { prefix: service.prefix },
@@ -188,6 +188,21 @@ describe('tasks', () => {
     expect((await service.done('GET', 'queues/exact')).counts.ready).toBe(2);
   }, 90_000);
 
+  test('a number that JavaScript would round is shown as another program has stored it', async () => {
+    const id = await service.enqueue('rounding', 'a', 0);
+    const key = `${service.prefix}:queues:{rounding}:tasks`;
+    const [field] = await redis.hkeysBuffer(key);
+    const record = (await redis.hgetBuffer(key, field!))!;
+    // The payload is at the end of the record.
+    const payload = Buffer.from('{"order":12345678901234567890}');
+    await redis.hset(key, field!, Buffer.concat([record.subarray(0, -1), payload]));
+    await visit(page, service, `queues/rounding/tasks/${id}`);
+    await page.getByText('As it is stored').waitFor();
+    expect(await page.locator('pre').last().innerText()).toBe('{\n  "order": 12345678901234567890\n}');
+    // A copy would have another number.
+    expect(await button('Run again, edited').count()).toBe(0);
+  }, 90_000);
+
   test('hidden members are not copied into a task', async () => {
     const id = await service.enqueue('hidden-members', 'a', { user: { password: 'canary' } });
     await visit(page, service, `queues/hidden-members/tasks/${id}`);
@@ -200,8 +215,7 @@ describe('tasks', () => {
   test('a payload of 3 MB is cut', async () => {
     // Bodies of the API are smaller: another program has enqueued it.
     const { Queue } = await import('@mortise/queues');
-    const { connect } = await import('@mortise/test-kit');
-    const queue = new Queue(connect(), 'big', { prefix: service.prefix, maxPayloadBytes: 4_194_304 });
+    const queue = new Queue(redis, 'big', { prefix: service.prefix, maxPayloadBytes: 4_194_304 });
     const { id } = await queue.enqueue('a', { text: 'x'.repeat(3_000_000) });
     await visit(page, service, `queues/big/tasks/${id}`);
     await page.getByText('The first 16 KiB of 2.9 MiB').waitFor();

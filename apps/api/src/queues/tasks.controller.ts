@@ -3,7 +3,7 @@ import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Req, Res }
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
-import { childrenOf, cutJson, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
+import { childrenOf, cutJson, exactParse, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
 import type { CutJson } from '@mortise/queues/admin';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -177,7 +177,8 @@ export class TasksController {
   ): Promise<z.infer<typeof taskSchema>> {
     const shown = (value: unknown): CutJson => cutJson(this.redaction.shown(value, principal), maxBytes);
     return this.queues.use(queueName, async (queue) => {
-      const task = await queue.get(id);
+      // Without a limit clients get numbers, rounded as theirs would be.
+      const task = await queue.get(id, maxBytes === undefined ? {} : { parse: exactParse });
       if (!task) throw unknownTask(queueName, id);
       const { logs, steps, payload, result, ...others } = task;
       const [sent, returned] = [shown(payload), shown(result)];

@@ -1,6 +1,6 @@
 /** The routes of tasks. */
 import type { EnqueueOptions, Queue, RescheduleOptions } from '@mortise/queues';
-import { childrenOf, findTasks, storedEvents } from '@mortise/queues/admin';
+import { childrenOf, exactParse, findTasks, storedEvents } from '@mortise/queues/admin';
 import { requireText } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
@@ -94,7 +94,8 @@ export class TaskRoutes {
   async #read({ params: { queue: name, id }, query }: Call): Promise<Answer> {
     const { maxBytes } = queryOf(query, ['maxBytes']);
     const most = maxBytes === undefined ? undefined : digitsOf('maxBytes', maxBytes, 1, MAX_SHOWN_BYTES);
-    const task = await this.#queues.use(name!, (queue) => queue.get(id!));
+    const parse = most === undefined ? undefined : exactParse;
+    const task = await this.#queues.use(name!, (queue) => queue.get(id!, { parse }));
     if (!task) throw unknownTask(name!, id!);
     return done(this.#views.task(name!, task, most));
   }

@@ -7,6 +7,7 @@ export { cutJson } from './cut-json.js';
 export { OperationConflictError, TooManyOperationsError } from './errors.js';
 export type { ChildrenOfTask, FlowChild } from './flow-page.js';
 export { childrenOf } from './flow-page.js';
+export { exactParse } from './exact-json.js';
 export type { FindTasksOptions, FoundTasks } from './find-tasks.js';
 export { findTasks } from './find-tasks.js';
 export type { LiveEvent, LiveEvents, LiveEventsOptions } from './live-events.js';
