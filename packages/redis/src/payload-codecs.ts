@@ -129,18 +129,12 @@ export function looksEncoded(json: string): boolean {
 
 /**
  * Returns the value of a stored JSON text. A value that can't be decoded is returned as it is stored; `isEncoded` detects it.
- *
- * @param parse Reads a JSON text.
  */
-export function readJson(
-  json: string,
-  codecs: Codecs | undefined,
-  parse: (text: string) => unknown = JSON.parse,
-): unknown {
-  const value: unknown = parse(json);
+export function readJson(json: string, codecs: Codecs | undefined): unknown {
+  const value: unknown = JSON.parse(json);
   if (!codecs || !looksEncoded(json) || !isEncoded(value)) return value;
   try {
-    return parse(codecs.decode(value));
+    return JSON.parse(codecs.decode(value)) as unknown;
   } catch {
     return value;
   }

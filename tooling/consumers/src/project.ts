@@ -32,13 +32,11 @@ const PACKAGES = [
 
 /** Peers and dependencies of the packages, and types. They are linked from this folder: nothing is downloaded. */
 const LINKED = [
-  '@nestjs/bullmq',
   '@nestjs/common',
   '@nestjs/core',
   '@opentelemetry/api',
   '@types/node',
   '@types/pg',
-  'bullmq',
   'croner',
   'ioredis',
   'libsql',

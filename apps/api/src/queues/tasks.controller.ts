@@ -3,7 +3,7 @@ import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Req, Res }
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
-import { childrenOf, cutJson, exactParse, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
+import { cutJson, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
 import type { CutJson } from '@mortise/queues/admin';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -177,8 +177,7 @@ export class TasksController {
   ): Promise<z.infer<typeof taskSchema>> {
     const shown = (value: unknown): CutJson => cutJson(this.redaction.shown(value, principal), maxBytes);
     return this.queues.use(queueName, async (queue) => {
-      // Without a limit clients get numbers, rounded as theirs would be.
-      const task = await queue.get(id, maxBytes === undefined ? {} : { parse: exactParse });
+      const task = await queue.get(id);
       if (!task) throw unknownTask(queueName, id);
       const { logs, steps, payload, result, ...others } = task;
       const [sent, returned] = [shown(payload), shown(result)];
@@ -218,20 +217,22 @@ export class TasksController {
 
   @Get('tasks/:id/children')
   @ApiOperation({
-    summary: 'Read the children of a task',
+    summary: 'Read the ends of the children of a task',
     description:
-      'Returns all children with their states. The process that runs the task can read their results. When the ' +
-      'parent has succeeded, the results are with the children alone.',
+      'The process that runs the task can read the results of its children. The answer that stored the flow ' +
+      'names all children, also those that have not ended.',
   })
-  @Answers(childrenSchema, 'The children, or none.')
+  @Answers(childrenSchema, 'The number of children, and those that have ended.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task')
   async listChildren(
     @Name('queue') queueName: string,
     @TaskId() id: string,
   ): Promise<z.infer<typeof childrenSchema>> {
     return this.queues.use(queueName, async (queue) => {
-      const children = await childrenOf(queue, id, (name) => this.queues.find(name));
-      if (children) return { count: children.count, items: [...children.items] };
+      const children = await queue.children(id);
+      if (children) {
+        return { count: children.count, items: [...children.ended] };
+      }
       if (!(await queue.get(id))) throw unknownTask(queueName, id);
       return { count: 0, items: [] };
     });

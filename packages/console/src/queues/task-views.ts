@@ -1,6 +1,5 @@
 /** A task as the page shows it: cut, and without secrets. */
-import type { QueueEvent, Task } from '@mortise/queues';
-import type { FlowChild } from '@mortise/queues/admin';
+import type { Child, QueueEvent, Task } from '@mortise/queues';
 import { cutJson, Redactor } from '@mortise/queues/admin';
 
 import { present } from './given.js';
@@ -49,7 +48,7 @@ export class TaskViews {
     return present({ ...task, queue, headers: this.#shown(headers), progress: this.#shown(progress) });
   }
 
-  child({ result, ...child }: FlowChild): object {
+  child({ result, ...child }: Child): object {
     return present({ ...child, result: this.#shown(result) });
   }
 

@@ -91,8 +91,10 @@ export class Flows {
   }
 
   async #store(task: FlowTask): Promise<EnqueuedFlow> {
-    const flow = makeFlow(this.#queue, task, (queue, ...given) =>
-      this.#queues.enqueuer(queue).prepare(...given),
+    const flow = makeFlow(this.#queue, task, (queue, name, payload, options, flags, parent, tree) =>
+      this.#queues
+        .enqueuer(queue)
+        .prepare(name, payload, options, flags, { ...(parent && { parent }), ...(tree && { tree }) }),
     );
     const { root, ids, requests, tree } = flow;
     for (const [queue, ofQueue] of requests) {

@@ -147,11 +147,9 @@ function Value(props: {
   return (
     <Card title={title}>
       {text === undefined ? <Json value={value} /> : <pre>{text}</pre>}
-      {text !== undefined && (
+      {text !== undefined && bytes !== undefined && (
         <p class="muted small">
-          {bytes === undefined
-            ? 'As it is stored: JavaScript would round a number of it.'
-            : `The first ${bytesText(MAX_BYTES)} of ${bytesText(bytes)}.`}
+          The first {bytesText(MAX_BYTES)} of {bytesText(bytes)}.
         </p>
       )}
     </Card>

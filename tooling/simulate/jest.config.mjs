@@ -1,0 +1,1 @@
+export default { preset: '@mortise/jest', maxWorkers: 1 };

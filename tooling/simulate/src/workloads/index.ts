@@ -1,0 +1,13 @@
+import type { Workload } from '../workload.js';
+import { locks } from './locks.js';
+import { queues } from './queues.js';
+
+export const WORKLOADS: readonly Workload[] = [locks, queues];
+
+/** Throws for a name that no workload has. */
+export function workloadOf(name: string): Workload {
+  const workload = WORKLOADS.find((one) => one.name === name);
+  if (!workload)
+    throw new RangeError(`--package is one of ${WORKLOADS.map((one) => one.name).join(', ')}, got ${name}`);
+  return workload;
+}

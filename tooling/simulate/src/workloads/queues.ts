@@ -1,0 +1,236 @@
+/** Processes that enqueue, cancel and work on the tasks of one queue. At the end each task is accounted for. */
+import type * as Queues from '@mortise/queues';
+import type { Plan } from '../plan.js';
+import { Random } from '../random.js';
+import type { Programs, Workload } from '../workload.js';
+import type { VirtualProcess } from '../world/process.js';
+import type { World } from '../world/world.js';
+import { Operations } from './queue-of-operations.js';
+import type { Behaviour, Execution } from './task-ledger.js';
+import { TaskLedger } from './task-ledger.js';
+
+const QUEUE = 'q';
+const ATTEMPTS = 6;
+const LEASE_MS = 1_000;
+const OPEN_MS = Infinity;
+const READ_STEPS = 20_000;
+const READ_MS = 600_000;
+const LOOK_MS = 200;
+const NAMES = ['work', 'fail once', 'fail', 'discard', 'later'] as const;
+
+export const queues: Workload = {
+  name: 'queues',
+  shape: {
+    processes: [1, 3],
+    operations: [4, 14],
+    faults: ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'],
+    mostFaults: 5,
+    steps: 500,
+    longestMs: 3_000,
+  },
+  begin: (plan) => new QueuePrograms(plan),
+};
+
+interface Setting {
+  readonly concurrency: number;
+  readonly priorities: number;
+  readonly groups: number;
+  readonly ordered: boolean;
+  readonly prefetch: number;
+}
+
+interface Program {
+  readonly process: VirtualProcess;
+  readonly queue: Queues.Queue;
+  readonly RetryLater: typeof Queues.RetryLater;
+  readonly Discard: typeof Queues.Discard;
+}
+
+class QueuePrograms implements Programs {
+  readonly #operations: Operations;
+  readonly #ledger = new TaskLedger();
+  readonly #setting: Setting;
+  readonly #hasFaults: boolean;
+  /** Producers that have not ended. */
+  readonly #producing = new Set<VirtualProcess>();
+
+  constructor(plan: Plan) {
+    this.#operations = new Operations(plan);
+    const random = new Random(plan.seed, 11);
+    const groups = random.isTrue(0.4) ? 2 : 0;
+    this.#setting = {
+      concurrency: random.pick([1, 2, 5]),
+      priorities: random.pick([1, 1, 3]),
+      groups,
+      ordered: groups > 0 && random.isTrue(0.5),
+      prefetch: random.pick([0, 8]),
+    };
+    this.#hasFaults = plan.faults.some(({ kind }) => kind !== 'clock' && kind !== 'flush scripts');
+  }
+
+  start(process: VirtualProcess, number: number): void {
+    const { Queue, Worker, RetryLater, Discard } = process.load<typeof Queues>('@mortise/queues');
+    const redis = process.connect();
+    const { priorities, concurrency, prefetch } = this.#setting;
+    const names = ['high', 'normal', 'low'].slice(0, priorities);
+    const queue = new Queue(redis, QUEUE, { priorities: names });
+    const program = { process, queue, RetryLater, Discard };
+    const handlers = Object.fromEntries(
+      NAMES.map((name) => [
+        name,
+        (payload: unknown, ctx: Queues.TaskContext) => this.#handle(program, payload as Behaviour, ctx),
+      ]),
+    );
+    const worker = new Worker(redis, [QUEUE], handlers, {
+      leaseMs: LEASE_MS,
+      concurrency,
+      prefetch,
+      backoff: { type: 'fixed', delayMs: 50 },
+      onError: () => undefined,
+      onFailed: () => undefined,
+    });
+    void worker.start();
+    void this.#produce(program, number);
+  }
+
+  isDone(): boolean {
+    for (const process of this.#producing) if (!process.isDead) return false;
+    return this.#operations.isEmpty;
+  }
+
+  /** Reads all states when no task moves any more. */
+  async check(world: World): Promise<readonly string[]> {
+    const reader = world.spawn('reader');
+    const { Queue, TASK_STATES } = reader.load<typeof Queues>('@mortise/queues');
+    const queue = new Queue(reader.connect(), QUEUE);
+    const stored = new Map<Queues.TaskState, Queues.Task<Record<string, unknown>>[]>();
+    const miscounted: string[] = [];
+    let isRead = false;
+    const read = async (): Promise<void> => {
+      for (let counts = await queue.counts(); isMoving(counts); counts = await queue.counts())
+        await reader.pause(LOOK_MS);
+      const counts = await queue.counts();
+      for (const state of TASK_STATES) {
+        const { tasks } = await queue.list(state, { limit: 1_000 });
+        stored.set(state, [...tasks]);
+        if (tasks.length !== counts[state])
+          miscounted.push(`miscounted: ${counts[state]} ${state}, but ${tasks.length} are listed`);
+      }
+      isRead = true;
+    };
+    void read();
+    if (!(await world.runUntil(() => isRead, READ_STEPS, READ_MS)))
+      return ['progress: the tasks never come to rest'];
+    return [...miscounted, ...this.#ledger.check(stored, world.killed, this.#hasFaults)];
+  }
+
+  async #produce(program: Program, number: number): Promise<void> {
+    const { process } = program;
+    this.#producing.add(process);
+    await this.#configure(program);
+    for (let one = this.#operations.next(number); one; one = this.#operations.next(number))
+      await this.#enqueue(program, one.seed);
+    this.#producing.delete(process);
+  }
+
+  async #configure({ process, queue }: Program): Promise<void> {
+    const { groups, ordered } = this.#setting;
+    if (groups === 0) return;
+    await persist(process, () =>
+      queue.configure({ groups: ordered ? { ordered } : { concurrency: 1 }, concurrency: 3 }),
+    );
+  }
+
+  async #enqueue({ process, queue }: Program, seed: number): Promise<void> {
+    const random = new Random(seed);
+    await process.pause(random.below(30));
+    const id = `t${seed}`;
+    const does = random.pick(['work', 'work', 'work', ...NAMES] as const);
+    const behaviour = { does, ms: Math.floor(random.pick([0, 20, LEASE_MS]) * random.next()) };
+    const group = this.#setting.groups > 0 ? `g${random.below(this.#setting.groups)}` : undefined;
+    const task = {
+      behaviour,
+      isAccepted: false,
+      isCancelled: false,
+      mayBeCancelled: false,
+      ...(group !== undefined && { group }),
+    };
+    this.#ledger.tasks.set(id, task);
+    const delayMs = random.isTrue(0.3) ? random.below(300) : 0;
+    const priority = ['high', 'normal', 'low'][random.below(this.#setting.priorities)];
+    const cancels = random.isTrue(0.1);
+    const options = { id, delayMs, priority, group, attempts: ATTEMPTS };
+    // Several tasks go another way than one, which may be handed to an idle worker.
+    const isOneOfMany = random.isTrue(0.3);
+    await persist(process, () =>
+      isOneOfMany
+        ? queue.enqueueMany([{ name: does, payload: behaviour, options }])
+        : queue.enqueue(does, behaviour, options),
+    );
+    task.isAccepted = true;
+    if (!cancels) return;
+    task.mayBeCancelled = true;
+    await process.pause(random.below(40));
+    try {
+      task.isCancelled = await queue.cancel(id);
+    } catch {
+      // It may have been cancelled.
+    }
+  }
+
+  async #handle(
+    { process, RetryLater, Discard }: Program,
+    { does, ms }: Behaviour,
+    ctx: Queues.TaskContext,
+  ): Promise<number> {
+    const lease = ctx as Queues.TaskContext & { readonly leaseEndsAt: number };
+    const execution: Execution = {
+      number: this.#ledger.executions.length,
+      task: ctx.id,
+      attempt: ctx.attempt,
+      process,
+      beganAt: process.now(),
+      leaseEnd: () => process.sinceBegin(lease.leaseEndsAt),
+      endedAt: OPEN_MS,
+      outcome: 'open',
+    };
+    this.#ledger.executions.push(execution);
+    process.note(`runs ${ctx.id} as #${execution.number}, attempt ${ctx.attempt}`);
+    await process.pause(ms);
+    execution.endedAt = process.now();
+    process.note(`ends #${execution.number}${ctx.signal.aborted ? ', aborted' : ''}`);
+    const isFailing = does === 'fail' || (does === 'fail once' && ctx.attempt === 1);
+    execution.outcome = 'returned';
+    if (ctx.signal.aborted) execution.outcome = 'aborted';
+    else if (isFailing) execution.outcome = 'failed';
+    else if (does === 'discard') execution.outcome = 'discarded';
+    else if (does === 'later' && process.random.isTrue(0.5)) execution.outcome = 'later';
+    if (isFailing) throw withoutStack(new Error('fails'));
+    if (does === 'discard') throw withoutStack(new Discard('hopeless'));
+    if (execution.outcome === 'later') throw new RetryLater({ delayMs: 10 });
+    return execution.number;
+  }
+}
+
+/** Stored stacks would name the folder of this checkout, and histories would differ. */
+function withoutStack(error: Error): Error {
+  delete error.stack;
+  return error;
+}
+
+function isMoving(counts: Queues.Counts): boolean {
+  return counts.scheduled + counts.ready + counts.active + counts.retrying + counts.waiting > 0;
+}
+
+/** Repeats a call whose reply is lost; its id makes that safe. */
+async function persist(process: VirtualProcess, call: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      await call();
+      return;
+    } catch (error) {
+      process.note(`repeats a call after ${String(error)}`);
+      await process.pause(20);
+    }
+  }
+}

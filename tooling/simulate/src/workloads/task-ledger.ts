@@ -1,0 +1,160 @@
+/** The knowledge of a run about each task: replies to producers, and executions. The ledger compares it with Redis at the end. */
+import type { Task, TaskState } from '@mortise/queues';
+import type { VirtualProcess } from '../world/process.js';
+
+/** The way in which the handler of a task ends. */
+export interface Behaviour {
+  readonly does: 'work' | 'fail once' | 'fail' | 'discard' | 'later';
+  readonly ms: number;
+}
+
+export interface Execution {
+  readonly number: number;
+  readonly task: string;
+  readonly attempt: number;
+  readonly process: VirtualProcess;
+  /** ms since the world began. */
+  readonly beganAt: number;
+  /** Until when its worker relies on the lease; the worker moves it by renewals. */
+  readonly leaseEnd: () => number;
+  endedAt: number;
+  outcome: 'open' | 'returned' | 'failed' | 'later' | 'discarded' | 'aborted';
+}
+
+export interface Enqueued {
+  readonly behaviour: Behaviour;
+  readonly group?: string;
+  isAccepted: boolean;
+  isCancelled: boolean;
+  /** A cancellation whose reply was lost may have happened. */
+  mayBeCancelled: boolean;
+}
+
+type Stored = Task<Record<string, unknown>>;
+
+const ENDS = new Set<TaskState>(['succeeded', 'dead', 'cancelled']);
+
+export class TaskLedger {
+  readonly tasks = new Map<string, Enqueued>();
+  readonly executions: Execution[] = [];
+  readonly #violations: string[] = [];
+  #killedAt: ReadonlyMap<string, number> = new Map();
+
+  /** @param killedAt When processes crashed, by name. */
+  check(
+    stored: ReadonlyMap<TaskState, readonly Stored[]>,
+    killedAt: ReadonlyMap<string, number>,
+    hasFaults: boolean,
+  ): readonly string[] {
+    this.#killedAt = killedAt;
+    const found = new Map<string, Stored>();
+    for (const [state, tasks] of stored) {
+      for (const task of tasks) {
+        if (found.has(task.id))
+          this.#violate('doubled', task.id, `is ${state} and ${found.get(task.id)!.state}`);
+        found.set(task.id, task);
+      }
+    }
+    for (const [id, task] of this.tasks) this.#checkTask(id, task, found.get(id));
+    for (const id of found.keys())
+      if (!this.tasks.has(id)) this.#violate('not enqueued', id, 'nobody has enqueued it');
+    for (const id of this.tasks.keys()) {
+      const own = this.executions.filter(({ task }) => task === id);
+      this.#checkExecutions(id, own, found.get(id), hasFaults);
+    }
+    this.#checkGroups();
+    return this.#violations;
+  }
+
+  #checkTask(id: string, task: Enqueued, stored: Stored | undefined): void {
+    const own = this.executions.filter((execution) => execution.task === id);
+    if (!stored) {
+      if (task.isAccepted) this.#violate('lost', id, 'was accepted, and Redis has it no more');
+      else if (own.length > 0) this.#violate('lost', id, 'has run, and Redis has it no more');
+      return;
+    }
+    const { state } = stored;
+    if (!ENDS.has(state)) this.#violate('left behind', id, `is ${state} at the end`);
+    if (state === 'succeeded' && own.length === 0) this.#violate('not run', id, 'has succeeded');
+    if (state === 'cancelled' && !task.mayBeCancelled)
+      this.#violate('wrong end', id, 'nobody has cancelled it');
+    if (task.isCancelled && state !== 'cancelled') this.#violate('cancelled in vain', id, `is ${state}`);
+    if (state === 'dead') this.#checkDead(id, task, stored);
+    if (state === 'succeeded' && (task.behaviour.does === 'fail' || task.behaviour.does === 'discard'))
+      this.#violate('wrong end', id, `a task that must ${task.behaviour.does} has succeeded`);
+  }
+
+  #checkDead(id: string, { behaviour }: Enqueued, { attempt, attempts, error }: Stored): void {
+    const mustDie = behaviour.does === 'discard' || behaviour.does === 'fail';
+    if (behaviour.does === 'discard' && (error?.message ?? '').includes('hopeless')) return;
+    if (attempt < attempts) this.#violate('died early', id, `attempt ${attempt} of ${attempts}`);
+    else if (!mustDie && !/lease|abandon|lost/i.test(error?.message ?? ''))
+      this.#violate('wrong end', id, `is dead: ${error?.message}`);
+  }
+
+  #checkExecutions(
+    id: string,
+    own: readonly Execution[],
+    stored: Stored | undefined,
+    hasFaults: boolean,
+  ): void {
+    const until = (execution: Execution): number => this.#until(execution);
+    const counted = own.filter((execution) => this.#hasCounted(execution));
+    for (const [index, next] of counted.entries()) {
+      const before = counted[index - 1];
+      if (!before) continue;
+      const pair = `${shown(before, until(before))}; then ${shown(next, until(next))}`;
+      if (until(before) > next.beganAt) this.#violate('overlap', id, pair);
+      const isSameAllowed = before.outcome === 'later' || before.outcome === 'aborted';
+      if (next.attempt < before.attempt || (next.attempt === before.attempt && !isSameAllowed))
+        this.#violate('attempt number', id, pair);
+      if (!hasFaults && before.outcome !== 'failed' && before.outcome !== 'later')
+        this.#violate('unexplained repetition', id, pair);
+    }
+    if (stored?.state === 'succeeded') this.#checkResult(id, Number(stored.result), counted);
+  }
+
+  /** Groups run one task at a time. A cancelled task frees its group at once. */
+  #checkGroups(): void {
+    const last = new Map<string, Execution>();
+    for (const execution of this.executions) {
+      const { group, mayBeCancelled } = this.tasks.get(execution.task) ?? {};
+      if (group === undefined || mayBeCancelled || !this.#hasCounted(execution)) continue;
+      const before = last.get(group);
+      if (before && this.#until(before) > execution.beganAt) {
+        const pair = `${shown(before, this.#until(before))}; then ${shown(execution)}`;
+        this.#violate('group limit', execution.task, `runs beside ${before.task}: ${pair}`);
+      }
+      if (!before || this.#until(before) < this.#until(execution)) last.set(group, execution);
+    }
+  }
+
+  /** Until when its worker relied on it. */
+  #until({ process, endedAt, leaseEnd }: Execution): number {
+    return Math.min(endedAt, leaseEnd(), this.#killedAt.get(process.name) ?? Infinity);
+  }
+
+  #hasCounted(execution: Execution): boolean {
+    return this.#until(execution) > execution.beganAt;
+  }
+
+  /** The result tells which execution counted. */
+  #checkResult(id: string, result: number, counted: readonly Execution[]): void {
+    const winner = this.executions.find(({ number }) => number === result);
+    if (winner?.task !== id) {
+      this.#violate('not run', id, `has the result ${result}, which no execution of it returned`);
+      return;
+    }
+    const later = counted.find(({ number, attempt }) => number > result && attempt > winner.attempt);
+    if (later) this.#violate('stale completion', id, `${shown(winner)}; then ${shown(later)}`);
+  }
+
+  #violate(rule: string, task: string, details: string): void {
+    this.#violations.push(`${rule}: task ${task} ${details}`);
+  }
+}
+
+function shown({ process, number, attempt, beganAt, endedAt, outcome }: Execution, until?: number): string {
+  const valid = until === undefined ? '' : `, valid until ${until.toFixed(1)}`;
+  return `${process.name}#${number} attempt ${attempt} ${outcome} ${beganAt.toFixed(1)}–${endedAt.toFixed(1)}${valid}`;
+}
