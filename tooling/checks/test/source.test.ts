@@ -40,6 +40,19 @@ test('packages send commands by scripts or callRedis, whose errors have codes', 
   expect(offenders(raw, sources)).toEqual([]);
 });
 
+test('packages reach time and chance by names that the simulation replaces', () => {
+  // See tooling/simulate/src/world/door.ts.
+  const other =
+    /\bhrtime\b|\bprocess\.uptime\b|perf_hooks|\bscheduler\.(?:wait|yield)\b|\bAtomics\.wait|import \* as \w+ from 'node:(?:crypto|timers)/;
+  const sources = code.filter((file) =>
+    /^packages\/(?:redis|locks|queues|messaging|autocomplete|cache)\/src\/.*\.ts$/.test(file),
+  );
+  // These two replace time themselves, or run outside of the process.
+  const own = sources.filter((file) => !/\/testing\/|\/sandbox\//.test(file));
+  expect(own.length).toBeGreaterThan(100);
+  expect(offenders(other, own)).toEqual([]);
+});
+
 test('options may be undefined, as users of exactOptionalPropertyTypes need it', () => {
   const sources = code.filter((file) => /^packages\/\w+\/src\/.*\.ts$/.test(file));
   const options = sources.flatMap((file) =>
