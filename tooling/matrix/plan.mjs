@@ -41,7 +41,7 @@ export const BASE_RUNTIME = 'Node 20';
 export const BASE_SERVER = 'Redis 8.0';
 
 const catalog = readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8');
-const pinned = (name) => new RegExp(`^  '?${name}'?: (?:npm:.*@)?(\\S+)$`, 'm').exec(catalog)[1];
+export const pinned = (name) => new RegExp(`^  '?${name}'?: (?:npm:.*@)?(\\S+)$`, 'm').exec(catalog)[1];
 
 /** Projects into which the packed packages are installed. ioredis 5.4.0 is the oldest that we take. */
 export const PROJECTS = [

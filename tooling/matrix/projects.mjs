@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { pnpm, root } from '../start/pnpm.mjs';
-import { PACKAGES, PROJECTS } from './plan.mjs';
+import { PACKAGES, pinned, PROJECTS } from './plan.mjs';
 
 const run = promisify(execFile);
 const smoke = fileURLToPath(new URL('smoke', import.meta.url));
@@ -46,6 +46,7 @@ export async function makeProjects(cache) {
       'rxjs@7',
     ];
     peers.push('reflect-metadata@0.2', `libsql@${libsql}`);
+    if (ioredis) peers.push(`@nestjs/bullmq@${nestjs.split('.')[0]}`, `bullmq@${pinned('bullmq')}`);
     await run('npm', [...npmInstall, ...peers, ...tarballs], { cwd: directory });
     cpSync(smoke, join(directory, 'smoke'), { recursive: true });
     directories.set(name, directory);

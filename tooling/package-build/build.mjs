@@ -15,7 +15,7 @@ import { publicNames } from './public-names.mjs';
 const COMPILED = join(process.cwd(), 'dist/tsc');
 const [ESM, CJS] = [join(process.cwd(), 'dist/esm'), join(process.cwd(), 'dist/cjs')];
 /** These entries use the classes of other entries. */
-const USERS = new Set(['./nestjs', './log-aggregation', './keyv', './react', './testing']);
+const USERS = new Set(['./nestjs', './nestjs/bullmq', './log-aggregation', './keyv', './react', './testing']);
 
 /** Entries that have nearly all parts of the main one. */
 const SHARERS = new Set(['./bullmq']);

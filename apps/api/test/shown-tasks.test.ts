@@ -132,7 +132,7 @@ describe('a session', () => {
     const resultFor = async (headers: Headers): Promise<unknown> =>
       until('the end of the child', async () => {
         const { items } = (await ask('GET queues/families/tasks/parent/children', undefined, headers)).json;
-        return items[0]?.result as unknown;
+        return items[0].result as unknown;
       });
     expect([await resultFor(bearer), await resultFor(session)]).toEqual([SECRETS, SHOWN]);
   });

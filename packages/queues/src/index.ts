@@ -58,6 +58,8 @@ export type { ConfigureOptions, QueueLimits, RateLimitOptions } from './operate/
 export type { QueueEvent, QueueEventType } from './events/event.js';
 export type { EventsOptions, LastEventsOptions } from './events/events.js';
 export type { Child, FlowChildren } from './flow/child.js';
+export type { GetOptions } from './inspect/look-up.js';
+export type { TaskAddress } from './flow/child-list.js';
 export type { FlowIds, FlowTask } from './flow/flow-node.js';
 export type { EnqueuedFlow } from './flow/flows.js';
 export type { IdleOptions } from './results/idle.js';

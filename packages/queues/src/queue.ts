@@ -15,7 +15,8 @@ import type { EnqueuedFlow } from './flow/flows.js';
 import { Flows } from './flow/flows.js';
 import type { ListOptions, Page } from './inspect/list.js';
 import { listPage } from './inspect/list.js';
-import { countAll, lookUp, readSettings } from './inspect/look-up.js';
+import type { GetOptions } from './inspect/look-up.js';
+import { countAll, getTask, readSettings, summarize } from './inspect/look-up.js';
 import type { CleanOptions, DrainOptions, EndedState, RetryAllOptions } from './operate/bulk.js';
 import { clean, drain, retryAll } from './operate/bulk.js';
 import type { ObliterateOptions } from './removal/obliteration.js';
@@ -117,8 +118,13 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /** Resolves to the task, or to null when the id is unknown or no longer retained. One round trip, read-only, O(log n). */
-  async get(id: string): Promise<Task<Tasks> | null> {
-    return lookUp<Tasks>(this.#shards, id);
+  async get(id: string, options: GetOptions = {}): Promise<Task<Tasks> | null> {
+    return getTask<Tasks>(this.#shards, id, options);
+  }
+
+  /** As `get`, without payload, result, logs and steps: a large task costs little. One round trip, read-only, O(log n). */
+  async summary(id: string): Promise<TaskSummary<Tasks> | null> {
+    return summarize<Tasks>(this.#shards, id);
   }
 
   /** How many tasks are in each state, exact at one instant. One round trip for each shard, read-only, O(log n). */
@@ -131,8 +137,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * to false when the task has already ended or is unknown. Up to `keepCancelled` cancelled tasks are kept.
    *
    * For a flow, pass the value of `enqueueFlow`. All its tasks that have not ended are then cancelled, parents before children. This
-   * happens level by level, not in one step. Resolves to true when a task was cancelled. If you pass only the id of a parent, its children
-   * go on.
+   * happens level by level, not in one step. Resolves to true when a task was cancelled. With the id of a parent alone, its children go on.
    *
    * Atomic for one task: when the call resolves, counts are right and no worker fetches the task any more. If ioredis resends the command
    * after a lost reply, the call answers false though the task was cancelled. One round trip, shared by calls of one tick. It costs one for
@@ -243,9 +248,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return listPage<Tasks>(this.#shards, 'list', state, options);
   }
 
-  /**
-   * Lists tasks without payloads and results. The cursors are those of `list`. Pages are full, which takes up to 25 round trips.
-   */
+  /** Lists tasks without payloads and results, as `list` does. Pages are full, which takes up to 25 round trips. */
   async summaries(state: TaskState, options: ListOptions = {}): Promise<Page<TaskSummary<Tasks>>> {
     return listPage<Tasks>(this.#shards, 'summaries', state, options);
   }
@@ -344,7 +347,6 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   /**
    * Waits until no task is ready, active, retrying or waiting for its children. Scheduled tasks count when they are due. Tasks that come
    * during the call count, and so do ready tasks of a paused queue. The call looks at one shard after the other.
-   *
    * Costs what `result` does for one task after another, each time the last one of the tasks that exist. Rejects with ERR_IDLE_TIMEOUT
    * after `waitMs` (default: never), or with the reason of the signal.
    */
@@ -365,9 +367,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return readEvents(this.#shards, options);
   }
 
-  /**
-   * The last `limit` stored events, the oldest first. Switches events on. Two round trips a shard, O(limit). Rejects with ERR_INVALID_ARG.
-   */
+  /** The last `limit` stored events, oldest first. Switches events on. Two round trips a shard, O(limit). Rejects with ERR_INVALID_ARG. */
   lastEvents(options: LastEventsOptions = {}): Promise<QueueEvent[]> {
     return lastEvents(this.#shards, options);
   }
@@ -390,10 +390,10 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Resolves to the number of children of a task in a flow, and to the ends of the children that have ended, with results. Null for a task
-   * without children or one that is no longer retained. Only the result of `enqueueFlow` names the other children. Costs what `get` does.
+   * Resolves to the children of a task: how many, their queues and ids, and the ends of those that have ended. Null for a task without
+   * children or one that is no longer retained. `summary` has the states of the others. One round trip for each 2 MiB; O(children).
    */
   async children(id: string): Promise<FlowChildren | null> {
-    return findChildren(this.#shards, id);
+    return findChildren(this.#shards, { queue: this.name, id });
   }
 }

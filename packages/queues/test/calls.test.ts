@@ -17,6 +17,7 @@ function tableOf(redis: Redis): CallTable {
     'queue.enqueueFlow': [queue.enqueueFlow.bind(queue), { name: 't', payload: 1, children: [] }],
     'queue.get': [queue.get.bind(queue), 'a'],
     'queue.children': [queue.children.bind(queue), 'a'],
+    'queue.summary': [queue.summary.bind(queue), 'a'],
     'queue.counts': [queue.counts.bind(queue)],
     'queue.cancel': [queue.cancel.bind(queue), 'a'],
     'queue.remove': [queue.remove.bind(queue), 'a'],

@@ -62,6 +62,13 @@ test('enqueue, get, counts', async () => {
   const { prefix, queue } = await newBench();
   const another = new Queue<Tasks>(redis, 'q', { prefix });
   const both: Action = () => Promise.all([another.enqueue('t', 1), another.enqueue('t', 2)]);
+  // The server knows the script from now on.
+  await queue.children('first');
+  const third = new Queue<Tasks>(redis, 'q', { prefix });
+  const delayed = { delayMs: 60_000 };
+  // One with a delay: all of them wait until the time is known.
+  const withDelay: Action = () =>
+    Promise.all([third.enqueue('t', 1), third.enqueue('t', 2, delayed), third.enqueue('t', 3, delayed)]);
   expect(
     await table(prefix, {
       enqueue: () => queue.enqueue('t', 1),
@@ -70,7 +77,11 @@ test('enqueue, get, counts', async () => {
         Promise.all([queue.enqueueMany(tasksOf(1, 2, 3)), queue.enqueue('t', 4, { priority: 'high' })]),
       'the first calls of an instance': both,
       'its next calls': both,
+      'the first calls of an instance, with a delay': withDelay,
+      'its next calls, with a delay': withDelay,
       get: () => queue.get('first'),
+      summary: () => queue.summary('first'),
+      children: () => queue.children('first'),
       counts: () => queue.counts(),
     }),
   ).toMatchInlineSnapshot(`
@@ -79,7 +90,11 @@ delayed → queue.enqueue:  time · get settings · hmget tasks · hlen tasks ·
 in one tick → queue.enqueue:  time · get settings · hmget tasks · hlen tasks · rpush ready:1 · rpush ready:0 · hset tasks · zpopmin idle
 the first calls of an instance → get settings | queue.enqueue:  time · get settings · hmget tasks · hlen tasks · rpush ready:1 · hset tasks · zpopmin idle
 its next calls → queue.enqueue:  time · get settings · hmget tasks · hlen tasks · rpush ready:1 · hset tasks · zpopmin idle
+the first calls of an instance, with a delay → get settings | time | queue.enqueue:  time · get settings · hmget tasks · hlen tasks · rpush ready:1 · zadd scheduled:1 · hset tasks · zpopmin idle · get timekeeper · zpopmin idle
+its next calls, with a delay → queue.enqueue:  time · get settings · hmget tasks · hlen tasks · rpush ready:1 · zadd scheduled:1 · hset tasks · zpopmin idle · get timekeeper · zpopmin idle
 get → queue.get:  get settings · hget tasks · hget attempts · time · zscore retrying:1 · zscore scheduled:1
+summary → queue.get:  get settings · hget tasks · hget attempts · time · zscore retrying:1 · zscore scheduled:1
+children → flow.children:  hget tasks · hget flows
 counts → queue.counts:  get settings · time · exists tombstones · zcard grouped · zcount scheduled:0 · zcount retrying:0 · llen ready:0 · zcard scheduled:0 · zcard retrying:0 · zcount scheduled:1 · zcount retrying:1 · llen ready:1 · zcard scheduled:1 · zcard retrying:1 · zcard active · llen succeeded · zcard dead · zcard cancelled · hget flows"
 `);
 });

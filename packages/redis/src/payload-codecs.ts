@@ -129,12 +129,18 @@ export function looksEncoded(json: string): boolean {
 
 /**
  * Returns the value of a stored JSON text. A value that can't be decoded is returned as it is stored; `isEncoded` detects it.
+ *
+ * @param parse Reads a JSON text.
  */
-export function readJson(json: string, codecs: Codecs | undefined): unknown {
-  const value: unknown = JSON.parse(json);
+export function readJson(
+  json: string,
+  codecs: Codecs | undefined,
+  parse: (text: string) => unknown = JSON.parse,
+): unknown {
+  const value: unknown = parse(json);
   if (!codecs || !looksEncoded(json) || !isEncoded(value)) return value;
   try {
-    return JSON.parse(codecs.decode(value)) as unknown;
+    return parse(codecs.decode(value));
   } catch {
     return value;
   }

@@ -46,11 +46,14 @@ export class ServerClock {
     return serverMs - this.#bound();
   }
 
-  /** Learns from a reply that has just arrived. `sentAt`: when the command was sent, by `performance.now()`. */
-  learn(sentAt: number, serverMs: number): void {
+  /**
+   * Learns from a reply that has just arrived. `sentAt`: when the command was sent, by `performance.now()`. `stepMs`: what
+   * `serverMs` is rounded down to.
+   */
+  learn(sentAt: number, serverMs: number, stepMs = 1): void {
     const now = performance.now();
     const least = serverMs - now;
-    const most = serverMs + 1 - sentAt;
+    const most = serverMs + stepMs - sentAt;
     this.#offset = Math.min(most, Math.max(least, this.#offset ?? (least + most) / 2));
     const bound = this.#bound();
     this.#offsetBound = bound < least ? most : Math.min(most, bound);

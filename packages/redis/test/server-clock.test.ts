@@ -85,3 +85,11 @@ describe('a clock that is set', () => {
     expect(clock.latest()).toBeLessThan(now + AHEAD + step + 3);
   });
 });
+
+test('an exact time of the server narrows the latest time by the ms that is not rounded off', () => {
+  const clock = newClock();
+  const sentAt = now;
+  now += 2;
+  clock.learn(sentAt, sentAt + 1 + AHEAD, 0);
+  expect(clock.latest()).toBe(now + AHEAD + 1);
+});

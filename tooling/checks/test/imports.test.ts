@@ -31,6 +31,7 @@ queues/admin: admin operate task | @mortise/redis
 queues/bullmq: bullmq claims enqueue events flow inspect operate removal schedule shard task work | @mortise/redis croner ioredis
 queues/codecs: codecs | @mortise/redis/codecs
 queues/nestjs: claims enqueue events flow inspect nestjs operate removal results schedule shard task work | @mortise/redis @mortise/redis/nestjs @nestjs/common @nestjs/core
+queues/nestjs/bullmq: bullmq claims enqueue events flow inspect nestjs operate removal schedule shard task work | @mortise/redis @nestjs/bullmq @nestjs/common @nestjs/core croner ioredis
 queues/node-redis: node-redis | @mortise/redis/node-redis
 queues/otel: otel | @mortise/redis/otel
 queues/sandbox: sandbox | @mortise/redis

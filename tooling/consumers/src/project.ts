@@ -32,11 +32,13 @@ const PACKAGES = [
 
 /** Peers and dependencies of the packages, and types. They are linked from this folder: nothing is downloaded. */
 const LINKED = [
+  '@nestjs/bullmq',
   '@nestjs/common',
   '@nestjs/core',
   '@opentelemetry/api',
   '@types/node',
   '@types/pg',
+  'bullmq',
   'croner',
   'ioredis',
   'libsql',

@@ -1,12 +1,11 @@
 /**
- * Applications of BullMQ that move by following docs/coming-from/bullmq word for word: their own tests pass before and after, and few lines
- * change.
+ * Applications of BullMQ that move by the command of docs/coming-from/bullmq: their own tests pass before and after, and few lines change.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { startSingle, type RedisServer } from '@mortise/redis-server';
 import { transformSync } from '@swc/core';
 import { Redis } from 'ioredis';
@@ -22,53 +21,21 @@ const MOST_CHANGED = 30;
 type Files = ReadonlyMap<string, string>;
 
 const page = readFileSync(join(docs, 'coming-from/bullmq.md'), 'utf8');
-const only = <T>(found: readonly T[]): T => {
-  if (found.length !== 1) throw new Error(`the page has ${found.length} such blocks`);
-  return found[0]!;
-};
 
-/** The modules in the `diff` of the page: that which an application imports, and that which it is to import. */
-const [from, to] = (() => {
-  const block = only([...page.matchAll(/^```diff\n([\s\S]*?)^```$/gm)])[1]!;
-  return ['-', '+'].map(
-    (sign) => only([...block.matchAll(new RegExp(`^[${sign}].* from ('.*');$`, 'gm'))])[1]!,
-  );
-})() as [string, string];
+/** The command of the page that changes the imports of an application. */
+const COMMAND = (() => {
+  const [[, command] = [], ...others] = [...page.matchAll(/^```sh\n(grep -rlE [\s\S]*?)\n```$/gm)];
+  if (command === undefined || others.length > 0) throw new Error('the page has no such command, or several');
+  return command;
+})();
 
-/** The block of the page with these words. */
-function blockWith(words: string): string {
-  const blocks = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, block]) => block!);
-  return only(blocks.filter((block) => block.includes(words)));
-}
-
-/** The lines that a NestJS application is to have before it registers queues. */
-const forNest = blockWith('BullModule.queueClass').trimEnd().split('\n');
-/** In place of its class with `@QueueEventsListener`. */
-const nestEvents = blockWith('class AudioEvents');
-
-function keepJob(text: string): string {
-  return text.replace(`import type { Job } from ${to};`, `import type { Job } from ${from};`);
-}
-
-function moveNest(name: string, text: string): string {
-  if (name === 'audio.events.ts') return nestEvents;
-  if (name === 'app.module.ts') return addLines(text, forNest);
-  // As the page says: a `WorkerHost` keeps the type of BullMQ.
-  return text.includes('extends WorkerHost') ? keepJob(changeImports(text)) : changeImports(text);
-}
-
-function changeImports(text: string): string {
-  return text.replaceAll(`from ${from};`, `from ${to};`);
-}
-
-/** Adds imports that a file lacks to its imports, and the other lines after them. */
-function addLines(text: string, added: readonly string[]): string {
-  const lines = text.split('\n');
-  const isImport = (line: string): boolean => line.startsWith('import ');
-  const missing = added.filter((line) => isImport(line) && !lines.includes(line));
-  const end = lines.findLastIndex((line) => isImport(line)) + 1;
-  const others = added.filter((line) => !isImport(line));
-  return [...lines.slice(0, end), ...missing, ...others, ...lines.slice(end)].join('\n');
+/** Runs the command in a folder with the application. */
+async function moved(name: string, files: Files): Promise<Files> {
+  const folder = join(modules, `${name}-moved`);
+  mkdirSync(join(folder, 'src'), { recursive: true });
+  for (const [file, text] of files) writeFileSync(join(folder, 'src', file), text);
+  await run('bash', ['-ec', COMMAND], { cwd: folder });
+  return new Map(Array.from(files.keys(), (file) => [file, readFileSync(join(folder, 'src', file), 'utf8')]));
 }
 
 function filesOf(app: string): Files {
@@ -162,21 +129,23 @@ async function hasKeysOf(library: 'bullmq' | 'mortise'): Promise<boolean> {
   return keys.some((key) => isOurs(key) === (library === 'mortise'));
 }
 
-describe.each([
-  { app: 'quick-start', tests: 3, move: (_: string, text: string) => changeImports(text) },
-  { app: 'nestjs', tests: 3, move: moveNest },
-])('$app', ({ app, tests, move }) => {
-  test('it compiles, and its tests pass with BullMQ, and with the layer after the change of the page', async () => {
+test.each([
+  { app: 'quick-start', tests: 3 },
+  { app: 'nestjs', tests: 3 },
+])(
+  '$app: it compiles, and its tests pass with BullMQ, and with the layer after the command of the page',
+  async ({ app, tests }) => {
     const before = filesOf(app);
-    const after = new Map(Array.from(before, ([name, text]) => [name, move(name, text)]));
+    const after = await moved(app, before);
     const count = changedLines(before, after);
     expect(count).toBeGreaterThan(0);
     expect(count).toBeLessThanOrEqual(MOST_CHANGED);
+    expect([...after.values()].join('')).not.toMatch(/'(?:@nestjs\/)?bullmq'/);
     expect(await passed(`${app}-before`, before)).toBe(tests);
     expect(await hasKeysOf('mortise')).toBe(false);
     await redis.flushall();
     expect(await passed(`${app}-after`, after)).toBe(tests);
     expect(await hasKeysOf('bullmq')).toBe(false);
     expect(await hasKeysOf('mortise')).toBe(true);
-  });
-});
+  },
+);

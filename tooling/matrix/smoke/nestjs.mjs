@@ -8,6 +8,7 @@ import { Locked, LocksModule, getSemaphoreToken } from '@mortise/locks/nestjs';
 import { Mailboxes } from '@mortise/messaging';
 import { getMailboxesToken, MessagingModule } from '@mortise/messaging/nestjs';
 import { InjectQueue, QueuesModule, TaskHandler } from '@mortise/queues/nestjs';
+import * as layer from '@mortise/queues/nestjs/bullmq';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 
@@ -64,7 +65,24 @@ class Mails {
 Injectable()(Mails);
 decorate(Mails, 'sold', TaskHandler('sold'));
 
-export async function smoke({ connect, prefix }) {
+class Songs extends layer.WorkerHost {
+  async process({ data }) {
+    return `played ${data.title}`;
+  }
+}
+layer.Processor('songs')(Songs);
+
+class SongEvents extends layer.QueueEventsHost {
+  seen = [];
+
+  onCompleted({ returnvalue }) {
+    this.seen.push(returnvalue);
+  }
+}
+layer.QueueEventsListener('songs')(SongEvents);
+decorate(SongEvents, 'onCompleted', layer.OnQueueEvent('completed'));
+
+export async function smoke({ connect, prefix, until }) {
   const redis = await connect();
   class AppModule {}
   Module({
@@ -78,8 +96,9 @@ export async function smoke({ connect, prefix }) {
       AutocompleteModule.forFeature({ books: { staff: {} } }),
       CachesModule.forRoot({ redis, prefix }),
       CachesModule.forFeature({ caches: { pages: { ttlMs: 60_000 } } }),
+      layer.BullModule.registerQueue({ name: 'songs', connection: redis, prefix }),
     ],
-    providers: [Shop, Mails],
+    providers: [Shop, Mails, Songs, SongEvents],
   })(AppModule);
 
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
@@ -100,6 +119,11 @@ export async function smoke({ connect, prefix }) {
   await mailboxes.send('jack', 'Hello', { from: 'jill' });
   assert.equal(await mailboxes.unread('jack'), 1);
   assert.ok(app.get(getAddressBookToken('staff')) instanceof AddressBook);
+  const { queueEvents, seen } = app.get(SongEvents);
+  await queueEvents.waitUntilReady();
+  await app.get(layer.getQueueToken('songs')).add('song', { title: 'Hello' });
+  await until(() => seen.length === 1);
+  assert.deepEqual(seen, ['played Hello']);
   await app.close();
   // Modules have no verbs to count.
   return { count: 0, missing: () => [] };

@@ -1,6 +1,6 @@
 /** Actions of operators, done in a real browser and checked against the API. */
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { until } from '@mortise/test-kit';
+import { connect, until } from '@mortise/test-kit';
 import type { Locator } from 'playwright-core';
 
 import { visit } from './fixture/browser.js';
@@ -8,6 +8,7 @@ import { openConsole } from './fixture/console.js';
 import { KEY } from './fixture/service.js';
 
 const { service, opened, page, button, submit } = await openConsole();
+const redis = connect();
 
 /** A task that is dead, with a log, as a worker over HTTP leaves it. */
 async function die(queue: string, payload: unknown, error: string): Promise<string> {
@@ -44,27 +45,38 @@ describe('tasks', () => {
     expect(await stateOf('retries', id)).toBe('succeeded');
   }, 90_000);
 
-  test('a parent says how many children have not ended, and a child leads to it', async () => {
+  test('a flow is a tree of all its tasks, whose states change, and each task leads to the others', async () => {
     const tasks = [
       { id: 'album', name: 'album', payload: {} },
       { id: 'one', name: 'photo', payload: {}, parent: 0 },
-      { id: 'two', name: 'photo', payload: {}, parent: 0 },
+      { id: 'two', name: 'photo', payload: {}, parent: 0, queue: 'scaling' },
+      { id: 'three', name: 'scale', payload: {}, parent: 2, queue: 'scaling' },
     ];
     await service.done('POST', 'queues/albums/flows', { tasks });
-    await until('the children', async () => (await stateOf('albums', 'two')) === 'ready');
+    await until('the children', async () => (await stateOf('scaling', 'three')) === 'ready');
+    const leaf = (text: string): Locator => page.locator('main .timeline li').filter({ hasText: text });
     await visit(page, service, 'queues/albums/tasks/album');
-    await page.getByRole('heading', { name: 'Flow: 2 children, 0 ended' }).waitFor();
-    await page.getByText('2 children more, not ended yet.').waitFor();
-    // The page follows its children.
-    const { items } = await service.done('POST', 'queues/albums/claims', { limit: 1, leaseMs: 60_000 });
-    await service.done('POST', `queues/albums/tasks/${items[0].id}/complete`, { lease: items[0].lease });
-    await page.getByRole('heading', { name: 'Flow: 2 children, 1 ended' }).waitFor();
-    await page.getByText('1 child more, not ended yet.').waitFor();
-    await visit(page, service, 'queues/albums/tasks/two');
+    await page.getByRole('heading', { name: 'Flow: 2 children' }).waitFor();
+    await leaf('one').getByText('ready', { exact: true }).waitFor();
+    await leaf('two').getByText('waiting', { exact: true }).waitFor();
+    await leaf('two').getByRole('button', { name: 'Children' }).click();
+    await leaf('three').last().getByText('ready', { exact: true }).waitFor();
+    // The page follows them, also those in another queue.
+    for (const [queue, id] of [
+      ['albums', 'one'],
+      ['scaling', 'three'],
+    ]) {
+      const { items } = await service.done('POST', `queues/${queue}/claims`, { limit: 1, leaseMs: 60_000 });
+      await leaf(id!).last().getByText('active', { exact: true }).waitFor();
+      await service.done('POST', `queues/${queue}/tasks/${id}/complete`, { lease: items[0].lease });
+      await leaf(id!).last().getByText('succeeded', { exact: true }).waitFor();
+    }
+    await leaf('three').last().getByRole('link', { name: 'three' }).click();
+    await page.getByRole('link', { name: 'two', exact: true }).click();
     await page.getByRole('link', { name: 'album', exact: true }).click();
-    await page.getByRole('heading', { name: /Flow/ }).waitFor();
+    await leaf('one').getByText('succeeded', { exact: true }).waitFor();
     expect(await stateOf('albums', 'album')).toBe('waiting');
-  }, 30_000);
+  }, 90_000);
 
   test('selected tasks get another priority, and are deleted, by keys alone', async () => {
     const ids: string[] = [];
@@ -134,9 +146,8 @@ describe('tasks', () => {
     await visit(page, service, 'queues/handled/settings');
     await page.getByText('none: no worker with handlers runs').waitFor();
     const { Worker } = await import('@mortise/queues');
-    const { connect } = await import('@mortise/test-kit');
     await using worker = new Worker(
-      connect(),
+      redis,
       ['handled'],
       { b: () => 1, c: () => 2 },
       { prefix: service.prefix },
@@ -177,6 +188,21 @@ describe('tasks', () => {
     expect((await service.done('GET', 'queues/exact')).counts.ready).toBe(2);
   }, 90_000);
 
+  test('a number that JavaScript would round is shown as another program has stored it', async () => {
+    const id = await service.enqueue('rounding', 'a', 0);
+    const key = `${service.prefix}:queues:{rounding}:tasks`;
+    const [field] = await redis.hkeysBuffer(key);
+    const record = (await redis.hgetBuffer(key, field!))!;
+    // The payload is at the end of the record.
+    const payload = Buffer.from('{"order":12345678901234567890}');
+    await redis.hset(key, field!, Buffer.concat([record.subarray(0, -1), payload]));
+    await visit(page, service, `queues/rounding/tasks/${id}`);
+    await page.getByText('As it is stored').waitFor();
+    expect(await page.locator('pre').last().innerText()).toBe('{\n  "order": 12345678901234567890\n}');
+    // A copy would have another number.
+    expect(await button('Run again, edited').count()).toBe(0);
+  }, 90_000);
+
   test('hidden members are not copied into a task', async () => {
     const id = await service.enqueue('hidden-members', 'a', { user: { password: 'canary' } });
     await visit(page, service, `queues/hidden-members/tasks/${id}`);
@@ -189,8 +215,7 @@ describe('tasks', () => {
   test('a payload of 3 MB is cut', async () => {
     // Bodies of the API are smaller: another program has enqueued it.
     const { Queue } = await import('@mortise/queues');
-    const { connect } = await import('@mortise/test-kit');
-    const queue = new Queue(connect(), 'big', { prefix: service.prefix, maxPayloadBytes: 4_194_304 });
+    const queue = new Queue(redis, 'big', { prefix: service.prefix, maxPayloadBytes: 4_194_304 });
     const { id } = await queue.enqueue('a', { text: 'x'.repeat(3_000_000) });
     await visit(page, service, `queues/big/tasks/${id}`);
     await page.getByText('The first 16 KiB of 2.9 MiB').waitFor();

@@ -1,4 +1,5 @@
 /** Requests and responses of the routes of flows. A tree is a list: each task names the place of its parent. */
+import { TASK_STATES } from '@mortise/queues';
 import { z } from 'zod';
 
 import {
@@ -102,14 +103,24 @@ export const childrenSchema = z
         z.object({
           id: taskId,
           queue: queueName,
-          name: z.string(),
-          state: z.enum(['succeeded', 'dead', 'cancelled', 'removed']),
-          finishedAt: instant,
-          result: z.unknown().optional(),
+          name: z.string().optional(),
+          state: z
+            .enum([...TASK_STATES, 'removed'])
+            .optional()
+            .meta({ description: 'absent: its queue does not have the child yet, or no longer' }),
+          finishedAt: instant.optional(),
+          result: z
+            .unknown()
+            .optional()
+            .meta({ description: 'the result of a child, until its parent has succeeded' }),
           error: taskError.optional(),
         }),
       )
-      .meta({ description: 'the children that have ended, in the order of the flow' }),
+      .meta({
+        description:
+          'The children, in the order of the flow. If given ids and queues have more than 16 KiB, those that have not ' +
+          'ended are missing.',
+      }),
   })
   .meta({ id: 'Children' });
 

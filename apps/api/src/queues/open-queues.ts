@@ -75,6 +75,11 @@ export class OpenQueues implements BeforeApplicationShutdown {
     });
   }
 
+  /** A queue that is there; undefined if it isn't. One round trip the first time. */
+  async find(name: string): Promise<Queue | undefined> {
+    return this.#attempt(name, async (queue, isThere) => (isThere ? queue : undefined));
+  }
+
   /** Does something that may be the first that happens to a queue. Throws the problem `quota-exceeded`. */
   async found<T>(name: string, act: (queue: Queue) => Promise<T>): Promise<T> {
     return this.#attempt(name, async (queue, isThere) => {

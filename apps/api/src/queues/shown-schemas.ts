@@ -11,7 +11,11 @@ const MAX_SHOWN_BYTES = 1_048_576;
 export const taskQuery = z.strictObject({
   maxBytes: digits(1, MAX_SHOWN_BYTES)
     .optional()
-    .meta({ description: 'A payload or result whose JSON is longer is cut. Default: nothing is cut.' }),
+    .meta({
+      description:
+        'A payload or result whose JSON is longer is cut. One with a whole number that JavaScript would round is ' +
+        'text, exact. Default: nothing is cut, and such numbers are rounded.',
+    }),
 });
 
 /** Of a session that may change nothing, and so switches nothing on. */

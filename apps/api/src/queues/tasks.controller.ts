@@ -3,7 +3,7 @@ import { Body, Controller, Delete, Get, HttpStatus, Post, Put, Query, Req, Res }
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Queue } from '@mortise/queues';
-import { cutJson, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
+import { childrenOf, cutJson, exactParse, findTasks, storedEvents, taskTimes } from '@mortise/queues/admin';
 import type { CutJson } from '@mortise/queues/admin';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -177,7 +177,8 @@ export class TasksController {
   ): Promise<z.infer<typeof taskSchema>> {
     const shown = (value: unknown): CutJson => cutJson(this.redaction.shown(value, principal), maxBytes);
     return this.queues.use(queueName, async (queue) => {
-      const task = await queue.get(id);
+      // Without a limit clients get numbers, rounded as theirs would be.
+      const task = await queue.get(id, maxBytes === undefined ? {} : { parse: exactParse });
       if (!task) throw unknownTask(queueName, id);
       const { logs, steps, payload, result, ...others } = task;
       const [sent, returned] = [shown(payload), shown(result)];
@@ -217,22 +218,20 @@ export class TasksController {
 
   @Get('tasks/:id/children')
   @ApiOperation({
-    summary: 'Read the ends of the children of a task',
+    summary: 'Read the children of a task',
     description:
-      'The process that runs the task can read the results of its children. The answer that stored the flow ' +
-      'names all children, also those that have not ended.',
+      'Returns all children with their states. The process that runs the task can read their results. When the ' +
+      'parent has succeeded, the results are with the children alone.',
   })
-  @Answers(childrenSchema, 'The number of children, and those that have ended.')
+  @Answers(childrenSchema, 'The children, or none.')
   @Problems('invalid-id', 'unknown-queue', 'unknown-task')
   async listChildren(
     @Name('queue') queueName: string,
     @TaskId() id: string,
   ): Promise<z.infer<typeof childrenSchema>> {
     return this.queues.use(queueName, async (queue) => {
-      const children = await queue.children(id);
-      if (children) {
-        return { count: children.count, items: [...children.ended] };
-      }
+      const children = await childrenOf(queue, id, (name) => this.queues.find(name));
+      if (children) return { count: children.count, items: [...children.items] };
       if (!(await queue.get(id))) throw unknownTask(queueName, id);
       return { count: 0, items: [] };
     });

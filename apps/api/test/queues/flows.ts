@@ -27,6 +27,13 @@ describe('a flow', () => {
       (await queue.get(read.id))!.state,
     ];
     expect(await seen()).toEqual(['waiting', 'waiting', 'ready', 'ready']);
+    expect((await get('/flow/tasks/album/children')).json).toEqual({
+      count: 2,
+      items: [
+        { id: scale.id, queue: 'flow', name: 'scale', state: 'waiting' },
+        { id: 'zip', queue: 'flow-other', name: 'zip', state: 'ready' },
+      ],
+    });
     expect((await queue.get(read.id))!.parent).toMatchObject({ queue: 'flow', id: scale.id });
     for (const [name, id] of [
       ['flow', read.id],

@@ -55,6 +55,16 @@ export class OpenQueues {
     });
   }
 
+  /** A queue that is there and that the console shows. One round trip the first time. */
+  async find(name: string): Promise<Queue | undefined> {
+    if (!this.allows(name)) return undefined;
+    return this.#attempt(
+      name,
+      async (queue) => queue,
+      async () => undefined,
+    );
+  }
+
   /** Does something that may be the first that happens to a queue. Throws the problem `unknown-queue` for one that is not allowed. */
   found<T>(name: string, act: (queue: Queue) => Promise<T>): Promise<T> {
     return this.#attempt(name, act, act);

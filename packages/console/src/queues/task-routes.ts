@@ -1,6 +1,6 @@
 /** The routes of tasks. */
 import type { EnqueueOptions, Queue, RescheduleOptions } from '@mortise/queues';
-import { findTasks, storedEvents } from '@mortise/queues/admin';
+import { childrenOf, exactParse, findTasks, storedEvents } from '@mortise/queues/admin';
 import { requireText } from '@mortise/redis';
 
 import { Problem } from '../http/problem.js';
@@ -94,7 +94,8 @@ export class TaskRoutes {
   async #read({ params: { queue: name, id }, query }: Call): Promise<Answer> {
     const { maxBytes } = queryOf(query, ['maxBytes']);
     const most = maxBytes === undefined ? undefined : digitsOf('maxBytes', maxBytes, 1, MAX_SHOWN_BYTES);
-    const task = await this.#queues.use(name!, (queue) => queue.get(id!));
+    const parse = most === undefined ? undefined : exactParse;
+    const task = await this.#queues.use(name!, (queue) => queue.get(id!, { parse }));
     if (!task) throw unknownTask(name!, id!);
     return done(this.#views.task(name!, task, most));
   }
@@ -114,10 +115,13 @@ export class TaskRoutes {
 
   #children({ params: { queue: name, id } }: Call): Promise<Answer> {
     return this.#queues.use(name!, async (queue) => {
-      const children = await queue.children(id!);
+      const children = await childrenOf(queue, id!, (home) => this.#queues.find(home));
       if (!children && !(await queue.get(id!))) throw unknownTask(name!, id!);
-      const { count, ended } = children ?? { count: 0, ended: [] };
-      return done({ count, items: ended.map((child) => this.#views.child(child)) });
+      const { count, items } = children ?? { count: 0, items: [] };
+      const shown = items.map((child) =>
+        this.#queues.allows(child.queue) ? this.#views.child(child) : { queue: child.queue, id: child.id },
+      );
+      return done({ count, items: shown });
     });
   }
 

@@ -1,5 +1,6 @@
 /** A task as the page shows it: cut, and without secrets. */
-import type { Child, QueueEvent, Task } from '@mortise/queues';
+import type { QueueEvent, Task } from '@mortise/queues';
+import type { FlowChild } from '@mortise/queues/admin';
 import { cutJson, Redactor } from '@mortise/queues/admin';
 
 import { present } from './given.js';
@@ -48,7 +49,7 @@ export class TaskViews {
     return present({ ...task, queue, headers: this.#shown(headers), progress: this.#shown(progress) });
   }
 
-  child({ result, ...child }: Child): object {
+  child({ result, ...child }: FlowChild): object {
     return present({ ...child, result: this.#shown(result) });
   }
 

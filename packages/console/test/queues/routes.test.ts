@@ -91,6 +91,16 @@ describe('queues', () => {
     // The workers are those of all queues.
     expect((await few.call('GET', 'overview')).json.workers).toBe(null);
     expect((await few.call('GET', 'overview')).json).toMatchObject({ total: 1, queues: [{ name: 'shown' }] });
+    const flow = await served.queue('shown').enqueueFlow({
+      name: 'parent',
+      payload: 0,
+      options: { delayMs: 60_000 },
+      children: [{ queue: 'hidden', name: 'child', payload: 0 }],
+    });
+    expect((await few.call('GET', `queues/shown/tasks/${flow.id}/children`)).json).toEqual({
+      count: 1,
+      items: [{ queue: 'hidden', id: flow.children[0]!.id }],
+    });
     for (const [method, path, body] of [
       ['GET', 'queues/hidden'],
       ['PUT', 'queues/hidden', {}],
@@ -187,6 +197,11 @@ describe('tasks', () => {
       children: [{ name: 'child', payload: { token: 'x' } }],
     });
     const end = gate();
+    const listed = async () => (await served.call('GET', `queues/flows/tasks/${id}/children`)).json;
+    expect(await listed()).toEqual({
+      count: 1,
+      items: [{ queue: 'flows', id: expect.any(String), name: 'child', state: 'ready' }],
+    });
     await using worker = new Worker(
       redis,
       ['flows'],
@@ -195,7 +210,7 @@ describe('tasks', () => {
     );
     await worker.start();
     await until('the parent', async () => (await queue.get(id))?.state === 'active');
-    expect((await served.call('GET', `queues/flows/tasks/${id}/children`)).json).toMatchObject({
+    expect(await listed()).toMatchObject({
       count: 1,
       items: [{ state: 'succeeded', result: { token: '[redacted]', size: 3 } }],
     });

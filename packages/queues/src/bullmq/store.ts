@@ -144,7 +144,7 @@ export class Store {
     const stored = encodeTaskId(id);
     const [reply, progress] = await Promise.all([
       this.#shard.call((keys, { expectedSettings }) =>
-        queueGet.runBuffer(this.redis, keys, { expectedSettings, id: stored }),
+        queueGet.runBuffer(this.redis, keys, { expectedSettings, id: stored, isWhole: 1 }),
       ),
       // The script has it only of tasks that have run.
       callRedisBuffer(this.redis, 'hget', [this.#shard.keys.of.progress, stored]),

@@ -309,7 +309,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   /** The stored attempt of a lease. */
   async #look(id: string, { shard }: WaitingClaims, { storedId, token }: AttemptToken) {
     const reply = await shard.call((keys, { expectedSettings }) =>
-      queueGet.runBuffer(this.#redis, keys, { expectedSettings, id: storedId }),
+      queueGet.runBuffer(this.#redis, keys, { expectedSettings, id: storedId, isWhole: 1 }),
     );
     const [bytes, state, , last] = (reply ?? []) as Buffer[];
     const isHeld = last?.[0] === ACTIVE && last.readUInt32BE(1) === token;

@@ -45,7 +45,7 @@ export class Producer {
         return this.#merger.enqueue(name, payload, options as KeyedEnqueueOptions);
       const request = this.#enqueuer.prepare(name, payload, options);
       if (this.#enqueuer.isOpen) return this.#enqueuer.submit(request);
-      return this.#enqueuer.open().then(() => this.#enqueuer.submit(request));
+      return this.#enqueuer.open(request).then(() => this.#enqueuer.submit(request));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -56,7 +56,8 @@ export class Producer {
       this.#enqueuer.prepare(name, payload, options),
     );
     if (requests.length === 0) return [];
-    if (!this.#enqueuer.isOpen) await this.#enqueuer.open();
+    if (!this.#enqueuer.isOpen)
+      await this.#enqueuer.open(requests.find(({ madeAt }) => madeAt !== undefined));
     return this.#enqueuer.submitAll(requests);
   }
 }

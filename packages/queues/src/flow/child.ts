@@ -11,8 +11,11 @@ import { flowChildren } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import type { TaskError } from '../task-error.js';
+import { decodeRecord } from '../task/record.js';
 import { readError } from '../task/stored-error.js';
 import { encodeTaskId } from '../task/task-id.js';
+import type { TaskAddress } from './child-list.js';
+import { decodeChildren } from './child-list.js';
 
 /** An ended child of a flow, as `ctx.children()` returns it. */
 export interface Child {
@@ -35,6 +38,7 @@ export interface ChildIdentity {
 }
 
 const STATES = { S: 'succeeded', D: 'dead', C: 'cancelled', X: 'removed' } as const;
+const EMPTY = Buffer.alloc(0);
 const JSON_AT = 10;
 /** Offset of the data in the entry of `attempts`. */
 const DATA_AT = 11;
@@ -81,29 +85,56 @@ export function failureOf({ queue, id, name }: ChildIdentity, end: Buffer): stri
 export interface FlowChildren {
   /** How many there are. */
   readonly count: number;
-  /** The children that have ended, in the order of the flow. */
+  /** The children that have ended, in the order of the flow. None of a parent that has succeeded, since Redis removes them then. */
   readonly ended: readonly Child[];
+  /**
+   * Queue and id of each child, in the order of the flow, also of those that have not ended. Undefined for a flow that an
+   * earlier version has stored, and for given ids and queues of more than 16 KiB.
+   */
+  readonly all?: readonly TaskAddress[];
 }
 
-/** The children of a parent; null for a task without any. One round trip for each 2 MiB. */
-export async function readChildren(shard: Shard, storedId: Buffer): Promise<FlowChildren | null> {
+interface Read {
+  /** -1: none, or their ends were deleted. */
+  readonly count: number;
+  readonly ended: readonly Child[];
+  /** Without its payload; empty if the task is unknown, or it was not asked for. */
+  readonly record: Buffer;
+}
+
+async function read(shard: Shard, storedId: Buffer, hasRecord: boolean): Promise<Read> {
+  const { flows, tasks } = shard.keys.of;
   const ended: Child[] = [];
+  let record: Buffer = EMPTY;
   let [from, count] = [0, 0];
   do {
+    const isFirst = from === 0;
     const reply = await flowChildren.runBuffer(
       shard.redis,
-      { flows: shard.keys.of.flows },
-      { id: storedId, from },
+      { flows, tasks },
+      { id: storedId, from, hasRecord: hasRecord && isFirst ? 1 : 0 },
     );
-    const [next, of, ...kept] = reply as [number, number, ...Buffer[]];
+    const [next, of, found, ...kept] = reply as [number, number, Buffer, ...Buffer[]];
+    if (isFirst) record = found;
     for (const bytes of kept) ended.push(decodeChild(bytes, shard.codecs));
     [from, count] = [next, of];
   } while (from > 0);
-  return count < 0 ? null : { count, ended };
+  return { count, ended, record };
 }
 
-/** The same, in whichever shard the parent lies. */
-export function findChildren(shards: Shards, id: string): Promise<FlowChildren | null> {
-  const storedId = encodeTaskId(id);
-  return shards.find(storedId, (shard) => readChildren(shard, storedId));
+/** The ended children of a parent. One round trip for each 2 MiB. */
+export async function readChildren(shard: Shard, storedId: Buffer): Promise<readonly Child[]> {
+  return (await read(shard, storedId, false)).ended;
+}
+
+/** The children of a parent; null for a task without any. One round trip for each 2 MiB. */
+export function findChildren(shards: Shards, parent: TaskAddress): Promise<FlowChildren | null> {
+  const storedId = encodeTaskId(parent.id);
+  return shards.find(storedId, async (shard) => {
+    const { count, ended, record } = await read(shard, storedId, true);
+    const list = record.length > 0 ? decodeRecord(record).extras.children : undefined;
+    const all = list && decodeChildren(parent, list);
+    if (count < 0) return all ? { count: all.length, ended, all } : null;
+    return { count, ended, ...(all && { all }) };
+  });
 }

@@ -22,11 +22,12 @@ import type { EnqueueOptions } from '../options.js';
 import { requireEnqueueOptions, resolveGroup } from '../options.js';
 import type { Enqueue } from '../enqueue/entries.js';
 import type { Prepared } from '../enqueue/enqueuer.js';
-import type { ParentAddress } from '../task/record.js';
+import type { Extras, ParentAddress } from '../task/record.js';
 import type { PayloadOf } from '../task-types.js';
 import { CHILD, PARENT } from '../task/record.js';
 import { newTaskId } from '../task/new-task-id.js';
-import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
+import { encodeTaskId } from '../task/task-id.js';
+import { childId, encodeChildren } from './child-list.js';
 
 interface FlowFields<Tasks> {
   /**
@@ -91,8 +92,7 @@ export type Prepare = (
   payload: unknown,
   options: EnqueueOptions,
   flags: number,
-  parent: ParentAddress | undefined,
-  tree: string | undefined,
+  more: Partial<Extras>,
 ) => Prepared;
 
 const MAX_DEPTH = 10;
@@ -143,7 +143,7 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
       );
     }
     if (!Array.isArray(children)) throw new ArgumentTypeError('children must be an array');
-    const id = options.id ?? (parent ? childId(parent) : newTaskId().id);
+    const id = options.id ?? (parent ? childId(parent, parent.index) : newTaskId().id);
     const place = JSON.stringify([own, id]);
     if (seen.has(place)) refuse(`has the id ${JSON.stringify(id)} twice`);
     seen.add(place);
@@ -160,7 +160,17 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
     );
     if (!parent && made.length > 0) tree = print?.digest('base64url').slice(0, TREE_CHARS);
     const flags = (parent ? CHILD : 0) | (children.length > 0 ? PARENT : 0);
-    const request = prepare(own, name, payload, { ...options, id }, flags, parent, parent ? undefined : tree);
+    const addresses = made.map(([, ids], index) => ({
+      ...ids,
+      given: children[index]!.options?.id !== undefined,
+    }));
+    const list = encodeChildren({ queue: own, id }, addresses);
+    const more = {
+      ...(parent && { parent }),
+      ...(!parent && tree !== undefined && { tree }),
+      ...(list && { children: list }),
+    };
+    const request = prepare(own, name, payload, { ...options, id }, flags, more);
     const { priority, record } = request;
     if (parent) print?.update(JSON.stringify([depth, own, id, name])).update(record.payload);
     if (parent && options.id !== undefined) named.add(request);
@@ -184,17 +194,6 @@ export function makeFlow(queue: string, root: FlowTask, prepare: Prepare): Flow 
 
   const [node, ids] = make(root, 1, undefined);
   return { root: node, ids, requests, named, tree };
-}
-
-/** A UUID derived from parent and index, so equal for the same child of the same parent. */
-function childId({ queue, id, index }: ParentAddress): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([queue, id, index]))
-    .digest()
-    .subarray(0, 16);
-  hash[6] = (hash[6]! & 0x0f) | 0x80;
-  hash[8] = (hash[8]! & 0x3f) | 0x80;
-  return decodeTaskId(hash);
 }
 
 function encodeNode(node: FlowNode): Buffer {

@@ -91,10 +91,8 @@ export class Flows {
   }
 
   async #store(task: FlowTask): Promise<EnqueuedFlow> {
-    const flow = makeFlow(this.#queue, task, (queue, name, payload, options, flags, parent, tree) =>
-      this.#queues
-        .enqueuer(queue)
-        .prepare(name, payload, options, flags, { ...(parent && { parent }), ...(tree && { tree }) }),
+    const flow = makeFlow(this.#queue, task, (queue, ...given) =>
+      this.#queues.enqueuer(queue).prepare(...given),
     );
     const { root, ids, requests, tree } = flow;
     for (const [queue, ofQueue] of requests) {

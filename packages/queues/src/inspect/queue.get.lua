@@ -13,13 +13,14 @@
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   id                as stored
+--   isWhole           0: the record ends before the payload, and result, logs and steps are left out
 -- RETURNS
 --   nil: unknown; or { record, state, instant, last attempt, progress, logs, steps }, "" for absent values; the instant is the end of the
 --   lease of an active task, the due time of a scheduled or retrying one, or that of a due one that was scheduled, ms; for each step f64 instant, u16 length · name
 --   error SETTINGS <stored>: other settings are stored
 local settings, tasks, attempts, active = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local progress, logs, steps = KEYS[5], KEYS[6], KEYS[7]
-local expectedSettings, id = ARGV[1], ARGV[2]
+local expectedSettings, id, isWhole = ARGV[1], ARGV[2], ARGV[3] == '1'
 local priorityKeys = { unpack(KEYS, 8) }
 local PRIORITIES = 16
 local STATES = { A = 'active', S = 'succeeded', D = 'dead', C = 'cancelled', W = 'waiting', Q = 'ready' }
@@ -29,6 +30,7 @@ if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
 
+-- include task.record.part.lua
 -- include task.compact.part.lua
 -- include task.steps.part.lua
 
@@ -39,7 +41,16 @@ end
 local lastProgress, lines, done = '', '', ''
 if last then
   -- Only tasks that have run have progress and logs.
-  lastProgress, lines = redis.call('HGET', progress, id) or '', redis.call('HGET', logs, id) or ''
+  lastProgress = redis.call('HGET', progress, id) or ''
+end
+if not isWhole then
+  local _, payloadAt = nameOf(record)
+  record = string.sub(record, 1, payloadAt - 1)
+  if last and string.sub(last, 1, 1) == 'S' then
+    last = string.sub(last, 1, 11)
+  end
+elseif last then
+  lines = redis.call('HGET', logs, id) or ''
   local head = redis.call('HGET', steps, 'h' .. id)
   local names = {}
   for number = 1, head and struct.unpack('>H', head) or 0 do

@@ -36,6 +36,9 @@ export interface ParentAddress {
   readonly index: number;
 }
 
+/** Children of a parent: how many with derived ids, or a given id; with its queue, if that is not the parent's. See child-list.ts. */
+export type ChildRun = number | string | readonly [queue: string, what: number | string];
+
 export interface Extras {
   /** In a ranked queue; always the first field. See task.rank.part.lua. */
   readonly rank?: number;
@@ -49,6 +52,8 @@ export interface Extras {
   readonly parent?: ParentAddress;
   /** Only for the root of a flow with a given id: a hash that tells its tree from others. */
   readonly tree?: string;
+  /** Only for a task with children: their addresses, unless these are too long. */
+  readonly children?: readonly ChildRun[];
 }
 
 export interface TaskRecord {

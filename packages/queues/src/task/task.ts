@@ -131,11 +131,13 @@ export interface StoredTask {
   readonly steps?: Buffer;
 }
 
+/** @param parse Reads the JSON of payload and result. */
 export function readTask<Tasks>(
   id: string,
   priorities: readonly string[],
   stored: StoredTask,
   codecs: Codecs | undefined,
+  parse?: (json: string) => unknown,
 ): Task<Tasks> {
   const { state, instant, last, progress, logs, steps } = stored;
   const { name, payload, extras, priorityIndex, group, attempts, enqueuedAt } = decodeRecord(stored.record);
@@ -143,7 +145,7 @@ export function readTask<Tasks>(
   const fields = {
     id,
     name,
-    ...(payload !== '' && { payload: readJson(payload, codecs) }),
+    ...(payload !== '' && { payload: readJson(payload, codecs, parse) }),
     headers: extras.headers ?? {},
     state,
     priority: priorities[priorityIndex] ?? String(priorityIndex),
@@ -157,7 +159,7 @@ export function readTask<Tasks>(
       state !== 'ready' && {
         [state === 'active' ? 'leaseUntil' : 'runAt']: Math.ceil(Number(instant.toString())),
       }),
-    ...readLastAttempt(last, codecs, state === 'retrying'),
+    ...readLastAttempt(last, state === 'retrying', (text) => readJson(text, codecs, parse)),
     ...(progress.length > 0 && { progress: JSON.parse(progress.toString()) as unknown }),
     ...(parent && { parent }),
     ...(logs && logs.length > 0 && { logs: readLogLines(logs.toString()) }),
@@ -166,7 +168,7 @@ export function readTask<Tasks>(
   return fields as unknown as Task<Tasks>;
 }
 
-function readLastAttempt(last: Buffer, codecs: Codecs | undefined, isRetrying: boolean): object {
+function readLastAttempt(last: Buffer, isRetrying: boolean, read: (text: string) => unknown): object {
   if (last.length === 0) return {};
   const state = String.fromCharCode(last.readUInt8(0));
   if (state === 'A') return { attempt: last.readUInt16BE(5) };
@@ -174,7 +176,7 @@ function readLastAttempt(last: Buffer, codecs: Codecs | undefined, isRetrying: b
   const text = last.toString('utf8', 11);
   const finishedAt = last.readDoubleBE(1);
   if (state === 'S') {
-    return { attempt, finishedAt, ...(text !== '' && { result: readJson(text, codecs) }) };
+    return { attempt, finishedAt, ...(text !== '' && { result: read(text) }) };
   }
   const error = text !== '' && { error: readError(text, state === 'C') };
   if (state === 'D') return { attempt, finishedAt, ...error };

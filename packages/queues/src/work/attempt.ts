@@ -259,7 +259,7 @@ export class Attempt implements TaskContext, Leased, StepOwner {
 
   async #children(): Promise<Child[]> {
     if ((this.record.flags & PARENT) === 0) return [];
-    return [...((await readChildren(this.source.shard, this.fetched.storedId))?.ended ?? [])];
+    return [...(await readChildren(this.source.shard, this.fetched.storedId))];
   }
 
   #throwEnd(): never {

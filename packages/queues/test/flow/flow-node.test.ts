@@ -23,17 +23,14 @@ const treeOf = (levels: number): fc.Arbitrary<FlowTask> =>
   });
 
 function make(root: FlowTask) {
-  return makeFlow('q', root, (_, name, payload, { id, priority, group }, flags, parent) => ({
+  return makeFlow('q', root, (_, name, payload, { id, priority, group }, flags, extras) => ({
     id,
     storedId: encodeTaskId(id!),
     priority,
     group,
     usesOptional: true,
     checking: undefined,
-    record: new RecordDraft(
-      { name, payload, attempts: 1, when: 0, extras: parent && { parent }, group, flags },
-      10_000,
-    ),
+    record: new RecordDraft({ name, payload, attempts: 1, when: 0, extras, group, flags }, 10_000),
   }));
 }
 

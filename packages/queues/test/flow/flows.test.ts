@@ -41,7 +41,8 @@ describe('children', () => {
       onChildFailure: 'ignore',
       children: [leaf(1), { name: 'slow', payload: 2 }, { name: 'bad', payload: 3 }],
     });
-    expect(await queue.children(flow.id)).toEqual({ count: 3, ended: [] });
+    const all = flow.children.map(({ id }) => ({ queue: 'q', id }));
+    expect(await queue.children(flow.id)).toEqual({ count: 3, ended: [], all });
     await work({
       leaf: (payload) => payload,
       slow: () => opened.passed,
@@ -59,8 +60,49 @@ describe('children', () => {
     ]);
     opened.open();
     expect(await queue.result(flow.id)).toBe('seen');
+    // Redis has removed the ends: the parent won't read them again.
+    expect(await queue.children(flow.id)).toEqual({ count: 3, ended: [], all });
     expect(await queue.children(flow.children[0]!.id)).toBeNull();
     expect(await queue.children('unknown')).toBeNull();
+  });
+});
+
+describe('the addresses of children', () => {
+  test('are those that enqueueFlow returned, at each level, with given ids and in other queues', async () => {
+    const { queue, other } = newQueues();
+    const flow = await queue.enqueueFlow(
+      parent(
+        [
+          leaf(1),
+          leaf(2),
+          leafOf(3, 'given'),
+          leaf(4, { queue: 'other' }),
+          leaf(5, { queue: 'other', options: { id: 'there' } }),
+          leaf(6, { queue: 'other', children: [leaf(7)] }),
+          leaf(8),
+        ],
+        'root',
+      ),
+    );
+    const addressesOf = ({ children }: FlowIds) =>
+      children.map(({ queue: name, id }) => ({ queue: name, id }));
+    expect((await queue.children('root'))!.all).toEqual(addressesOf(flow));
+    const branch = flow.children[5]!;
+    expect((await other.children(branch.id))!.all).toEqual(addressesOf(branch));
+  });
+
+  test('are not stored where they are too long', async () => {
+    const { queue } = newQueue();
+    const children = Array.from({ length: 17 }, (_, n) => leafOf(n, String(n).padEnd(1_024, '.')));
+    const { id } = await queue.enqueueFlow(parent(children));
+    expect(await queue.children(id)).toEqual({ count: 17, ended: [] });
+  });
+
+  test('go with the record of the parent', async () => {
+    const { queue } = newQueue();
+    const { id } = await queue.enqueueFlow(parent([leaf(1)]));
+    expect(await queue.remove(id)).toBe(true);
+    expect(await queue.children(id)).toBeNull();
   });
 });
 

@@ -15,6 +15,8 @@ export interface Delaying {
   readonly kind: string;
   /** One task for each, ms. */
   readonly delays: readonly number[];
+  /** All are stored at once, by a producer that has not stored any before; false: one after the other. */
+  readonly isBurst: boolean;
 }
 
 const CONCURRENCY = 10;
@@ -35,14 +37,18 @@ async function pace({ url, kind, tasks, perSecond }: Pacing): Promise<number[]> 
 }
 
 /** From when each task was due until its handler started, ms. */
-async function delay({ url, kind, delays }: Delaying): Promise<number[]> {
+async function delay({ url, kind, delays, isBurst }: Delaying): Promise<number[]> {
   const producer = await queueKind(kind).producer(url);
   const starts = await starting(url, kind, delays.length);
   const dueAt = delays.map(() => 0);
+  const stored: Promise<unknown>[] = [];
   for (const [index, delayMs] of delays.entries()) {
     dueAt[index] = performance.now() + delayMs;
-    await producer.enqueueDelayed!(payloadOf(index), delayMs);
+    const storing = producer.enqueueDelayed!(payloadOf(index), delayMs);
+    if (isBurst) stored.push(storing);
+    else await storing;
   }
+  await Promise.all(stored);
   return (await starts.all()).map((at, index) => at - dueAt[index]!);
 }
 

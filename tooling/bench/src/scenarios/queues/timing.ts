@@ -62,7 +62,7 @@ function paced(kind: QueueKind): Competitor {
   );
 }
 
-function delayed(kind: QueueKind): Competitor {
+function delayed(kind: QueueKind, isBurst: boolean): Competitor {
   const step = (LAST_DELAY_MS - FIRST_DELAY_MS) / (DELAYED - 1);
   const delays = Array.from({ length: DELAYED }, (_, index) =>
     Math.round(FIRST_DELAY_MS + ((index * STRIDE) % DELAYED) * step),
@@ -70,7 +70,7 @@ function delayed(kind: QueueKind): Competitor {
   const all =
     (chosen: readonly number[]): Timed =>
     (remote, { url }) =>
-      remote.do('delay', { url, kind: kind.name, delays: chosen });
+      remote.do('delay', { url, kind: kind.name, delays: chosen, isBurst });
   return competitor(kind, all(delays.filter((delayMs) => delayMs < WARM_UP_SECONDS * 1000)), all(delays));
 }
 
@@ -105,7 +105,19 @@ export const timing: readonly Scenario[] = [
     method:
       `${DELAYED} tasks with delays from ${FIRST_DELAY_MS} to ${LAST_DELAY_MS} ms, stored one after the other. Late is the start of the handler ` +
       'less the call of enqueue and the delay, on one clock.',
-    competitors: [MORTISE, BULLMQ, BEE_QUEUE, BEE_QUEUE_LEAN].map(delayed),
+    competitors: [MORTISE, BULLMQ, BEE_QUEUE, BEE_QUEUE_LEAN].map((kind) => delayed(kind, false)),
+    columns: COLUMNS,
+    drawn: 'p50 ms',
+    bars: percentiles(1.5, 5),
+  },
+  {
+    name: 'queues.delayed-burst',
+    title: 'Queues: lateness of delayed tasks, stored at once',
+    operation: 'one delayed task stored, taken, run and settled',
+    method:
+      `${DELAYED} tasks with delays from ${FIRST_DELAY_MS} to ${LAST_DELAY_MS} ms, stored at the same time by a producer that has stored none ` +
+      'before. Late is the start of the handler less the call of enqueue and the delay, on one clock.',
+    competitors: [MORTISE, BULLMQ, BEE_QUEUE, BEE_QUEUE_LEAN].map((kind) => delayed(kind, true)),
     columns: COLUMNS,
     drawn: 'p50 ms',
     bars: percentiles(1.5, 5),

@@ -147,9 +147,11 @@ function Value(props: {
   return (
     <Card title={title}>
       {text === undefined ? <Json value={value} /> : <pre>{text}</pre>}
-      {text !== undefined && bytes !== undefined && (
+      {text !== undefined && (
         <p class="muted small">
-          The first {bytesText(MAX_BYTES)} of {bytesText(bytes)}.
+          {bytes === undefined
+            ? 'As it is stored: JavaScript would round a number of it.'
+            : `The first ${bytesText(MAX_BYTES)} of ${bytesText(bytes)}.`}
         </p>
       )}
     </Card>

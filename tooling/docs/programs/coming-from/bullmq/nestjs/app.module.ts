@@ -1,6 +1,8 @@
 import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
+import { AlbumEvents } from './album.events.js';
 import { AudioEvents } from './audio.events.js';
+import { AudioFailures } from './audio.failures.js';
 import { AudioProcessor } from './audio.processor.js';
 import { AudioService } from './audio.service.js';
 
@@ -9,9 +11,9 @@ const connection = { url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', 
 @Module({
   imports: [
     BullModule.forRoot({ connection }),
-    BullModule.registerQueue({ name: 'audio' }),
+    BullModule.registerQueue({ name: 'audio' }, { name: 'albums' }),
     BullModule.registerFlowProducer({ name: 'albums' }),
   ],
-  providers: [AudioEvents, AudioProcessor, AudioService],
+  providers: [AlbumEvents, AudioEvents, AudioFailures, AudioProcessor, AudioService],
 })
 export class AppModule {}

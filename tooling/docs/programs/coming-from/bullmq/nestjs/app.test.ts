@@ -1,26 +1,35 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { QueueEventsHost } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { AlbumEvents } from './album.events.js';
 import { AppModule } from './app.module.js';
 import { AudioEvents } from './audio.events.js';
+import { AudioFailures } from './audio.failures.js';
 import { AudioProcessor } from './audio.processor.js';
 import { AudioService } from './audio.service.js';
+
+const LISTENERS = [AlbumEvents, AudioEvents, AudioFailures];
 
 let app: INestApplicationContext;
 before(async () => {
   app = await NestFactory.createApplicationContext(AppModule, { logger: false });
-  await app.get(AudioEvents).queueEvents.waitUntilReady();
+  for (const listener of LISTENERS) await app.get<QueueEventsHost>(listener).queueEvents.waitUntilReady();
 });
 after(() => app.close());
 
-async function ends(count: number): Promise<string[]> {
-  const { ended } = app.get(AudioProcessor);
-  while (ended.length < count) {
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) {
     await new Promise((resolve) => {
       setTimeout(resolve, 5);
     });
   }
+}
+
+async function ends(count: number): Promise<string[]> {
+  const { ended } = app.get(AudioProcessor);
+  await until(() => ended.length >= count);
   return ended.splice(0).toSorted();
 }
 
@@ -43,12 +52,16 @@ void test('an album ends after its files', { timeout: 30_000 }, async () => {
   assert.deepEqual(await ends(3), ['a.mp3 at attempt 1', 'album.mp3 at attempt 1', 'b.mp3 at attempt 1']);
 });
 
-void test('the ends of jobs are events of the queue', { timeout: 30_000 }, async () => {
+void test('each listener gets the events of its queue', { timeout: 30_000 }, async () => {
+  const service = app.get(AudioService);
+  await service.transcode('event.mp3');
+  await service.transcode('event.png');
+  await service.albumQueue.add('cover', {});
   const { results } = app.get(AudioEvents);
-  await app.get(AudioService).transcode('event.mp3');
-  while (!results.includes('event.mp3 at attempt 1')) {
-    await new Promise((resolve) => {
-      setTimeout(resolve, 5);
-    });
-  }
+  const { reasons } = app.get(AudioFailures);
+  const { added } = app.get(AlbumEvents);
+  await until(() => results.includes('event.mp3 at attempt 1') && reasons.includes('no audio'));
+  assert.ok(reasons.includes('progress 100'));
+  await until(() => added.length === 1);
+  assert.deepEqual(added, ['cover']);
 });

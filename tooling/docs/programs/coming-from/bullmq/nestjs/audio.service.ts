@@ -7,6 +7,7 @@ import { FlowProducer, Queue } from 'bullmq';
 export class AudioService {
   constructor(
     @InjectQueue('audio') readonly queue: Queue,
+    @InjectQueue('albums') readonly albumQueue: Queue,
     @InjectFlowProducer('albums') readonly albums: FlowProducer,
   ) {}
 
