@@ -15,7 +15,7 @@ export const RESPONSE_HEADERS = {
   'Content-Range': text('Which bytes of the file these are.'),
   ETag: text('Names this version of the content, for `If-Match` and `If-None-Match`.'),
   Location: text('The address of what was created.'),
-  'Payload-Codecs': text('The codecs of payloads that were encoded by their producer, such as `br, aes`.'),
+  'Payload-Codecs': text('The codecs of payloads and results that a program has encoded, such as `br, aes`.'),
   RateLimit: text(
     'For each limit: `r` requests remain; the whole limit is available again after `t` seconds.',
   ),

@@ -2,7 +2,6 @@
 import { Body, Controller, Post, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { isEncoded } from '@mortise/queues';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 
@@ -24,6 +23,7 @@ import {
   progressBody,
 } from './claim-schemas.js';
 import { OpenQueues } from './open-queues.js';
+import { namePayloadCodecs } from './payload-codecs.js';
 import { TaskId } from './task-id.decorator.js';
 
 const LEASE_PROBLEMS = [
@@ -41,12 +41,6 @@ const RESULT: BodyConfig = { maxBodyBytes: 524_288 };
 const REPEATED =
   'A repeated request gets `lease-lost`. After a lost answer, read the state of the task to learn whether ' +
   'the first request succeeded.';
-
-/** The codecs of encoded payloads, in the order in which each was encoded. */
-function codecsOf(tasks: readonly { readonly payload: unknown }[]): string[] {
-  const names = tasks.flatMap(({ payload }) => (isEncoded(payload) ? payload.$codec.split(',') : []));
-  return [...new Set(names)];
-}
 
 @ApiTags('claims')
 @Controller('v1/queues/:queue')
@@ -82,8 +76,10 @@ export class ClaimsController {
       signal.throwIfAborted();
       return tasks;
     });
-    const codecs = codecsOf(items);
-    if (codecs.length > 0) reply.header('payload-codecs', codecs.join(', '));
+    namePayloadCodecs(
+      reply,
+      items.map(({ payload }) => payload),
+    );
     return { items };
   }
 

@@ -12,6 +12,7 @@ import { Problems } from '../http/problems.decorator.js';
 import { waitOfQuery } from '../http/wait-of.js';
 import { Problem } from '../problems/problem.js';
 import { OpenQueues } from './open-queues.js';
+import { namePayloadCodecs } from './payload-codecs.js';
 import { resultQuery, resultSchema } from './schedule-schemas.js';
 import { TaskId } from './task-id.decorator.js';
 
@@ -29,9 +30,10 @@ export class ResultsController {
     summary: 'Wait for the result of a task',
     description:
       'Returns the return value of the handler, or the result with which the task was completed. A retry of ' +
-      'the task prolongs the wait.',
+      'the task prolongs the wait. A result that its worker has encoded comes as it is stored, ' +
+      '`{ "$codec", "data" }`. The header `Payload-Codecs` names the codecs.',
   })
-  @Answers(resultSchema, 'The task has succeeded.')
+  @Answers(resultSchema, 'The task has succeeded.', 'Payload-Codecs')
   @Problems(
     'invalid-id',
     'invalid-query',
@@ -54,6 +56,7 @@ export class ResultsController {
       this.queues.use(queueName, async (queue) => {
         try {
           const result = await queue.result(id, { waitMs, signal });
+          namePayloadCodecs(reply, [result]);
           return result === undefined ? {} : { result };
         } catch (error) {
           if (!(error instanceof TaskNotFoundError)) throw error;

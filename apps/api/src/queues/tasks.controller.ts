@@ -21,6 +21,7 @@ import { actOnTask, unknownTask } from './act-on-task.js';
 import { refuseMisuse, refuseReuse } from './misuse.js';
 import { childrenSchema } from './flow-schemas.js';
 import { OpenQueues } from './open-queues.js';
+import { namePayloadCodecs } from './payload-codecs.js';
 import { Redaction } from '../callers/redaction.js';
 import { requestHeadersOf } from './request-headers.js';
 import { batchSchema, cancelBody, enqueuedSchema, taskSchema, tasksPage, tasksQuery } from './schemas.js';
@@ -167,13 +168,14 @@ export class TasksController {
       'Finished tasks are kept only for a while. In the session of a browser, values of members whose names ' +
       'are in `REDACT` are shown as `[redacted]`.',
   })
-  @Answers(taskSchema, 'The task.')
+  @Answers(taskSchema, 'The task.', 'Payload-Codecs')
   @Problems('invalid-id', 'invalid-query', 'unknown-queue', 'unknown-task')
   async readTask(
     @Name('queue') queueName: string,
     @TaskId() id: string,
     @Query({ schema: taskQuery }) { maxBytes }: z.infer<typeof taskQuery>,
     @Req() { principal }: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.infer<typeof taskSchema>> {
     const shown = (value: unknown): CutJson => cutJson(this.redaction.shown(value, principal), maxBytes);
     return this.queues.use(queueName, async (queue) => {
@@ -181,6 +183,7 @@ export class TasksController {
       const task = await queue.get(id, maxBytes === undefined ? {} : { parse: exactParse });
       if (!task) throw unknownTask(queueName, id);
       const { logs, steps, payload, result, ...others } = task;
+      namePayloadCodecs(reply, [payload, result]);
       const [sent, returned] = [shown(payload), shown(result)];
       return {
         ...others,

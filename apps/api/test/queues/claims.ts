@@ -2,7 +2,7 @@
 import { connect as connectTo } from 'node:net';
 
 import { describe, expect, test } from '@jest/globals';
-import { Queue } from '@mortise/queues';
+import { Queue, Worker } from '@mortise/queues';
 import { compression } from '@mortise/queues/codecs';
 import { until } from '@mortise/test-kit';
 
@@ -62,10 +62,25 @@ test('a task is claimed, prolonged, reported on and completed, at any process', 
 test('a payload that its producer has encoded comes as it is stored, with the names of its codecs', async () => {
   const codecs = [compression({ aboveBytes: 0 })];
   const encoding = new Queue(redis, 'encoded', { prefix, codecs });
-  await encoding.enqueue('t', { text: 'long '.repeat(100) });
+  await encoding.enqueue('t', { text: 'long '.repeat(100) }, { id: 'first' });
   const { json, headers } = await post('/encoded/claims', {});
   expect(json.items).toMatchObject([{ payload: { $codec: 'br', data: expect.any(String) } }]);
   expect(headers['payload-codecs']).toBe('br');
+  const { lease } = json.items[0];
+  await post('/encoded/tasks/first/complete', { lease, result: 'plain' });
+  const plain = await ask('GET', '/encoded/tasks/first/result');
+  expect([plain.json, plain.headers['payload-codecs']]).toEqual([{ result: 'plain' }, undefined]);
+
+  const worker = new Worker(redis, ['encoded'], { t: () => 'done '.repeat(100) }, { prefix, codecs });
+  await encoding.enqueue('t', { text: 'short' }, { id: 'second' });
+  await worker.start();
+  await encoding.result('second', { waitMs: 20_000 });
+  await worker.stop();
+  for (const path of ['/encoded/tasks/second/result', '/encoded/tasks/second']) {
+    const answer = await ask('GET', path);
+    expect(answer.json).toMatchObject({ result: { $codec: 'br' } });
+    expect(answer.headers['payload-codecs']).toBe('br');
+  }
   await queueOf('plain').enqueue('t', 1);
   expect((await post('/plain/claims', {})).headers['payload-codecs']).toBeUndefined();
 });
