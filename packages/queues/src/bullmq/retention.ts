@@ -1,5 +1,7 @@
 /** `removeOnComplete` and `removeOnFail`: BullMQ keeps all ended jobs unless they say otherwise. */
 import { layerTrim } from '../scripts.gen.js';
+import type { Completion } from '../work/completion.js';
+import { SUCCEEDED } from '../work/completion.js';
 import type { JobLike } from './host.js';
 import type { Store } from './store.js';
 import type { FinishedStatus, KeepJobs, QueueBaseOptions } from './types.js';
@@ -21,6 +23,14 @@ export function keepOf(
   return state === 'completed'
     ? (job.opts.removeOnComplete ?? (opts['removeOnComplete'] as KeepJobs | undefined))
     : (job.opts.removeOnFail ?? (opts['removeOnFail'] as KeepJobs | undefined));
+}
+
+/** The end of a job with its result as JSON. The ack may remove the job, unless it has a list of children. */
+export function completed(job: JobLike, json: string, opts: QueueBaseOptions): Completion {
+  const keep = keepOf(job, 'completed', opts);
+  const isRemoved = keep === true || keep === 0 || (typeof keep === 'object' && keep.count === 0);
+  if (isRemoved && !job.isParent) return { ...SUCCEEDED, data: json, keepsNone: true };
+  return json === '' ? SUCCEEDED : { ...SUCCEEDED, data: json };
 }
 
 export async function applyRetention(
@@ -48,7 +58,26 @@ async function leaveParent({ parent, queue, queueQualifiedName, id }: JobLike): 
   await store.report({ parentId: parent.id, child: `${queueQualifiedName}:${id}`, outcome: 'x' });
 }
 
-function trim(store: Store, state: FinishedStatus, { count, age, limit }: KeepJobs): Promise<unknown> {
+const trims = new WeakMap<Store, Map<string, Promise<unknown>>>();
+
+/** Calls of one tick with the same rule share a script call, which removes as many as there are. */
+function trim(store: Store, state: FinishedStatus, kept: KeepJobs): Promise<unknown> {
+  if (kept.limit !== undefined) return trimNow(store, state, kept);
+  let ofStore = trims.get(store);
+  if (!ofStore) trims.set(store, (ofStore = new Map()));
+  const rule = [state, kept.count, kept.age].join(' ');
+  let shared = ofStore.get(rule);
+  if (!shared) {
+    shared = Promise.resolve().then(() => {
+      ofStore.delete(rule);
+      return trimNow(store, state, kept);
+    });
+    ofStore.set(rule, shared);
+  }
+  return shared;
+}
+
+function trimNow(store: Store, state: FinishedStatus, { count, age, limit }: KeepJobs): Promise<unknown> {
   const { tasks, attempts, succeeded, dead, progress } = store.shards.first.keys.of;
   const { layerLogs } = store.layerKeys;
   return layerTrim.run(

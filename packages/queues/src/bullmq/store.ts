@@ -300,12 +300,21 @@ export class Store {
   }
 
   async forget(id: string): Promise<void> {
-    const { layerWaiting, layerLogs } = this.#shard.keys.layer;
     const stored = encodeTaskId(id);
     await Promise.all([
-      this.command('ZREM', layerWaiting, stored),
-      this.command('HDEL', layerLogs, stored),
+      this.forgetAll([stored]),
+      this.command('ZREM', this.layerKeys.layerWaiting, stored),
       this.command('UNLINK', this.#shard.keys.layerChildren(id)),
+    ]);
+  }
+
+  /** As `forget`, for jobs without children; their progress too, of which the engine does not know in a queue without features. */
+  async forgetAll(storedIds: readonly Buffer[]): Promise<void> {
+    const { layerLogs } = this.layerKeys;
+    const { progress } = this.#shard.keys.of;
+    await Promise.all([
+      this.command('HDEL', layerLogs, ...storedIds),
+      this.command('HDEL', progress, ...storedIds),
     ]);
   }
 

@@ -13,8 +13,8 @@ export interface WorkerHooks {
   readonly run: (attempt: Attempt) => Promise<Completion>;
   readonly onFetched: (count: number, hasMore: boolean) => void;
   readonly onAdded: () => void;
-  /** `answer`: 1 done, 0 the lease was lost. */
-  readonly onAnswer: (answer: string, context: unknown) => void;
+  /** `answer`: 1 done, 0 the lease was lost; `isRemoved`: without a trace. */
+  readonly onAnswer: (answer: string, context: unknown, isRemoved: boolean) => void;
 }
 
 const HANDLER: ResolvedHandler = {

@@ -10,7 +10,7 @@ import { ErrorReporter, LeaseLostError } from '@mortise/redis';
 import { randomUUID } from 'node:crypto';
 import type { Attempt } from '../work/attempt.js';
 import type { Completion } from '../work/completion.js';
-import { died, SUCCEEDED } from '../work/completion.js';
+import { died } from '../work/completion.js';
 import { ServedShards } from '../work/served-shards.js';
 import { QueueBase } from './base.js';
 import { claimNext, stopClaims } from './by-hand.js';
@@ -32,9 +32,10 @@ import { dropLock } from './locks.js';
 import { limitRate, manualLimitOf } from './manual-limit.js';
 import { Presence } from './presence.js';
 import type { Processor } from './processor.js';
+import { RemovedJobs } from './removed-jobs.js';
 import type { Run, WorkerRun } from './run.js';
 import { beginRun, resultJson } from './run.js';
-import { applyRetention, keepOf } from './retention.js';
+import { applyRetention, completed, keepOf } from './retention.js';
 import type { WorkerOptions } from './types.js';
 import type { EngineOptions } from './worker-options.js';
 import { checkWorkerOptions, engineOptions, WORKER_DEFAULTS } from './worker-options.js';
@@ -63,6 +64,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
   readonly #inFlight = new InFlight();
   #scheduler: JobScheduler | undefined;
   readonly #presence: Presence;
+  readonly #removed = new RemovedJobs(this.store);
   #unlisten = (): void => undefined;
 
   static RateLimitError(): Error {
@@ -154,7 +156,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
         run: (attempt) => this.#run(attempt),
         onFetched: (count, hasMore) => this.#onFetched(count, hasMore),
         onAdded: () => this.#inFlight.acked(),
-        onAnswer: (answer, run) => this.#onAnswer(answer, run as Run | undefined),
+        onAnswer: (answer, run, isRemoved) => this.#onAnswer(answer, run as Run | undefined, isRemoved),
       },
     );
     this.#executor = executor;
@@ -303,7 +305,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
       if (job.parent) await job.reportToParent({ outcome: 's', value: json || 'null' });
       run.end = 'completed';
       run.value = result;
-      return json === '' ? SUCCEEDED : { ...SUCCEEDED, data: json };
+      return completed(job, json, this.opts);
     } catch (error) {
       return await this.#failure(error as Error, run);
     } finally {
@@ -366,7 +368,7 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     return GONE;
   }
 
-  #onAnswer(answer: string, run: Run | undefined): void {
+  #onAnswer(answer: string, run: Run | undefined, isRemoved: boolean): void {
     this.#inFlight.answered();
     if (!run?.end) return;
     this.#hasEnded = true;
@@ -374,14 +376,19 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     const { job, end } = run;
     job.finishedOn = Date.now();
     if (end === 'completed') job.attemptsMade += 1;
-    if (!job.isParent && keepOf(job, end, this.opts) === undefined) this.#report(run);
-    else
-      void this.#inFlight.settle(this.#settle(run).catch((error: unknown) => void this.emit('error', error)));
+    if (!job.isParent && keepOf(job, end, this.opts) === undefined) return this.#report(run);
+    const settled = isRemoved && end === 'completed' ? this.#forget(run) : this.#settle(run);
+    void this.#inFlight.settle(settled.catch((error: unknown) => void this.emit('error', error)));
   }
 
   async #settle(run: Run): Promise<void> {
     await applyRetention(run.job, run.end!, this.opts);
     this.#report(run);
+  }
+
+  async #forget(run: Run): Promise<void> {
+    this.#report(run);
+    await this.#removed.add(run.job.id!);
   }
 
   #report({ job, end, value }: Run): void {

@@ -23,10 +23,12 @@ export interface PendingAck {
   readonly encoded: Buffer;
   /** See `Completion`. */
   readonly leavesTime: boolean;
+  /** See `Completion`. */
+  readonly keepsNone: boolean;
   /** See `FetchedTask`. */
   readonly context: unknown;
-  /** Called with the answer of the script: 1, 0 or C. */
-  readonly onAnswer?: ((answer: string, context: unknown) => void) | undefined;
+  /** Called with the answer of the script: 1, 0 or C; `isRemoved`: the call has kept no succeeded task. */
+  readonly onAnswer?: ((answer: string, context: unknown, isRemoved: boolean) => void) | undefined;
   /** Called when the call has failed; without it, the ack is sent again. */
   readonly onFailure?: ((error: unknown) => void) | undefined;
   /** Whether a refusal reports a lost lease: this is the first try, and the lease was not known to be lost. */
@@ -68,6 +70,7 @@ export class Completer {
       storedId: task.storedId,
       encoded,
       leavesTime: completion.leavesTime ?? false,
+      keepsNone: completion.keepsNone ?? false,
       context: task.context,
       onAnswer,
       onFailure,
@@ -96,10 +99,10 @@ export class Completer {
   }
 
   /** `answers` has one character for each ack. */
-  answered(acks: readonly PendingAck[], answers: Buffer): void {
+  answered(acks: readonly PendingAck[], answers: Buffer, areRemoved: boolean): void {
     for (const [index, { storedId, context, onAnswer, reportsLoss }] of acks.entries()) {
       const answer = answers[index] === ACCEPTED ? '1' : String.fromCharCode(answers[index]!);
-      onAnswer?.(answer, context);
+      onAnswer?.(answer, context, areRemoved);
       if (answer === '0' && reportsLoss && !onAnswer) this.#onRefused(storedId);
     }
   }

@@ -12,6 +12,8 @@ export interface Completion {
   readonly data: string;
   /** The worker should not be the timekeeper for this task, which it would fetch again. */
   readonly leavesTime?: boolean;
+  /** The task may be removed as it succeeds: see `FetchReply.areRemoved`. */
+  readonly keepsNone?: boolean;
 }
 
 /** Why a task is suspended. */

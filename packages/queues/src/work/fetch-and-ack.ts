@@ -16,7 +16,11 @@ export interface FetchedTask {
   context?: unknown;
 }
 
-type Acks = readonly { readonly storedId: Buffer; readonly encoded: Buffer }[];
+type Acks = readonly {
+  readonly storedId: Buffer;
+  readonly encoded: Buffer;
+  readonly keepsNone?: boolean;
+}[];
 
 export interface FetchRequest {
   /** The worker as a member of `idle`; see `QueueKeys.idleMember`. Read again for each try, since it names the settings. */
@@ -53,6 +57,8 @@ export interface FetchReply {
   /** The same, µs. */
   readonly nowUs: number;
   readonly fetched: FetchedTask[];
+  /** Whether the call has kept no succeeded task: all its acks allow it, and nobody reads events, which lead readers to the tasks. */
+  readonly areRemoved: boolean;
 }
 
 /** As `sleepMs`: the script did not look. */
@@ -72,8 +78,10 @@ export async function fetchAndAck(
   const { settings, tasks, attempts, active, succeeded, dead, idle, timekeeper } = keys.of;
   const packed = packAcks(acks);
   let sentAt = 0;
+  let areRemoved = false;
   const [answers, sleepUs, nowUs, maintenance, ...fields] = (await known.run(() => {
     sentAt = performance.now();
+    areRemoved = acks.length > 0 && known.values.keepEvents === 0 && acks.every(({ keepsNone }) => keepsNone);
     return fetcherFetchAndAck.runBuffer(
       redis,
       {
@@ -99,7 +107,7 @@ export async function fetchAndAck(
         idleMs,
         recheckMs,
         keepsTime: request.leavesTime ? 2 : keepsTime ? 1 : 0,
-        keepSucceeded: keepSucceededMs > 0 ? keepSucceeded : 0,
+        keepSucceeded: keepSucceededMs > 0 && !areRemoved ? keepSucceeded : 0,
         keepDead,
         count: acks.length,
         acks: packed,
@@ -120,7 +128,7 @@ export async function fetchAndAck(
       ...(attempt > ATTEMPTS && { unknownMs: Math.floor(attempt / ATTEMPTS) }),
     });
   }
-  return { answers, sleepMs, maintenance, nowMs: Math.floor(nowUs / 1_000), nowUs, fetched };
+  return { answers, sleepMs, maintenance, nowMs: Math.floor(nowUs / 1_000), nowUs, fetched, areRemoved };
 }
 
 function sleepMsOf(sleepUs: number, tookMs: number): number {

@@ -288,7 +288,7 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
       this.#registration.sent(room.slots);
       reply = await this.#send(room, acks, leavesTime);
       this.#clock.learn(sentAt, reply.nowMs);
-      completer.answered(acks, reply.answers);
+      completer.answered(acks, reply.answers, reply.areRemoved);
       this.#replied(reply, room, wakeUps);
     } catch (error) {
       this.#registration.failed(sentAt);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { afterEach, describe, expect, test } from '@jest/globals';
-import type { Job, Processor, WorkerOptions } from '@mortise/queues/bullmq';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { Job, JobsOptions, Processor, WorkerOptions } from '@mortise/queues/bullmq';
 import {
   BullmqUnsupportedError,
   FlowProducer,
@@ -133,6 +133,74 @@ describe('attempts', () => {
     );
     expect(await queue.getCompletedCount()).toBe(2);
   });
+
+  test.each([false, true])(
+    'removeOnComplete: true removes lines and progress, beside a job that stays: %p',
+    async (stays) => {
+      const { prefix, queue, work } = newQueue();
+      const worker = work(
+        async (job) => {
+          await job.log('a line');
+          await job.updateProgress(50);
+          return job.name;
+        },
+        { concurrency: 50, removeOnComplete: { count: 0 } },
+      );
+      const counts: Promise<number>[] = [];
+      worker.on('completed', () => counts.push(queue.getCompletedCount()));
+      const names = Array.from({ length: 100 }, (_, n) => `job ${n}`);
+      await queue.addBulk(names.map((name) => ({ name, data: {}, opts: { removeOnComplete: true } })));
+      if (stays) await queue.add('stays', {}, { jobId: 'stays', removeOnComplete: false });
+      await until('the ends', () => counts.length === names.length + Number(stays));
+      const seen = new Set(await Promise.all(counts));
+      expect(stays || [...seen].every((count) => count === 0)).toBe(true);
+      await worker.close();
+      expect(await queue.getCompletedCount()).toBe(Number(stays));
+      await queue.remove('stays');
+      const left = await connection.keys(`${prefix}:*`);
+      expect(left.filter((key) => /:(?:tasks|attempts|succeeded|progress|layer:logs)$/.test(key))).toEqual(
+        [],
+      );
+    },
+  );
+
+  test.each([true, 5, { age: 60 }])(
+    'removeOnComplete: %j costs no command for each job',
+    async (removeOnComplete) => {
+      const { queue, work } = newQueue();
+      const jobs = Array.from({ length: 400 }, () => ({ name: 'job', data: {}, opts: { removeOnComplete } }));
+      await queue.addBulk(jobs);
+      const sent = jest.spyOn(connection, 'sendCommand');
+      await ended(
+        work(() => Promise.resolve(), { concurrency: 100 }),
+        jobs.length,
+      );
+      expect(sent.mock.calls.length).toBeLessThan(jobs.length / 2);
+      sent.mockRestore();
+    },
+  );
+
+  test.each([false, true])(
+    'jobs that end together are kept or removed by their own rules, with readers of events: %p',
+    async (isRead) => {
+      const { queue, work, events } = newQueue();
+      if (isRead) await events();
+      const rules: [string, JobsOptions][] = [
+        ['gone', { removeOnComplete: true }],
+        ['kept', {}],
+        ['gone', { removeOnComplete: { count: 0 } }],
+        ['kept', { removeOnComplete: false }],
+        ['kept', { removeOnComplete: { age: 60 } }],
+      ];
+      const jobs = Array.from({ length: 50 }, (_, n) => rules[n % rules.length]!);
+      await queue.addBulk(jobs.map(([name, opts]) => ({ name, data: {}, opts })));
+      const worker = work(() => Promise.resolve(), { concurrency: 50 });
+      await ended(worker, jobs.length);
+      await worker.close();
+      const kept = await queue.getCompleted();
+      expect(kept.map(({ name }) => name)).toEqual(Array.from({ length: 30 }, () => 'kept'));
+    },
+  );
 });
 
 describe('data beside the result', () => {
