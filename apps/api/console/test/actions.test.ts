@@ -78,6 +78,14 @@ describe('tasks', () => {
     expect(await stateOf('albums', 'album')).toBe('waiting');
   }, 90_000);
 
+  test('a task that is due in three days says so', async () => {
+    const task = { name: 'a', payload: 0, delayMs: 3 * 86_400_000 };
+    const { id } = await service.done('POST', 'queues/later/tasks', task);
+    await visit(page, service, `queues/later/tasks/${id}`);
+    await page.getByText('in 3 d', { exact: true }).first().waitFor();
+    expect(await page.getByText('in 2 d', { exact: true }).count()).toBe(0);
+  }, 90_000);
+
   test('selected tasks get another priority, and are deleted, by keys alone', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 4; n += 1) ids.push(await service.enqueue('keys', 'a', n));

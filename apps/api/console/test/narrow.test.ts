@@ -118,6 +118,19 @@ test('the menu has the colours and the tenant', async () => {
   await close();
 }, 90_000);
 
+test('all tabs of a queue are in sight', async () => {
+  const { page, close } = await open(browser, { viewport: SIZE });
+  await signIn(page, service, 'queues/short');
+  const tabs = page.getByRole('navigation', { name: 'Parts of the queue' });
+  await tabs.waitFor();
+  const { x, width } = (await tabs.boundingBox())!;
+  for (const tab of await tabs.getByRole('link').all()) {
+    const box = (await tab.boundingBox())!;
+    expect(box.x + box.width).toBeLessThanOrEqual(x + width);
+  }
+  await close();
+}, 90_000);
+
 test('long names break, in a chat and in a dialog about them', async () => {
   const name = 'x'.repeat(100);
   await service.done('POST', 'chats', { sender: name, members: ['bill'], chatId: name, body: name });

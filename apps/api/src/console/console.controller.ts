@@ -5,7 +5,7 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Answers } from '../http/answers.js';
 import { Problems } from '../http/problems.decorator.js';
 import { OverviewReader } from './overview.js';
-import type { RedisReport } from './redis-figures.js';
+import type { RedisReport } from './figures.js';
 import { RedisFigures } from './redis-figures.js';
 import { overviewSchema, redisSchema } from './schemas.js';
 

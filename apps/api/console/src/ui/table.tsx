@@ -8,6 +8,9 @@ export interface Column<Row> {
   readonly kind?: 'number' | 'fit';
 }
 
+/** Of the column with the buttons of a row: its title is for readers without eyes for the buttons. */
+export const ACTIONS = { title: <span class="hidden-text">Actions</span>, kind: 'fit' } as const;
+
 interface Selection {
   readonly ids: ReadonlySet<string>;
   readonly change: (ids: ReadonlySet<string>) => void;

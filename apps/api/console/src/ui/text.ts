@@ -54,11 +54,16 @@ export function instantText(at: number): string {
   return ABSOLUTE.format(at);
 }
 
+/** Such as `now`, `4 min ago`, `in 3 d`: the nearest number of the largest unit. */
 export function agoText(at: number, now: number): string {
   const ms = Math.abs(now - at);
   if (ms < SECOND_MS) return 'now';
-  const [size, unit] = UNITS.find(([each]) => ms >= each)!;
-  const text = `${Math.floor(ms / size)} ${unit}`;
+  const index = UNITS.findIndex(([size]) => ms >= size);
+  const [size, unit] = UNITS[index]!;
+  const count = Math.round(ms / size);
+  const larger = UNITS[index - 1];
+  // 23.7 h are a day, not 24 h.
+  const text = larger && count * size >= larger[0] ? `1 ${larger[1]}` : `${count} ${unit}`;
   return at < now ? `${text} ago` : `in ${text}`;
 }
 

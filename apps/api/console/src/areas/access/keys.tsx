@@ -7,6 +7,7 @@ import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { Time } from '../../ui/elements.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
+import { ACTIONS } from '../../ui/table.tsx';
 import { act } from '../../ui/toasts.tsx';
 import { LimitFields, limitOf } from './limit-fields.tsx';
 import type { Limit } from './limit-text.ts';
@@ -83,8 +84,7 @@ export function Keys({ mayWrite }: { readonly mayWrite: boolean }): JSX.Element 
           { title: 'Limit', kind: 'fit', cell: ({ limit }) => limitText(limit) },
           { title: 'Last used', kind: 'fit', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
           {
-            title: <span class="hidden-text">Actions</span>,
-            kind: 'fit',
+            ...ACTIONS,
             cell: (key) => mayWrite && <KeyActions shown={key} done={done} />,
           },
         ]}

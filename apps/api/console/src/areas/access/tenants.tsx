@@ -5,6 +5,7 @@ import { call, path } from '../../http.ts';
 import { Dialog, DialogButton } from '../../ui/dialog.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
+import { ACTIONS } from '../../ui/table.tsx';
 import { bytesText, countText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { limitText } from './limit-text.ts';
@@ -47,8 +48,7 @@ export function Tenants({ mayWrite }: { readonly mayWrite: boolean }): JSX.Eleme
           { title: 'Used', cell: ({ usage }) => usageText(usage) },
           { title: 'API keys', kind: 'number', cell: ({ keys }) => countText(keys) },
           {
-            title: <span class="hidden-text">Actions</span>,
-            kind: 'fit',
+            ...ACTIONS,
             cell: (tenant) =>
               mayWrite && (
                 <span class="row">

@@ -15,7 +15,7 @@ import { OpenByName } from '../../ui/open-by-name.tsx';
 import { QueryInput } from '../../ui/query-input.tsx';
 import { StoredNames } from '../../ui/stored-names.tsx';
 import { Card, Empty, Figure, Head, Trouble } from '../../ui/elements.tsx';
-import { Table } from '../../ui/table.tsx';
+import { ACTIONS, Table } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 
@@ -202,8 +202,7 @@ function BookOf({ guild, session, by }: BookProps & { readonly by: string }): JS
               { title: 'Name', cell: ({ name }) => <code class="wide">{name}</code> },
               { title: 'Score', kind: 'number', cell: ({ score }) => score },
               {
-                title: <span class="hidden-text">Actions</span>,
-                kind: 'fit',
+                ...ACTIONS,
                 cell: ({ name }) =>
                   mayWrite && (
                     <RemoveButton name={name} remove={() => remove(name)}>
@@ -307,8 +306,7 @@ function Contacts({ user, session }: { readonly user: string; readonly session: 
             columns={[
               { title: 'Contact', cell: ({ contact }) => <span class="wide">{contact}</span> },
               {
-                title: <span class="hidden-text">Actions</span>,
-                kind: 'fit',
+                ...ACTIONS,
                 cell: ({ contact }) =>
                   mayWrite && (
                     <RemoveButton

@@ -10,6 +10,7 @@ import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { Card, State } from '../../ui/elements.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
+import { ACTIONS } from '../../ui/table.tsx';
 import { durationText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 
@@ -88,8 +89,7 @@ export function RowList({ table, session, reload }: ListProps): JSX.Element {
           ...(mayWrite
             ? [
                 {
-                  title: <span class="hidden-text">Actions</span>,
-                  kind: 'fit' as const,
+                  ...ACTIONS,
                   cell: ({ id }: Row) => <RowActions table={table} id={id} reload={done} isShort />,
                 },
               ]

@@ -3,12 +3,12 @@ import type { JSX } from 'preact';
 import { Fragment } from 'preact';
 
 import { call, path } from '../../http.ts';
-import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { ActionButton } from '../../ui/action-button.tsx';
+import { Field } from '../../ui/dialog.tsx';
 import type { Tone } from '../../ui/elements.tsx';
 import { Card, Empty, Share, State, Time } from '../../ui/elements.tsx';
-import { Table } from '../../ui/table.tsx';
+import { ACTIONS, Table } from '../../ui/table.tsx';
 import { bytesText, countText, plural } from '../../ui/text.ts';
-import { act } from '../../ui/toasts.tsx';
 import type { ChannelStatus, File } from './status.ts';
 
 const TONES: Readonly<Record<File['state'], Tone>> = { open: 'busy', closed: 'good', aborted: 'bad' };
@@ -51,8 +51,7 @@ export function FilesCard({ status: { files, listed }, mayWrite, done }: Props):
             { title: 'Waits for', cell: Waits },
             { title: 'Listed', kind: 'fit', cell: ({ listedAt }) => <Time at={listedAt} /> },
             {
-              title: <span class="hidden-text">Actions</span>,
-              kind: 'fit',
+              ...ACTIONS,
               cell: (file) =>
                 mayWrite && (
                   <span class="row">
@@ -95,47 +94,41 @@ interface ActionProps {
 
 function SkipButton({ file: { id, name, slowest }, done }: ActionProps): JSX.Element | null {
   if (slowest.length === 0) return null;
-  const skip = async ({ receiver }: Readonly<Record<string, string>>): Promise<boolean> => {
-    const isDone = await act(`${receiver} is done with ${name}.`, () =>
-      call('POST', path`files/${id}/acks`, { body: { receiver, isDone: true } }),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Skip" isDanger>
-      {(close) => (
-        <Dialog title={`Skip ${name} for a receiver`} submit="Skip" isDanger close={close} onSubmit={skip}>
-          <p>The receiver never gets the remainder of the file. An active one has to be stopped first.</p>
-          <Field label="Receiver">
-            <select name="receiver" required>
-              {slowest.map(({ receiver }) => (
-                <option key={receiver}>{receiver}</option>
-              ))}
-            </select>
-          </Field>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Skip"
+      title={`Skip ${name} for a receiver`}
+      isDanger
+      run={({ receiver }) => call('POST', path`files/${id}/acks`, { body: { receiver, isDone: true } })}
+      told={({ receiver }) => `${receiver} is done with ${name}.`}
+      done={done}
+    >
+      <p>The receiver never gets the remainder of the file. An active one has to be stopped first.</p>
+      <Field label="Receiver">
+        <select name="receiver" required>
+          {slowest.map(({ receiver }) => (
+            <option key={receiver}>{receiver}</option>
+          ))}
+        </select>
+      </Field>
+    </ActionButton>
   );
 }
 
 function DropButton({ file: { id, name, pending, storedBytes }, done }: ActionProps): JSX.Element {
-  const drop = async (): Promise<boolean> => {
-    const isDone = await act(`${name} is dropped.`, () => call('DELETE', path`files/${id}`));
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Drop" isDanger>
-      {(close) => (
-        <Dialog title={`Drop ${name}`} submit="Drop" isDanger close={close} onSubmit={drop}>
-          <p>
-            {plural(pending, 'receiver')} not done with it will not get the remainder.{' '}
-            {bytesText(storedBytes)} are freed.
-          </p>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Drop"
+      title={`Drop ${name}`}
+      isDanger
+      run={() => call('DELETE', path`files/${id}`)}
+      told={`${name} is dropped.`}
+      done={done}
+    >
+      <p>
+        {plural(pending, 'receiver')} not done with it will not get the remainder. {bytesText(storedBytes)}{' '}
+        are freed.
+      </p>
+    </ActionButton>
   );
 }

@@ -2,12 +2,12 @@
 import type { JSX } from 'preact';
 
 import { call, path } from '../../http.ts';
-import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { ActionButton } from '../../ui/action-button.tsx';
+import { Field } from '../../ui/dialog.tsx';
 import { Card, Empty, State } from '../../ui/elements.tsx';
 import { NextStep } from '../../ui/next-step.tsx';
-import { Table } from '../../ui/table.tsx';
+import { ACTIONS, Table } from '../../ui/table.tsx';
 import { bytesText, countText, plural } from '../../ui/text.ts';
-import { act } from '../../ui/toasts.tsx';
 import type { ChannelStatus, Left } from './status.ts';
 import { isWhole, leftOf } from './status.ts';
 
@@ -64,8 +64,7 @@ export function ReceiversCard({ channel, status, mayWrite, done }: Props): JSX.E
               cell: ({ left }) => least + plural(left.alone, 'file'),
             },
             {
-              title: <span class="hidden-text">Actions</span>,
-              kind: 'fit',
+              ...ACTIONS,
               cell: ({ receiver, left }) =>
                 mayWrite && <RemoveButton {...{ channel, receiver, left, least, done }} />,
             },
@@ -79,23 +78,18 @@ export function ReceiversCard({ channel, status, mayWrite, done }: Props): JSX.E
 type ActionProps = Pick<Props, 'channel' | 'done'>;
 
 function AddButton({ channel, done }: ActionProps): JSX.Element {
-  const add = async ({ receiver = '' }: Readonly<Record<string, string>>): Promise<boolean> => {
-    const isDone = await act(`${receiver} is a receiver.`, () =>
-      call('PUT', path`file-channels/${channel}/receivers/${receiver}`),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Add">
-      {(close) => (
-        <Dialog title={`Add a receiver to ${channel}`} submit="Add" close={close} onSubmit={add}>
-          <Field label="Name" hint="gets the files that are sent from now on; senders name it too">
-            <input name="receiver" required autocomplete="off" />
-          </Field>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Add"
+      title={`Add a receiver to ${channel}`}
+      run={({ receiver = '' }) => call('PUT', path`file-channels/${channel}/receivers/${receiver}`)}
+      told={({ receiver }) => `${receiver} is a receiver.`}
+      done={done}
+    >
+      <Field label="Name" hint="gets the files that are sent from now on; senders name it too">
+        <input name="receiver" required autocomplete="off" />
+      </Field>
+    </ActionButton>
   );
 }
 
@@ -106,30 +100,20 @@ interface RemoveProps extends ActionProps {
 }
 
 function RemoveButton({ channel, receiver, left, least, done }: RemoveProps): JSX.Element {
-  const remove = async (): Promise<boolean> => {
-    const isDone = await act(`${receiver} is no receiver any more.`, () =>
-      call('DELETE', path`file-channels/${channel}/receivers/${receiver}`),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Remove" isDanger>
-      {(close) => (
-        <Dialog
-          title={`Remove ${receiver} from ${channel}`}
-          submit="Remove"
-          isDanger
-          close={close}
-          onSubmit={remove}
-        >
-          <p>
-            It is not done with {least}
-            {plural(left.files, 'file')}. {least}
-            {plural(left.alone, 'file')} that wait for it alone are deleted.
-          </p>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Remove"
+      title={`Remove ${receiver} from ${channel}`}
+      isDanger
+      run={() => call('DELETE', path`file-channels/${channel}/receivers/${receiver}`)}
+      told={`${receiver} is no receiver any more.`}
+      done={done}
+    >
+      <p>
+        It is not done with {least}
+        {plural(left.files, 'file')}. {least}
+        {plural(left.alone, 'file')} that wait for it alone are deleted.
+      </p>
+    </ActionButton>
   );
 }

@@ -8,7 +8,7 @@ import { hrefOf, Link } from '../../location.ts';
 import type { Session } from '../../session.ts';
 import { mayChange, mayDo } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
-import { Dialog, DialogButton } from '../../ui/dialog.tsx';
+import { ActionButton } from '../../ui/action-button.tsx';
 import { useLiveValue } from '../../ui/live-value.ts';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
@@ -17,7 +17,6 @@ import { useNow } from '../../ui/clock.ts';
 import { Card, Empty, Figure, Head, Read, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { countText, durationText, instantText, plural } from '../../ui/text.ts';
-import { act } from '../../ui/toasts.tsx';
 import { Holder, LeaseLeft, seenAt, waitNote } from './lease-left.tsx';
 
 interface Lock {
@@ -199,27 +198,20 @@ function ForceRelease(props: {
   readonly done: () => void;
 }): JSX.Element {
   const { name, lock, done } = props;
-  const release = async (): Promise<boolean> => {
-    const isDone = await act(`${name} is released.`, () => call('POST', path`locks/${name}/force-release`));
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Force release" isDanger>
-      {(close) => (
-        <Dialog
-          title={`Take ${name} from its holder`}
-          submit="Release"
-          isDanger
-          close={close}
-          onSubmit={release}
-        >
-          <p>
-            <code class="wide">{lock.holder}</code> loses the lock and is not asked. The next in the queue
-            gets it, with a higher fencing token.
-          </p>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Force release"
+      title={`Take ${name} from its holder`}
+      submit="Release"
+      isDanger
+      run={() => call('POST', path`locks/${name}/force-release`)}
+      told={`${name} is released.`}
+      done={done}
+    >
+      <p>
+        <code class="wide">{lock.holder}</code> loses the lock and is not asked. The next in the queue gets
+        it, with a higher fencing token.
+      </p>
+    </ActionButton>
   );
 }

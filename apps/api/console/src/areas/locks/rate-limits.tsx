@@ -16,6 +16,7 @@ import { OpenByName } from '../../ui/open-by-name.tsx';
 import { usePages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
 import { useTopic } from '../../live.ts';
+import { ACTIONS } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { seenAt } from './lease-left.tsx';
@@ -122,8 +123,7 @@ function AllLimits({ session }: { readonly session: Session }): JSX.Element {
               cell: (limit) => <FullIn limit={limit} at={seenAt(limit)} />,
             },
             {
-              title: <span class="hidden-text">Actions</span>,
-              kind: 'fit',
+              ...ACTIONS,
               cell: ({ name }) => <Reset {...{ name, session }} done={limits.reload} />,
             },
           ]}

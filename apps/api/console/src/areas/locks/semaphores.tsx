@@ -7,13 +7,14 @@ import { hrefOf, Link } from '../../location.ts';
 import type { Session } from '../../session.ts';
 import { mayChange, mayDo } from '../../session.ts';
 import { Bread } from '../../ui/bread.tsx';
+import { ActionButton } from '../../ui/action-button.tsx';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { useLiveValue } from '../../ui/live-value.ts';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
 import { PagedTable } from '../../ui/paged-table.tsx';
 import { Empty, Figure, Head, Read, Share } from '../../ui/elements.tsx';
-import { Table } from '../../ui/table.tsx';
+import { ACTIONS, Table } from '../../ui/table.tsx';
 import { countText, plural } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { Holder, LeaseLeft, waitNote } from './lease-left.tsx';
@@ -156,8 +157,7 @@ function OneSemaphore({ name, session }: { readonly name: string; readonly sessi
                     ),
                   },
                   {
-                    title: <span class="hidden-text">Actions</span>,
-                    kind: 'fit',
+                    ...ACTIONS,
                     cell: (holder) =>
                       mayChange(session, 'locks:admin') && (
                         <ForceRelease name={name} holder={holder} done={semaphore.reload} />
@@ -181,29 +181,20 @@ function ForceRelease(props: {
   const { name, done } = props;
   const { holder, owner, permits } = props.holder;
   const count = plural(permits, 'permit');
-  const release = async (): Promise<boolean> => {
-    const isDone = await act(`${owner ?? holder} has lost ${count}.`, () =>
-      call('POST', path`semaphores/${name}/force-release`, { body: { holder } }),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Force release" isDanger>
-      {(close) => (
-        <Dialog
-          title={`Take ${count} of ${name} from its holder`}
-          submit="Release"
-          isDanger
-          close={close}
-          onSubmit={release}
-        >
-          <p>
-            <Holder holder={holder} owner={owner} /> loses {count}, and learns of it at its next renewal.
-            Those who wait get them. The other holders keep theirs.
-          </p>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Force release"
+      title={`Take ${count} of ${name} from its holder`}
+      submit="Release"
+      isDanger
+      run={() => call('POST', path`semaphores/${name}/force-release`, { body: { holder } })}
+      told={`${owner ?? holder} has lost ${count}.`}
+      done={done}
+    >
+      <p>
+        <Holder holder={holder} owner={owner} /> loses {count}, and learns of it at its next renewal. Those
+        who wait get them. The other holders keep theirs.
+      </p>
+    </ActionButton>
   );
 }

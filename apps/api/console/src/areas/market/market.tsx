@@ -14,7 +14,7 @@ import { TableOf } from '../../ui/paged-table.tsx';
 import { usePages } from '../../ui/pages.ts';
 import type { Tone } from '../../ui/elements.tsx';
 import { Card, Empty, Head, State, Tabs, Time } from '../../ui/elements.tsx';
-import { Table } from '../../ui/table.tsx';
+import { ACTIONS, Table } from '../../ui/table.tsx';
 import { countText, instantText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import type { Mails, MarketFigures } from './figures.tsx';
@@ -109,8 +109,7 @@ export default function Market({ session }: AreaProps): JSX.Element {
           { title: 'Listed', kind: 'fit', cell: ({ listedAt }) => <Time at={listedAt} /> },
           { title: 'Expires', kind: 'fit', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
           {
-            title: <span class="hidden-text">Actions</span>,
-            kind: 'fit',
+            ...ACTIONS,
             cell: (listing) =>
               mayWrite && (
                 <span class="row">

@@ -3,12 +3,13 @@ import type { JSX } from 'preact';
 
 import { call, path } from '../../http.ts';
 import { hrefOf, Link } from '../../location.ts';
-import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { ActionButton } from '../../ui/action-button.tsx';
+import { Field } from '../../ui/dialog.tsx';
 import { Card, State } from '../../ui/elements.tsx';
 import type { Pages } from '../../ui/pages.ts';
 import { TableOf } from '../../ui/paged-table.tsx';
+import { ACTIONS } from '../../ui/table.tsx';
 import { countText, plural } from '../../ui/text.ts';
-import { act } from '../../ui/toasts.tsx';
 
 export interface Member {
   readonly member: string;
@@ -53,8 +54,7 @@ export function MembersCard({ chatId, members, lastId, mayWrite, done }: Props):
             cell: ({ ackedId }) => `${countText(ackedId)} of ${countText(lastId)}`,
           },
           {
-            title: <span class="hidden-text">Actions</span>,
-            kind: 'fit',
+            ...ACTIONS,
             cell: ({ member, ackedId }) =>
               mayWrite && (
                 <span class="row">
@@ -75,23 +75,18 @@ interface ActionProps {
 }
 
 function AddButton({ chatId, done }: ActionProps): JSX.Element {
-  const add = async ({ member = '' }: Readonly<Record<string, string>>): Promise<boolean> => {
-    const isDone = await act(`${member} is in the chat.`, () =>
-      call('PUT', path`chats/${chatId}/members/${member}`, { body: {} }),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Add">
-      {(close) => (
-        <Dialog title={`Add a member to ${chatId}`} submit="Add" close={close} onSubmit={add}>
-          <Field label="Name" hint="gets the messages from now on">
-            <input name="member" required autocomplete="off" />
-          </Field>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Add"
+      title={`Add a member to ${chatId}`}
+      run={({ member = '' }) => call('PUT', path`chats/${chatId}/members/${member}`, { body: {} })}
+      told={({ member }) => `${member} is in the chat.`}
+      done={done}
+    >
+      <Field label="Name" hint="gets the messages from now on">
+        <input name="member" required autocomplete="off" />
+      </Field>
+    </ActionButton>
   );
 }
 
@@ -107,27 +102,18 @@ function AdvanceButton({
   done,
 }: MemberProps & { readonly ackedId: number; readonly lastId: number }): JSX.Element {
   const unread = plural(lastId - ackedId, 'message');
-  const advance = async (): Promise<boolean> => {
-    const isDone = await act(`${member} has nothing unread.`, () =>
-      call('PUT', path`chats/${chatId}/members/${member}/cursor`, { body: { upToId: lastId } }),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Advance" isDanger>
-      {(close) => (
-        <Dialog
-          title={`Ack ${unread} for ${member}`}
-          submit={`Ack ${unread}`}
-          isDanger
-          close={close}
-          onSubmit={advance}
-        >
-          <p>{member} never gets these messages again. Messages that all members have acked are deleted.</p>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Advance"
+      title={`Ack ${unread} for ${member}`}
+      submit={`Ack ${unread}`}
+      isDanger
+      run={() => call('PUT', path`chats/${chatId}/members/${member}/cursor`, { body: { upToId: lastId } })}
+      told={`${member} has nothing unread.`}
+      done={done}
+    >
+      <p>{member} never gets these messages again. Messages that all members have acked are deleted.</p>
+    </ActionButton>
   );
 }
 
@@ -137,30 +123,20 @@ function RemoveButton({
   unread,
   done,
 }: MemberProps & { readonly unread: number }): JSX.Element {
-  const remove = async (): Promise<boolean> => {
-    const isDone = await act(`${member} is not in the chat any more.`, () =>
-      call('DELETE', path`chats/${chatId}/members/${member}`),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Remove" isDanger>
-      {(close) => (
-        <Dialog
-          title={`Remove ${member} from ${chatId}`}
-          submit="Remove"
-          isDanger
-          close={close}
-          onSubmit={remove}
-        >
-          <p>
-            {member} gets no more messages of it
-            {unread > 0 && `, also not the ${plural(unread, 'message')} that it has not acked`}. A chat ends
-            with its last member.
-          </p>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Remove"
+      title={`Remove ${member} from ${chatId}`}
+      isDanger
+      run={() => call('DELETE', path`chats/${chatId}/members/${member}`)}
+      told={`${member} is not in the chat any more.`}
+      done={done}
+    >
+      <p>
+        {member} gets no more messages of it
+        {unread > 0 && `, also not the ${plural(unread, 'message')} that it has not acked`}. A chat ends with
+        its last member.
+      </p>
+    </ActionButton>
   );
 }

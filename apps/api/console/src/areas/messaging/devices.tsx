@@ -2,11 +2,11 @@
 import type { JSX } from 'preact';
 
 import { call, path } from '../../http.ts';
-import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
+import { ActionButton } from '../../ui/action-button.tsx';
+import { Field } from '../../ui/dialog.tsx';
 import { Card, Time } from '../../ui/elements.tsx';
-import { Table } from '../../ui/table.tsx';
+import { ACTIONS, Table } from '../../ui/table.tsx';
 import { countText, plural } from '../../ui/text.ts';
-import { act } from '../../ui/toasts.tsx';
 
 export interface Device {
   readonly device: string;
@@ -36,8 +36,7 @@ export function DevicesCard({ recipient, devices, lastId, mayWrite, done }: Prop
           { title: 'Acked up to', kind: 'number', cell: ({ ackedId }) => countText(ackedId) },
           { title: 'Fetched', kind: 'fit', cell: ({ lastFetchedAt }) => <Time at={lastFetchedAt} /> },
           {
-            title: <span class="hidden-text">Actions</span>,
-            kind: 'fit',
+            ...ACTIONS,
             cell: (device) =>
               mayWrite && (
                 <span class="row">
@@ -64,59 +63,39 @@ function AdvanceButton({
   lastId,
   done,
 }: ActionProps & { readonly lastId: number }): JSX.Element {
-  const ack = async ({ upToId }: Readonly<Record<string, string>>): Promise<boolean> => {
-    const isDone = await act(`${device} has acked up to ${upToId}.`, () =>
-      call('POST', path`mailboxes/${recipient}/ack`, { body: { upToId: Number(upToId), device } }),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Advance" isDanger>
-      {(close) => (
-        <Dialog
-          title={`Ack messages for ${device} of ${recipient}`}
-          submit="Ack"
-          isDanger
-          close={close}
-          onSubmit={ack}
-        >
-          <p>
-            {device} has {plural(unread, 'unread message')}. It never gets those that you ack here.
-          </p>
-          <Field label="Up to the id" hint={`${countText(lastId)}: all of them`}>
-            <input
-              name="upToId"
-              type="number"
-              min={ackedId + 1}
-              max={lastId}
-              required
-              defaultValue={lastId}
-            />
-          </Field>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Advance"
+      title={`Ack messages for ${device} of ${recipient}`}
+      submit="Ack"
+      isDanger
+      run={({ upToId }) =>
+        call('POST', path`mailboxes/${recipient}/ack`, { body: { upToId: Number(upToId), device } })
+      }
+      told={({ upToId }) => `${device} has acked up to ${upToId}.`}
+      done={done}
+    >
+      <p>
+        {device} has {plural(unread, 'unread message')}. It never gets those that you ack here.
+      </p>
+      <Field label="Up to the id" hint={`${countText(lastId)}: all of them`}>
+        <input name="upToId" type="number" min={ackedId + 1} max={lastId} required defaultValue={lastId} />
+      </Field>
+    </ActionButton>
   );
 }
 
 function RemoveButton({ recipient, device: { device, unread }, done }: ActionProps): JSX.Element {
-  const remove = async (): Promise<boolean> => {
-    const isDone = await act(`${device} is no device of ${recipient} any more.`, () =>
-      call('DELETE', path`mailboxes/${recipient}/devices/${device}`),
-    );
-    done();
-    return isDone;
-  };
   return (
-    <DialogButton label="Remove" isDanger>
-      {(close) => (
-        <Dialog title={`Remove ${device}`} submit="Remove" isDanger close={close} onSubmit={remove}>
-          <p>
-            It has {plural(unread, 'unread message')}. Those that the other devices have acked are deleted.
-          </p>
-        </Dialog>
-      )}
-    </DialogButton>
+    <ActionButton
+      label="Remove"
+      title={`Remove ${device}`}
+      isDanger
+      run={() => call('DELETE', path`mailboxes/${recipient}/devices/${device}`)}
+      told={`${device} is no device of ${recipient} any more.`}
+      done={done}
+    >
+      <p>It has {plural(unread, 'unread message')}. Those that the other devices have acked are deleted.</p>
+    </ActionButton>
   );
 }

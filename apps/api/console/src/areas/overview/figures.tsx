@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { hrefOf, Link } from '../../location.ts';
 import { Figure } from '../../ui/elements.tsx';
 import { bytesText, countText, durationText, plural, rateText } from '../../ui/text.ts';
-import type { ClusterFigures, NodeFigures } from '../redis/figures.ts';
+import type { ClusterFigures, NodeFigures } from '@mortise/api/figures';
 import { QueueLink } from './queue-table.tsx';
 import type { Snapshot } from './snapshot.ts';
 

@@ -14,7 +14,7 @@ import { Table } from '../../ui/table.tsx';
 import { countText, plural, rateText } from '../../ui/text.ts';
 import { EnqueueButton } from '../queues/enqueue.tsx';
 import { PauseAll } from '../queues/pause-all.tsx';
-import type { ClusterFigures, NodeFigures } from '../redis/figures.ts';
+import type { ClusterFigures, NodeFigures } from '@mortise/api/figures';
 import { QueueFigures, RedisFigures } from './figures.tsx';
 import type { Point } from './line-chart.tsx';
 import { LineChart, withNext } from './line-chart.tsx';

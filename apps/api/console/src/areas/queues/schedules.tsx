@@ -7,7 +7,7 @@ import type { Session } from '../../session.ts';
 import { mayChange } from '../../session.ts';
 import { Dialog, DialogButton, Field } from '../../ui/dialog.tsx';
 import { Empty, Read, Time } from '../../ui/elements.tsx';
-import { Table } from '../../ui/table.tsx';
+import { ACTIONS, Table } from '../../ui/table.tsx';
 import { countText, durationText, instantText, jsonText } from '../../ui/text.ts';
 import { payloadOf } from '../../ui/payload.ts';
 import { act } from '../../ui/toasts.tsx';
@@ -65,8 +65,7 @@ export function Schedules({ queue, session }: Props): JSX.Element {
                 { title: 'Last', kind: 'fit', cell: ({ lastAt }) => <Time at={lastAt} /> },
                 { title: 'Runs', kind: 'number', cell: ({ runs }) => countText(runs) },
                 {
-                  title: <span class="hidden-text">Actions</span>,
-                  kind: 'fit',
+                  ...ACTIONS,
                   cell: ({ key }) =>
                     mayWrite && (
                       <DialogButton label="Delete" isDanger>

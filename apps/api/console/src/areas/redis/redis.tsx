@@ -10,33 +10,14 @@ import type { Tone } from '../../ui/elements.tsx';
 import { Card, Empty, Head, Read, Share, State } from '../../ui/elements.tsx';
 import { Table } from '../../ui/table.tsx';
 import { bytesText, countText, durationText, instantText } from '../../ui/text.ts';
-import type { NodeFigures } from './figures.ts';
-
-interface Report {
-  readonly nodes: readonly NodeFigures[];
-  readonly slow:
-    | readonly {
-        readonly address: string;
-        readonly at: number;
-        readonly micros: number;
-        readonly command: string;
-        readonly arguments: number;
-      }[]
-    | null;
-  readonly findings: readonly {
-    readonly level: 'ok' | 'advice' | 'problem';
-    readonly subject: string;
-    readonly found: string;
-    readonly action?: string;
-  }[];
-}
+import type { NodeFigures, RedisReport } from '@mortise/api/figures';
 
 const LEVEL_TONES: Readonly<Record<string, Tone>> = { ok: 'good', advice: 'wait', problem: 'bad' };
 const UNKNOWN = <span class="muted">not told</span>;
 const MICROS = 1_000;
 
 export default function RedisArea(_props: AreaProps): JSX.Element {
-  const report = useResource<Report>('redis');
+  const report = useResource<RedisReport>('redis');
   const [live, setLive] = useState<readonly NodeFigures[]>();
   useTopic(
     'redis',
@@ -127,7 +108,7 @@ function Memory({ usedBytes, maxBytes }: NodeFigures): JSX.Element {
   );
 }
 
-function Slow({ slow }: Pick<Report, 'slow'>): JSX.Element {
+function Slow({ slow }: Pick<RedisReport, 'slow'>): JSX.Element {
   if (slow === null) return <p class="muted">This server does not tell its slow commands.</p>;
   if (slow.length === 0) return <Empty title="No command was slow." />;
   return (
