@@ -5,7 +5,7 @@
  * |---|---|---|---|
  * | `<prefix>:cache:{<cache>}:value:<key>` | STRING: the entry | `set`, loads | at the end of its `ttlMs` and `staleMs`, or by `delete`, `expire` |
  * | `<prefix>:cache:{<cache>}:lease:<key>` | STRING: token, its request, channels to wake; or a dash during a pause | loads | with the load, or `leaseMs` after its process died; `retryMs` after a failed load |
- * | `<prefix>:cache:{<cache>}:tag:<tag>` | STRING: its version | `invalidateTag`, loads with tags | an hour after an invalidation, or twice the life of its longest entry |
+ * | `<prefix>:cache:{<cache>}:tag:<tag>` | STRING: its version | `invalidateTag`, loads with tags | an hour after an invalidation, or twice the life of its longest entry; ten `leaseMs` after the first load |
  * | `<prefix>:cache:{<cache>}:seq` | STRING: the latest token | loads, `set`, `invalidateTag` | a day after the last of them |
  * | `<prefix>:cache:{<cache>}:changes` | STRING: number of the latest invalidation message, on Cluster only | each change | a day after the last of them |
  * | `<prefix>:cache:{<cache>}:changed` | channel of near tiers, on Cluster only | each change | holds nothing |

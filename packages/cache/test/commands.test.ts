@@ -66,7 +66,7 @@ getOrLoad, hit → get value:a
 hits of a tick → mget value:a value:b value:none
 expected tags → mget value:t tag:x
 other tags → get value:t | get tag:x
-misses of a tick → mget value:m value:n tag:y | cache.lease:  time · get value:m · get lease:m · get seq · set seq · set lease:m · get value:n · get lease:n · get seq · set seq · set lease:n | cache.store:  time · get lease:m · set value:m · del lease:m · get lease:n · get tag:y · pttl tag:y · set tag:y · set value:n · del lease:n
+misses of a tick → mget value:m value:n tag:y | cache.lease:  time · get value:m · get lease:m · get seq · set seq · set lease:m · get value:n · get lease:n · get seq · set seq · set tag:y · set lease:n | cache.store:  time · get lease:m · set value:m · del lease:m · get lease:n · get tag:y · pttl tag:y · pexpire tag:y · set value:n · del lease:n
 readers woken by callbacks of one turn → get value:a | mget value:b value:a
 set → cache.store:  time · get lease:a · get seq · set seq · set value:a
 deletes of a tick → cache.delete:  get lease:a · unlink value:a · get lease:b · unlink value:b

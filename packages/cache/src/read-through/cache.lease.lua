@@ -9,7 +9,7 @@
 --   seq         STRING, the latest token; until a day after it
 --   entries...  for each entry: its value (STRING, until it expires), its lease (STRING: the token, a blank and its request, then the
 --               channels to wake, one a line; or the token and a dash during a pause; until leaseMs or pauseMs) and its known tags (STRING: a
---               token as their version)
+--               token as their version; a tag that is new lasts for ten leaseMs)
 -- ARGV
 --   leaseMs     ms
 --   channel     the wake-up channel of this process, or '' if it is not subscribed
@@ -24,6 +24,7 @@ local leaseMs, channel, request = ARGV[1], ARGV[2], ARGV[3]
 
 -- Maximum size of the channels in one lease; further processes request the lease again when it ends.
 local MAX_BYTES = 16384
+local LEASES_OF_NEW_TAG = 10
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -59,6 +60,10 @@ for index = 4, #ARGV, 3 do
     replies[#replies + 1] = stored
   else
     token = nextToken()
+    -- Else the first value that is stored with a new tag would make it later than this lease, and void it.
+    for tag = key + 2, key + 1 + tags do
+      redis.call('SET', KEYS[tag], token, 'NX', 'PX', LEASES_OF_NEW_TAG * leaseMs)
+    end
     -- The waiters of the old lease now wait for the new one.
     redis.call('SET', lease, token .. ' ' .. own .. (not isPaused and channels or '\n'), 'PX', leaseMs)
     replies[#replies + 1] = 2

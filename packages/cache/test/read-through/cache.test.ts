@@ -636,6 +636,19 @@ describe('invalidateTag', () => {
     expect(await cache.get('boards')).toBe('5');
   });
 
+  test('is not what the first value with a tag does to loads under way', async () => {
+    const { first, second } = inTwo(LONG);
+    const tags = ['tools'];
+    const loader = new GatedLoader<string>();
+    const slow = first.getOrLoad('planes', loader.load, { tags });
+    const call = await loader.call(0);
+    expect(await second.getOrLoad('saws', () => '1', { tags })).toBe('1');
+    call.open('2');
+    expect(await slow).toBe('2');
+    // Stored, so nobody loads it again.
+    expect(await second.getOrLoad('planes', () => 'again', { tags })).toBe('2');
+  });
+
   test('takes entries whose tag was evicted as well: it may have been invalidated', async () => {
     const { cache, prefix } = pagesOf<string>(redis);
     await cache.set('planes', '1', { tags: ['tools'] });
