@@ -136,6 +136,67 @@ const QUEUES: readonly Planted[] = [
   ],
 ];
 
+const MESSAGING: readonly Planted[] = [
+  ['no loss', 'an ack frees messages that others have not read', 'if floor > lowest then', 'floor = last do'],
+  [
+    'no message twice',
+    'a repeated post is stored again',
+    'local id = known[2] or older[1]\nif id then',
+    'local id\nif id then',
+  ],
+  [
+    'order',
+    'a message is stored before the others',
+    "stored = redis.call('RPUSH', log, entries[1])",
+    "stored = redis.call('LPUSH', log, entries[1])",
+  ],
+  [
+    'exact unread',
+    'the ack of a member is not stored',
+    "redis.call('ZADD', chat, upToText, member)",
+    "redis.call('ZADD', chat, 'LT', upToText, member)",
+  ],
+  [
+    'exact unread',
+    'the ack of a device is not stored',
+    "redis.call('ZADD', mailbox, 'XX', 'GT', unpack(written))",
+    'local _ = written',
+  ],
+  [
+    'no loss',
+    'the ack of a device frees messages of other devices',
+    "local slowest = redis.call('ZRANGE', mailbox, '4', '4', 'WITHSCORES')",
+    "local slowest = { '', last }",
+  ],
+];
+
+const CACHE: readonly Planted[] = [
+  [
+    'no old value',
+    'a load is stored without its lease',
+    "local isOwn = token == '' or (current",
+    'local isOwn = true or (current',
+  ],
+  [
+    'one load a key',
+    'a lease is granted beside another',
+    'elseif token and not isVoid then',
+    'elseif token and isVoid then',
+  ],
+  [
+    'freshness bound',
+    'a value lives for too long',
+    'Math.ceil(fullTtlMs * (1 - jitter',
+    'Math.ceil(50 * fullTtlMs * (1 - jitter',
+  ],
+  [
+    'no old value',
+    'a value outlives the version of its tag',
+    'Number(version.toString()) <= token',
+    'Number(version.toString()) > 0',
+  ],
+];
+
 function planted(workload: string, list: readonly Planted[]): Mutation[] {
   return list.map(([invariant, name, find, replacement]) => ({
     workload,
@@ -147,7 +208,12 @@ function planted(workload: string, list: readonly Planted[]): Mutation[] {
   }));
 }
 
-export const MUTATIONS: readonly Mutation[] = [...planted('locks', LOCKS), ...planted('queues', QUEUES)];
+export const MUTATIONS: readonly Mutation[] = [
+  ...planted('locks', LOCKS),
+  ...planted('queues', QUEUES),
+  ...planted('messaging', MESSAGING),
+  ...planted('cache', CACHE),
+];
 
 /** Throws for a name that no mutation has. */
 export function mutationOf(name: string): Mutation {

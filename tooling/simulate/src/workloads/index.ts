@@ -1,8 +1,10 @@
 import type { Workload } from '../workload.js';
+import { cache } from './cache.js';
 import { locks } from './locks.js';
+import { messaging } from './messaging.js';
 import { queues } from './queues.js';
 
-export const WORKLOADS: readonly Workload[] = [locks, queues];
+export const WORKLOADS: readonly Workload[] = [locks, queues, messaging, cache];
 
 /** Throws for a name that no workload has. */
 export function workloadOf(name: string): Workload {

@@ -5,6 +5,7 @@ import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
 import type { World } from '../world/world.js';
+import { persist } from './persist.js';
 import { Operations } from './queue-of-operations.js';
 import type { Behaviour, Execution } from './task-ledger.js';
 import { TaskLedger } from './task-ledger.js';
@@ -162,7 +163,7 @@ class QueuePrograms implements Programs {
     const options = { id, delayMs, priority, group, attempts: ATTEMPTS };
     // Several tasks go another way than one, which may be handed to an idle worker.
     const isOneOfMany = random.isTrue(0.3);
-    await persist(process, () =>
+    await persist<unknown>(process, () =>
       isOneOfMany
         ? queue.enqueueMany([{ name: does, payload: behaviour, options }])
         : queue.enqueue(does, behaviour, options),
@@ -220,17 +221,4 @@ function withoutStack(error: Error): Error {
 
 function isMoving(counts: Queues.Counts): boolean {
   return counts.scheduled + counts.ready + counts.active + counts.retrying + counts.waiting > 0;
-}
-
-/** Repeats a call whose reply is lost; its id makes that safe. */
-async function persist(process: VirtualProcess, call: () => Promise<unknown>): Promise<void> {
-  for (;;) {
-    try {
-      await call();
-      return;
-    } catch (error) {
-      process.note(`repeats a call after ${String(error)}`);
-      await process.pause(20);
-    }
-  }
 }
