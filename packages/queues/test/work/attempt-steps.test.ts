@@ -1,5 +1,6 @@
 /** Steps that are remembered with their task, and cursors. */
 import { expect, test } from '@jest/globals';
+import { Discard } from '@mortise/queues';
 import type { TaskContext } from '@mortise/queues';
 import { Bench } from '../fixture/bench.js';
 import { redis } from '../fixture/new-queue.js';
@@ -160,6 +161,44 @@ test('steps have limits, and go away with their task', async () => {
   await bench.queue.clean('succeeded');
   expect(await redis.exists(bench.keys.of.steps)).toBe(0);
 });
+
+test.each([
+  ['by number', { keepSucceeded: 2, keepDead: 1 }, 3],
+  ['at once', { keepSucceeded: 0, keepDead: 1 }, 1],
+  ['by age', { keepSucceededMs: 100, keepDead: 1 }, 1],
+] as const)(
+  'retention %s deletes the steps, cursors and events of the tasks that go',
+  async (_, options, left) => {
+    const bench = new Bench();
+    await bench.launch(
+      {
+        ok: async (__, ctx) => {
+          await ctx.step('a', () => 1);
+          await ctx.setCursor(1);
+          await ctx.waitFor('go', { timeoutMs: 60_000 });
+        },
+        die: async (__, ctx) => {
+          await ctx.step('a', () => 1);
+          throw new Discard('no');
+        },
+      },
+      options,
+    );
+    for (let n = 0; n < 5; n += 1) {
+      const { id } = await bench.queue.enqueue('ok', n);
+      await bench.queue.deliver(id, 'go', n);
+      await bench.queue.deliver(id, 'nobody waits for it', n);
+      await bench.queue.enqueue('die', n);
+    }
+    // The fields name their tasks.
+    const { steps, tasks } = bench.keys.of;
+    await until(async () => (await redis.hlen(tasks)) === left);
+    const ids = await redis.hkeysBuffer(tasks);
+    const fields = await redis.hkeysBuffer(steps);
+    expect(fields.length).toBeGreaterThan(0);
+    expect(fields.filter((field) => !ids.some((id) => field.includes(id)))).toEqual([]);
+  },
+);
 
 test('a task that sleeps frees its slot, costs no attempt and goes on with another worker', async () => {
   const bench = new Bench();
