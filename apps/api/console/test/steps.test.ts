@@ -12,7 +12,7 @@ type Tasks = {
   nap: object;
 };
 
-const { service, opened, page } = await openConsole();
+const { service, opened, page, button, submit } = await openConsole();
 const redis = connect();
 const { prefix } = service;
 const queue = new Queue<Tasks>(redis, 'orders', { prefix });
@@ -45,10 +45,13 @@ test('the time line shows steps and a wait, and follows the delivery', async () 
     'Waits for approved until then',
   ]);
 
-  await service.done('POST', `queues/orders/tasks/${id}/events`, {
-    event: 'approved',
-    payload: { by: 'ann' },
-  });
+  await button('Deliver event').click();
+  await page.getByLabel('Payload').fill('{ "by": ann }');
+  await submit('Deliver').click();
+  await page.getByText('The payload is not JSON.').waitFor();
+  await page.getByLabel('Payload').fill('{ "by": "ann" }');
+  await submit('Deliver').click();
+  await page.getByText('The event is delivered.').waitFor();
   await page.getByText('Step pack').waitFor();
   await page.getByText('2 items, approved by ann').waitFor();
   const after = await titles();
@@ -59,6 +62,7 @@ test('the time line shows steps and a wait, and follows the delivery', async () 
     'Step pack',
     expect.stringMatching(/^Succeeded after /),
   ]);
+  expect(await button('Deliver event').count()).toBe(0);
 }, 90_000);
 
 test('the time line shows a sleep', async () => {

@@ -54,11 +54,15 @@ const PROBLEMS = {
   'task-active': [409, 'The task runs'],
   /** Use another id. */
   'task-conflict': [409, 'The id belongs to a task with another name or payload'],
+  /** The task has 100 events that it has not taken. Deliver only events for which it waits. */
+  'too-many-events': [409, 'The task has as many events as it may have'],
   'too-many-schedules': [409, 'The queue has as many schedules as it may have'],
   /** The field `state` has the state of the task. */
   'wrong-state': [409, 'The state of the task does not allow this'],
   /** A body has at most 1 MiB. A parser of the host may allow less. */
   'body-too-large': [413, 'The body is larger than the route takes'],
+  /** Those that the task has not taken would have more than 262,144 bytes. */
+  'events-too-large': [413, 'The task has as large events as it may have'],
   'payload-too-large': [413, 'The payload is larger than the queue allows'],
   /** Send `application/json`. */
   'unsupported-media-type': [415, 'The body is of a type that the route does not take'],

@@ -36,6 +36,11 @@ export class TaskRoutes {
         return DONE;
       },
       'GET queues/:queue/tasks/:id/events': (call) => this.#events(call),
+      'POST queues/:queue/tasks/:id/events': (call) => {
+        const { event, payload, id: delivery } = membersOf(call.body, ['event', 'payload', 'id']);
+        const options = delivery === undefined ? {} : { id: delivery as string };
+        return this.#act(call, (queue, id) => queue.deliver(id, event as string, payload, options));
+      },
       'GET queues/:queue/tasks/:id/children': (call) => this.#children(call),
       'POST queues/:queue/tasks/:id/retry': (call) => this.#act(call, (queue, id) => queue.retry(id)),
       'POST queues/:queue/tasks/:id/promote': (call) => this.#act(call, (queue, id) => queue.promote(id)),

@@ -188,6 +188,38 @@ describe('tasks', () => {
     }
   });
 
+  test('get events, each once by its id, until they end', async () => {
+    const queue = served.queue('delivered');
+    const { id } = await queue.enqueue('t', 1);
+    const deliver = (body: object, task = id) =>
+      served.call('POST', `queues/delivered/tasks/${task}/events`, body);
+    const approved = { event: 'approved', payload: { by: 'ann' }, id: 'click' };
+    for (const body of [approved, approved]) expect((await deliver(body)).status).toBe(204);
+    const taken = gate<unknown>();
+    await using worker = new Worker(
+      redis,
+      ['delivered'],
+      { t: async (_, context) => taken.open(await context.waitFor('approved', { timeoutMs: 60_000 })) },
+      { prefix: served.prefix },
+    );
+    await worker.start();
+    expect(await taken.passed).toEqual({ by: 'ann' });
+    await queue.result(id, { waitMs: 20_000 });
+    await worker.stop();
+    // Known already, so a repeated request is no error.
+    expect((await deliver(approved)).status).toBe(204);
+    expect((await deliver({ event: 'late' })).json).toMatchObject({ status: 409, state: 'succeeded' });
+    expect((await deliver(approved, 'unknown')).status).toBe(404);
+    expect((await deliver({ payload: 1 })).status).toBe(400);
+    expect((await deliver({ ...approved, other: 1 })).status).toBe(400);
+    await queue.enqueue('other', 1, { id: 'full', delayMs: 3_600_000 });
+    for (let n = 0; n < 100; n += 1) await queue.deliver('full', 'e', n);
+    expect((await deliver({ event: 'e' }, 'full')).json).toMatchObject({
+      status: 409,
+      type: expect.stringContaining('too-many-events'),
+    });
+  });
+
   test('tell what happened to them, their times and the ends of their children', async () => {
     const queue = served.queue('flows');
     await queue.eventsCursor();

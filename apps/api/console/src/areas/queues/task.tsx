@@ -14,6 +14,7 @@ import { Card, Facts, Head, Json, Read, State, Time } from '../../ui/elements.ts
 import { bytesText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
 import { ACTION_DONE, ACTION_TITLES, ActionFields, actionBody, isDanger } from './actions.tsx';
+import { DeliverButton } from './deliver.tsx';
 import { EnqueueButton } from './enqueue.tsx';
 import { EventsOff } from './events-off.tsx';
 import { Flow } from './flow.tsx';
@@ -171,7 +172,7 @@ function Actions(props: {
   readonly reload: () => void;
 }): JSX.Element {
   const { queue, task, priorities, session, reload } = props;
-  const { id, name, payload, payloadText, priority, state } = task;
+  const { id, name, payload, payloadText, priority, state, waitsFor } = task;
   const mayWrite = mayChange(session, 'queues:write');
   const run = async (action: Action, fields: Readonly<Record<string, string>>): Promise<boolean> => {
     const isDone = await act(`The task is ${ACTION_DONE[action]}.`, () =>
@@ -210,6 +211,7 @@ function Actions(props: {
     );
   return (
     <div class="row">
+      {waitsFor !== undefined && <DeliverButton queue={queue} task={id} event={waitsFor} done={reload} />}
       {shown(possible.filter((action) => !isDanger(action)))}
       {payloadText === undefined && !hasHidden(payload) && (
         <EnqueueButton draft={{ queue, name, payload, priority }} label="Run again, edited" />
