@@ -3,15 +3,15 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { WaiterHub } from '@mortise/redis';
 import { connect, until } from '@mortise/test-kit';
 
-import { SCOPES } from '../src/callers/scopes.js';
-import { TOPIC_KINDS } from '../src/events/topics.js';
-import { prefixOf } from '../src/tenants/tenancy.js';
-import type { Answer } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import type { Json } from './fixture/streams.js';
-import { EventReader } from './fixture/streams.js';
-import type { Client, Transport } from './fixture/topic-clients.js';
-import { transportsOf } from './fixture/topic-clients.js';
+import { SCOPES } from '../../src/callers/scopes.js';
+import { TOPIC_KINDS } from '../../src/events/topics.js';
+import { prefixOf } from '../../src/tenants/tenancy.js';
+import type { Answer } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import type { Json } from '../fixture/streams.js';
+import { EventReader } from '../fixture/streams.js';
+import type { Client, Transport } from '../fixture/topic-clients.js';
+import { transportsOf } from '../fixture/topic-clients.js';
 
 const redis = connect();
 const ADMIN = 'mk_admin_0123456789012345678901';

@@ -3,8 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect } from '@mortise/test-kit';
 
-import { WEBHOOK_ATTEMPTS, WEBHOOK_QUEUE } from '../src/webhooks/index.js';
-import { startApi } from './fixture/api.js';
+import { WEBHOOK_ATTEMPTS, WEBHOOK_QUEUE } from '../../src/webhooks/index.js';
+import { startApi } from '../fixture/api.js';
 
 const api = await startApi();
 const queue = new Queue(connect(), WEBHOOK_QUEUE, { prefix: api.prefix });

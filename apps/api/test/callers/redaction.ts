@@ -3,9 +3,9 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { Refresher, RowCache } from '@mortise/cache/rows';
 import { connect, until } from '@mortise/test-kit';
 
-import type { Answer } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { EventReader, SocketClient } from './fixture/streams.js';
+import type { Answer } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { EventReader, SocketClient } from '../fixture/streams.js';
 
 const ADMIN = 'mk_admin_0123456789012345678901';
 const CANARY = 'canary';

@@ -4,9 +4,9 @@ import { Refresher, RowCache } from '@mortise/cache/rows';
 import { DailyAggregates, dayKeys, memberOf, partsOf } from '@mortise/messaging/log-aggregation';
 import { connect, until } from '@mortise/test-kit';
 
-import type { Answer } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import type { Json } from './fixture/streams.js';
+import type { Answer } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import type { Json } from '../fixture/streams.js';
 
 const HOUR = 3_600_000;
 const redis = connect();

@@ -3,11 +3,11 @@ import { expect, test } from '@jest/globals';
 import { connect, disconnectLater, freshPrefix, runServer } from '@mortise/test-kit';
 import { Redis } from 'ioredis';
 
-import type { CacheEvent } from '../src/caches/cache-changes.js';
-import { CacheChanges } from '../src/caches/cache-changes.js';
-import { readConfig } from '../src/config.js';
-import { inTenant } from '../src/tenants/tenancy.js';
-import { REDIS_URL } from './fixture/redis.js';
+import type { CacheEvent } from '../../src/caches/cache-changes.js';
+import { CacheChanges } from '../../src/caches/cache-changes.js';
+import { readConfig } from '../../src/config.js';
+import { inTenant } from '../../src/tenants/tenancy.js';
+import { REDIS_URL } from '../fixture/redis.js';
 
 const redis = connect();
 const { server } = await runServer();

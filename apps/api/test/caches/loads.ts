@@ -3,8 +3,8 @@ import { expect, test } from '@jest/globals';
 import { Cache } from '@mortise/cache';
 import { connect, until } from '@mortise/test-kit';
 
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
+import type { Answer, Api } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
 
 const redis = connect();
 const api = await startApi();

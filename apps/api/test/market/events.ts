@@ -4,11 +4,11 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 
-import type { Market, MarketEvent } from '../src/market/index.js';
-import { STRATEGIES } from '../src/market/index.js';
-import { keysOf } from './fixture/redis.js';
-import { sentBy } from './fixture/sent-by.js';
-import { openShop } from './fixture/shop.js';
+import type { Market, MarketEvent } from '../../src/market/index.js';
+import { STRATEGIES } from '../../src/market/index.js';
+import { keysOf } from '../fixture/redis.js';
+import { sentBy } from '../fixture/sent-by.js';
+import { openShop } from '../fixture/shop.js';
 
 const redis = connect();
 

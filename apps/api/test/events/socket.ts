@@ -5,14 +5,14 @@ import { expect, test } from '@jest/globals';
 import { gate, until } from '@mortise/test-kit';
 import type { WebSocket } from 'ws';
 
-import { ANYONE } from '../src/callers/principal.js';
-import type { SessionContext } from '../src/events/socket-session.js';
-import { SocketSession } from '../src/events/socket-session.js';
-import { LiveStreams } from '../src/messaging/live/live-streams.js';
-import type { Answer } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import type { Json } from './fixture/streams.js';
-import { EventReader, SocketClient } from './fixture/streams.js';
+import { ANYONE } from '../../src/callers/principal.js';
+import type { SessionContext } from '../../src/events/socket-session.js';
+import { SocketSession } from '../../src/events/socket-session.js';
+import { LiveStreams } from '../../src/messaging/live/live-streams.js';
+import type { Answer } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import type { Json } from '../fixture/streams.js';
+import { EventReader, SocketClient } from '../fixture/streams.js';
 
 const ADMIN = 'mk_admin_0123456789012345678901';
 const bearer = (key: string): { authorization: string } => ({ authorization: `Bearer ${key}` });

@@ -3,8 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import { connect, freshPrefix } from '@mortise/test-kit';
 import * as fc from 'fast-check';
 
-import { Market, STRATEGIES } from '../src/market/index.js';
-import type { Strategy } from '../src/market/index.js';
+import { Market, STRATEGIES } from '../../src/market/index.js';
+import type { Strategy } from '../../src/market/index.js';
 
 const redis = connect();
 const other = connect();

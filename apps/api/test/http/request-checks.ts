@@ -7,11 +7,11 @@ import { describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 import { pino } from 'pino';
 
-import { readConfig } from '../src/config.js';
-import { Origins } from '../src/http/origins.js';
-import type { Problem } from '../src/problems/problem.js';
-import type { Answer, Api, Sent } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
+import { readConfig } from '../../src/config.js';
+import { Origins } from '../../src/http/origins.js';
+import type { Problem } from '../../src/problems/problem.js';
+import type { Answer, Api, Sent } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
 
 const lines: Record<string, unknown>[] = [];
 const log = pino(

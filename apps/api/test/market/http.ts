@@ -3,11 +3,11 @@ import { describe, expect, test } from '@jest/globals';
 import { Queue } from '@mortise/queues';
 import { connect, freshPrefix, until } from '@mortise/test-kit';
 
-import { Market, MAIL_PRIORITIES, MAIL_QUEUE } from '../src/market/index.js';
-import type { MailTasks, Receipt } from '../src/market/index.js';
-import type { Answer, Api } from './fixture/api.js';
-import { openShop, startApi } from './fixture/api.js';
-import { dump, keysOf } from './fixture/redis.js';
+import { Market, MAIL_PRIORITIES, MAIL_QUEUE } from '../../src/market/index.js';
+import type { MailTasks, Receipt } from '../../src/market/index.js';
+import type { Answer, Api } from '../fixture/api.js';
+import { openShop, startApi } from '../fixture/api.js';
+import { dump, keysOf } from '../fixture/redis.js';
 
 const redis = connect();
 const api = await startApi();
@@ -378,7 +378,7 @@ interface ExampleData {
 }
 
 const stocked = await startApi();
-const address = new URL('../../../tooling/start/seed.mjs', import.meta.url).href;
+const address = new URL('../../../../tooling/start/seed.mjs', import.meta.url).href;
 const data = (await import(address)) as ExampleData;
 
 const seen = async (path: string): Promise<Answer['json']> =>

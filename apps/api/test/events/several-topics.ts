@@ -3,10 +3,10 @@ import { expect, test } from '@jest/globals';
 import { Worker } from '@mortise/queues';
 import { connect, until } from '@mortise/test-kit';
 
-import type { Answer } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { EventReader } from './fixture/streams.js';
-import type { Json, Sse } from './fixture/streams.js';
+import type { Answer } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { EventReader } from '../fixture/streams.js';
+import type { Json, Sse } from '../fixture/streams.js';
 
 const ADMIN = 'mk_admin_0123456789012345678901';
 const bearer = (key: string): { authorization: string } => ({ authorization: `Bearer ${key}` });

@@ -2,10 +2,10 @@
 import { expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 
-import { startApi } from './fixture/api.js';
-import { Run } from './fixture/run.js';
-import { undeclaredHeaders } from './fixture/undeclared-headers.js';
-import { WRITES } from './fixture/writes.js';
+import { startApi } from '../fixture/api.js';
+import { Run } from '../fixture/run.js';
+import { undeclaredHeaders } from '../fixture/undeclared-headers.js';
+import { WRITES } from '../fixture/writes.js';
 
 const api = await startApi({ CACHE_TABLES: 'stock' });
 const { text: source, json: document } = await api.send({ path: '/openapi.json' });

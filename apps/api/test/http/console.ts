@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, test } from '@jest/globals';
 
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { EventReader, SocketClient } from './fixture/streams.js';
+import type { Answer, Api } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { EventReader, SocketClient } from '../fixture/streams.js';
 
 const ADMIN = 'mk_admin_0123456789012345678901';
 const api = await startApi({ AUTH: 'keys', ADMIN_KEY: ADMIN, CONSOLE: 'on' });
@@ -33,7 +33,7 @@ async function openSession(by: Api = api): Promise<Headers> {
 }
 
 describe('the page', () => {
-  const built = fileURLToPath(new URL('../console/dist/', import.meta.url));
+  const built = fileURLToPath(new URL('../../console/dist/', import.meta.url));
   const page = (path: string, by = api, method = 'GET'): Promise<Answer> => by.send({ method, path });
   const CSP =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +

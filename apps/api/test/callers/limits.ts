@@ -2,11 +2,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { connect, until } from '@mortise/test-kit';
 
-import { parseRate } from '../src/rate.js';
-import type { Answer, Api, Sent } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { keysOf } from './fixture/redis.js';
-import { EventReader, SocketClient } from './fixture/streams.js';
+import { parseRate } from '../../src/rate.js';
+import type { Answer, Api, Sent } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { keysOf } from '../fixture/redis.js';
+import { EventReader, SocketClient } from '../fixture/streams.js';
 
 const redis = connect();
 const ADMIN = 'mk_admin_0123456789012345678901';

@@ -3,13 +3,13 @@ import { describe, expect, test } from '@jest/globals';
 import { Mutex } from '@mortise/locks';
 import { connect, until } from '@mortise/test-kit';
 
-import type { Listing, Order, Strategy } from '../src/market/index.js';
-import { lockNameOf, Market, MAX_COINS, STRATEGIES, tasksOf } from '../src/market/index.js';
-import { marketWriteOffer, marketWritePurchase, marketWriteWithdrawal } from '../src/scripts.gen.js';
-import { pauseBefore } from './fixture/pausing.js';
-import { dump, keysOf } from './fixture/redis.js';
-import type { Shop } from './fixture/shop.js';
-import { bill, frank, openShop } from './fixture/shop.js';
+import type { Listing, Order, Strategy } from '../../src/market/index.js';
+import { lockNameOf, Market, MAX_COINS, STRATEGIES, tasksOf } from '../../src/market/index.js';
+import { marketWriteOffer, marketWritePurchase, marketWriteWithdrawal } from '../../src/scripts.gen.js';
+import { pauseBefore } from '../fixture/pausing.js';
+import { dump, keysOf } from '../fixture/redis.js';
+import type { Shop } from '../fixture/shop.js';
+import { bill, frank, openShop } from '../fixture/shop.js';
 
 const redis = connect();
 const other = connect();

@@ -6,11 +6,11 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { startProxy } from '@mortise/redis-server';
 import { until } from '@mortise/test-kit';
 
-import type { Answer } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { REDIS_URL } from './fixture/redis.js';
-import { Run } from './fixture/run.js';
-import { WRITES } from './fixture/writes.js';
+import type { Answer } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { REDIS_URL } from '../fixture/redis.js';
+import { Run } from '../fixture/run.js';
+import { WRITES } from '../fixture/writes.js';
 
 const api = await startApi({ CACHE_TABLES: 'stock' });
 const proxy = await startProxy({ port: Number(new URL(REDIS_URL).port) });

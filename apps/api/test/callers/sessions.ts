@@ -7,10 +7,10 @@ import { connect, until } from '@mortise/test-kit';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import type { CryptoKey, JWK } from 'jose';
 
-import type { Answer, Api, Sent } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { keysOf } from './fixture/redis.js';
-import { EventReader, SocketClient } from './fixture/streams.js';
+import type { Answer, Api, Sent } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { keysOf } from '../fixture/redis.js';
+import { EventReader, SocketClient } from '../fixture/streams.js';
 
 const redis = connect();
 const ADMIN = 'mk_admin_0123456789012345678901';

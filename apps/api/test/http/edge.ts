@@ -6,10 +6,10 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { until } from '@mortise/test-kit';
 
-import type { Answer, Api } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { boot } from './fixture/program.js';
-import { SocketClient } from './fixture/streams.js';
+import type { Answer, Api } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { boot } from '../fixture/program.js';
+import { SocketClient } from '../fixture/streams.js';
 
 const ADMIN = 'mk_admin_0123456789012345678901';
 const PAGE = 'https://shop.example.com';

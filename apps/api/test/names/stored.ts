@@ -2,8 +2,8 @@
 import { expect, test } from '@jest/globals';
 import { connect } from '@mortise/test-kit';
 
-import { PLACES } from '../src/console/stored-names.js';
-import { startApi } from './fixture/api.js';
+import { PLACES } from '../../src/console/stored-names.js';
+import { startApi } from '../fixture/api.js';
 
 const api = await startApi();
 

@@ -1,9 +1,9 @@
 /** The market in numbers. */
 import { expect, test } from '@jest/globals';
 
-import { rateOf } from '../src/market/figures.js';
-import type { Answer } from './fixture/api.js';
-import { openShop, startApi } from './fixture/api.js';
+import { rateOf } from '../../src/market/figures.js';
+import type { Answer } from '../fixture/api.js';
+import { openShop, startApi } from '../fixture/api.js';
 
 const api = await startApi();
 await openShop(api);

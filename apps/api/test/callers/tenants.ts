@@ -2,19 +2,19 @@
 import { describe, expect, test } from '@jest/globals';
 import { connect } from '@mortise/test-kit';
 
-import { actorOf } from '../src/callers/actors.js';
-import { isOfDeployment } from '../src/callers/route-scopes.js';
-import { SCOPES } from '../src/callers/scopes.js';
-import { RouteMethods } from '../src/http/route-methods.js';
-import { currentTenant } from '../src/tenants/tenancy.js';
-import { ACCESS } from './fixture/access.js';
-import type { Answer, Sent } from './fixture/api.js';
-import { startApi } from './fixture/api.js';
-import { dump, keysOf } from './fixture/redis.js';
-import type { Sender } from './fixture/run.js';
-import { Run } from './fixture/run.js';
-import { EventReader, SocketClient } from './fixture/streams.js';
-import { WRITES } from './fixture/writes.js';
+import { actorOf } from '../../src/callers/actors.js';
+import { isOfDeployment } from '../../src/callers/route-scopes.js';
+import { SCOPES } from '../../src/callers/scopes.js';
+import { RouteMethods } from '../../src/http/route-methods.js';
+import { currentTenant } from '../../src/tenants/tenancy.js';
+import { ACCESS } from '../fixture/access.js';
+import type { Answer, Sent } from '../fixture/api.js';
+import { startApi } from '../fixture/api.js';
+import { dump, keysOf } from '../fixture/redis.js';
+import type { Sender } from '../fixture/run.js';
+import { Run } from '../fixture/run.js';
+import { EventReader, SocketClient } from '../fixture/streams.js';
+import { WRITES } from '../fixture/writes.js';
 
 const redis = connect();
 const ADMIN = 'mk_admin_0123456789012345678901';
