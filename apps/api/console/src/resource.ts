@@ -7,32 +7,22 @@ import { useLive } from './live.ts';
 export interface Resource<Value> {
   /** The last value that was read; it stays while it is read again. */
   readonly value: Value | undefined;
-  /** When the read of the value began, by `performance.now()`. */
-  readonly begunAt: number;
   readonly error: Error | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;
 }
 
-interface State<Value> {
-  readonly address?: string;
-  readonly value?: Value;
-  readonly begunAt?: number;
-  readonly error?: Error;
-}
-
 /** Reads an address, and again after `reload` or when it changes. Undefined: nothing is read. */
 export function useResource<Value>(address: string | undefined): Resource<Value> {
-  const [state, setState] = useState<State<Value>>({});
+  const [state, setState] = useState<{ address?: string; value?: Value; error?: Error }>({});
   const [round, setRound] = useState(0);
   const [isLoading, setIsLoading] = useState(address !== undefined);
   useEffect(() => {
     if (address === undefined) return undefined;
     const ended = new AbortController();
     setIsLoading(true);
-    const begunAt = performance.now();
     get<Value>(address, ended.signal)
-      .then((value) => setState({ address, value, begunAt }))
+      .then((value) => setState({ address, value }))
       .catch((error: unknown) => {
         if (!ended.signal.aborted)
           setState((before) => ({
@@ -55,7 +45,6 @@ export function useResource<Value>(address: string | undefined): Resource<Value>
   const isOf = state.address === address;
   return {
     value: isOf ? state.value : undefined,
-    begunAt: state.begunAt ?? 0,
     error: isOf ? state.error : undefined,
     isLoading,
     reload,

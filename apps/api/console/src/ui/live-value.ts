@@ -19,11 +19,10 @@ export function useLiveValue<Value>(
 ): LiveValue<Value> {
   const read = useResource<Value>(address);
   const [shown, setShown] = useState<{ value: Value | undefined; at: number }>({ value: undefined, at: 0 });
-  const lastEventAt = useRef(0);
+  const isFollowed = useRef(false);
   useEffect(() => {
-    // An event that came during the read may be newer; if it is older, the topic sends a newer one.
-    if (read.value !== undefined && read.begunAt > lastEventAt.current)
-      setShown({ value: read.value, at: Date.now() });
+    // A read that meets a short change would show it for good: the topic tells only what its own reads find.
+    if (read.value !== undefined && !isFollowed.current) setShown({ value: read.value, at: Date.now() });
   }, [read.value]);
   useTopic(
     topic,
@@ -31,7 +30,7 @@ export function useLiveValue<Value>(
       (event: LiveEvent) => {
         if (event.type !== topic.split(':')[0]) return;
         const value = event as unknown as Value;
-        lastEventAt.current = performance.now();
+        isFollowed.current = true;
         setShown({ value, at: Date.now() });
         onChange?.(value);
       },

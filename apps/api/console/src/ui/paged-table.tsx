@@ -1,6 +1,9 @@
 /** A table of a list that the API gives by pages. */
 import type { ComponentChildren, JSX } from 'preact';
 
+import { useCallback } from 'preact/hooks';
+
+import type { LiveEvent } from '../live.ts';
 import { useTopic } from '../live.ts';
 import { usePages } from './pages.ts';
 import type { Pages } from './pages.ts';
@@ -17,14 +20,27 @@ interface Props<Row> {
   readonly hint?: ComponentChildren;
 }
 
-/** Reads the pages itself. The first one is read anew when its topic says that it has changed. */
+/** The first page is as its topic gives it. Undefined: there is none. */
+export function useLivePages<Row>(address: string | undefined, topic: string | undefined): Pages<Row> {
+  const pages = usePages<Row>(address);
+  const { take, refresh } = pages;
+  const onEvent = useCallback(
+    (event: LiveEvent) => {
+      if (Array.isArray(event['items'])) take(event['items'] as readonly Row[]);
+    },
+    [take],
+  );
+  useTopic(topic, onEvent, refresh);
+  return pages;
+}
+
+/** Reads the pages itself. */
 export function PagedTable<Row>({
   address,
   topic,
   ...props
 }: Props<Row> & { readonly address: string; readonly topic?: string }): JSX.Element {
-  const pages = usePages<Row>(address);
-  useTopic(topic, pages.refresh, pages.refresh);
+  const pages = useLivePages<Row>(address, topic);
   return <TableOf {...props} pages={pages} {...(topic === undefined && { again: pages.reload })} />;
 }
 

@@ -20,6 +20,8 @@ export interface Pages<Item> {
   readonly reload: () => void;
   /** Reads the first page again, unless others are shown by then: the list would lose its place. */
   readonly refresh: () => void;
+  /** Shows the first page as the topic of the list gives it. From then on `refresh` changes no items: see useLiveValue. */
+  readonly take: (items: readonly Item[]) => void;
 }
 
 interface State<Item> {
@@ -29,23 +31,26 @@ interface State<Item> {
   readonly isCapped?: boolean | undefined;
   /** How many pages the items are from. */
   readonly pages?: number;
+  /** Whether the items are from the topic of the list. */
+  readonly isFollowed?: boolean;
   readonly error?: Error;
 }
 
 /** The items of all pages that were asked for. A new address begins again; `reload` reads the first page again. */
 export function usePages<Item>(address: string | undefined): Pages<Item> {
   const [state, setState] = useState<State<Item>>({ address: '' });
-  const [round, setRound] = useState({ isRefresh: false });
+  const [round, setRound] = useState({ isRefresh: true });
   useEffect(() => {
     if (address === undefined) return undefined;
     const ended = new AbortController();
     get<Page<Item>>(address, ended.signal)
       .then(({ items, nextCursor, isCapped }) =>
-        setState((before) =>
-          round.isRefresh && before.address === address && (before.pages ?? 1) > 1
-            ? before
-            : { address, items, next: nextCursor, isCapped, pages: 1 },
-        ),
+        setState((before) => {
+          const isRefresh = round.isRefresh && before.address === address;
+          if (isRefresh && (before.pages ?? 1) > 1) return before;
+          if (isRefresh && before.isFollowed) return { ...before, next: nextCursor, isCapped };
+          return { address, items, next: nextCursor, isCapped, pages: 1 };
+        }),
       )
       .catch((error: unknown) => {
         if (ended.signal.aborted) return;
@@ -63,6 +68,15 @@ export function usePages<Item>(address: string | undefined): Pages<Item> {
   const refresh = useCallback(() => {
     if (!hasMore.current) setRound({ isRefresh: true });
   }, []);
+  const take = useCallback(
+    (items: readonly Item[]) =>
+      setState((before) => {
+        if (address === undefined) return before;
+        if (before.address !== address) return { address, items, isFollowed: true };
+        return (before.pages ?? 1) === 1 ? { ...before, items, isFollowed: true } : before;
+      }),
+    [address],
+  );
   const more = (): void => {
     const { items = [], next, pages = 1 } = state;
     get<Page<Item>>(withCursor(state.address, next!))
@@ -88,6 +102,7 @@ export function usePages<Item>(address: string | undefined): Pages<Item> {
     more: isOf && state.next ? more : undefined,
     reload,
     refresh,
+    take,
   };
 }
 

@@ -13,9 +13,7 @@ import { Figure, Head, Read, Share } from '../../ui/elements.tsx';
 import { useLiveValue } from '../../ui/live-value.ts';
 import { NextStep } from '../../ui/next-step.tsx';
 import { OpenByName } from '../../ui/open-by-name.tsx';
-import { usePages } from '../../ui/pages.ts';
-import { TableOf } from '../../ui/paged-table.tsx';
-import { useTopic } from '../../live.ts';
+import { TableOf, useLivePages } from '../../ui/paged-table.tsx';
 import { ACTIONS } from '../../ui/table.tsx';
 import { countText, durationText } from '../../ui/text.ts';
 import { act } from '../../ui/toasts.tsx';
@@ -82,8 +80,7 @@ function FullIn({ limit, at }: { readonly limit: RateLimit; readonly at: number 
 
 function AllLimits({ session }: { readonly session: Session }): JSX.Element {
   const mayList = mayDo(session, 'locks:admin');
-  const limits = usePages<RateLimit>(mayList ? LIST : undefined);
-  useTopic(mayList ? LIST : undefined, limits.refresh, limits.refresh);
+  const limits = useLivePages<RateLimit>(mayList ? LIST : undefined, mayList ? LIST : undefined);
   return (
     <>
       <Head title="Rate limits" />
