@@ -88,7 +88,8 @@ export class SemaphoresController {
     summary: 'Take permits away from their holder',
     description:
       'For operators. The state has the holders. This one learns of the loss at its next renewal. Until then ' +
-      'only fencing tokens stop its writes. Waiters get the permits, and other holders keep theirs.',
+      'only fencing tokens stop its writes. Waiters get the permits, and other holders keep theirs. ' +
+      'A repeated request takes nothing from anybody else.',
   })
   @Answers(releaseSchema, 'The holder has no permits. `isReleased` is false if it had none before.')
   @Problems('invalid-id', ...BODY_PROBLEMS)
