@@ -197,12 +197,50 @@ const CACHE: readonly Planted[] = [
   ],
 ];
 
-function planted(workload: string, list: readonly Planted[]): Mutation[] {
+const AUTOCOMPLETE: readonly Planted[] = [
+  ['each boost once', 'a repeated boost counts again', 'if isMade then', 'if false then'],
+  [
+    'no torn entry',
+    'a replaced entry keeps its old words',
+    'if not keep[member] then\ndrop(member)\nend',
+    'if not keep[member] then\nlocal _ = member\nend',
+  ],
+  ['exact size', 'a removed entry is counted', 'uncounted = uncounted - 1', 'uncounted = uncounted + 0'],
+];
+
+const MARKET: readonly Planted[] = [
+  [
+    'money conserved',
+    'a seller gets no coins',
+    "redis.call('HINCRBY', funds, sellerId, price)",
+    'local _ = sellerId',
+  ],
+  [
+    'money conserved',
+    'a buyer may owe coins',
+    'if tonumber(coins) < tonumber(price) then',
+    'if tonumber(coins) < 0 then',
+  ],
+  [
+    'each item in one place',
+    'a listed item stays in the inventory',
+    "redis.call('ZREM', inventory,",
+    "redis.call('ZSCORE', inventory,",
+  ],
+  [
+    'each receipt is given',
+    'a repeated purchase is a new one',
+    "local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey) or saleId",
+    'local earlierId = saleId',
+  ],
+];
+
+function planted(workload: string, list: readonly Planted[], folder = workload): Mutation[] {
   return list.map(([invariant, name, find, replacement]) => ({
     workload,
     invariant,
     name,
-    package: workload,
+    package: folder,
     find,
     replacement,
   }));
@@ -212,7 +250,9 @@ export const MUTATIONS: readonly Mutation[] = [
   ...planted('locks', LOCKS),
   ...planted('queues', QUEUES),
   ...planted('messaging', MESSAGING),
+  ...planted('autocomplete', AUTOCOMPLETE),
   ...planted('cache', CACHE),
+  ...planted('market', MARKET, '../apps/api'),
 ];
 
 /** Throws for a name that no mutation has. */

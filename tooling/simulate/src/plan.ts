@@ -41,6 +41,11 @@ export interface Shape {
   readonly steps: number;
   /** The longest pause of a process, ms. */
   readonly longestMs: number;
+  /**
+   * Whether the server executes what is left of a lost connection before the next connection of its process. Default false: calls
+   * with ids are safe in any order.
+   */
+  readonly isInOrder?: boolean;
 }
 
 export function planOf(seed: number, shape: Shape): Plan {

@@ -55,6 +55,7 @@ export class Runner {
       sources: this.#sources,
       engines: this.#engines,
       keepsSteps,
+      isInOrder: workload.shape.isInOrder ?? false,
       start: (process, number) => programs.start(process, number),
     });
     const violations: string[] = [];

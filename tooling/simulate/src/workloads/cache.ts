@@ -26,7 +26,7 @@ export const cache: Workload = {
     operations: [6, 20],
     faults: ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'],
     mostFaults: 5,
-    steps: 400,
+    steps: 130,
     longestMs: LONGEST_PAUSE_MS,
   },
   begin: (plan) => new CachePrograms(plan),

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
+import { buildSync } from 'esbuild';
 import type { Door } from './door.js';
 
 /** Changes the text of a file as it is loaded. */
@@ -18,6 +19,8 @@ export interface Change {
 }
 
 const PACKAGES = fileURLToPath(new URL('../../../../packages', import.meta.url));
+/** They are built as ES modules only. */
+const APPS = join(PACKAGES, '../apps');
 const NAMES = [
   'setTimeout',
   'setInterval',
@@ -66,7 +69,7 @@ export class Sources {
   }
 
   #text(path: string): string {
-    let text = readFileSync(path, 'utf8');
+    let text = path.startsWith(APPS) ? bundled(path) : readFileSync(path, 'utf8');
     for (const change of this.#changes) {
       // A script is a string on one line.
       const [find, replacement] = [change.find, change.replacement].map((part) =>
@@ -115,8 +118,22 @@ export class Realm {
   }
 }
 
+/** As CommonJS, without the packages, of which each process has its own. */
+function bundled(path: string): string {
+  const { outputFiles } = buildSync({
+    entryPoints: [path],
+    bundle: true,
+    write: false,
+    format: 'cjs',
+    platform: 'node',
+    external: ['@mortise/*'],
+  });
+  return outputFiles[0]!.text;
+}
+
 function pathOf(name: string): string {
   const [, folder = '', ...entry] = name.split('/');
+  if (folder === 'api') return join(APPS, folder, 'dist', ...entry, 'index.js');
   const base = join(PACKAGES, folder, 'dist/cjs', ...entry);
   const index = join(base, 'index.js');
   return existsSync(index) ? index : `${base}.js`;

@@ -27,6 +27,8 @@ export interface WorldOptions {
   readonly plan: Plan;
   readonly sources: Sources;
   readonly engines: EngineFactory;
+  /** See `Shape`. */
+  readonly isInOrder: boolean;
   /** Keeps the text of each step. */
   readonly keepsSteps?: boolean;
   /** Starts the program of a process. The same number starts again after a crash. */
@@ -105,6 +107,7 @@ export class World {
 
   /** Ends all faults that last. */
   heal(): void {
+    this.#catchUp();
     this.hasFaults = false;
     this.#stalledUntil = 0;
     for (const process of this.#processes.values()) process.pausedUntil = 0;
@@ -128,6 +131,7 @@ export class World {
   }
 
   #startProcess(number: number, life = 0): void {
+    this.#catchUp();
     const name = life === 0 ? `p${number}` : `p${number}.${life}`;
     // Not the next number of a stream: leaving out a process would change the others.
     const process = this.#make(name, this.#options.plan.seed * 31 + number * 7 + life);
@@ -280,9 +284,16 @@ export class World {
     }
   }
 
+  /** The server executes the rest of lost connections first, if the workload asks for it. */
+  #catchUp(): void {
+    if (!this.#options.isInOrder) return;
+    for (let [wire] = this.#zombies; wire; [wire] = this.#zombies) this.#execute('a lost connection', wire);
+  }
+
   #reconnectLater(process: VirtualProcess, connection: Connection): void {
     const reconnect = (): void => {
       if (process.isDead || connection.status !== 'reconnecting') return;
+      this.#catchUp();
       this.record(`${process.name} reconnects`);
       connection.reconnect();
     };
