@@ -54,6 +54,8 @@ test('the time line shows steps and a wait, and follows the delivery', async () 
   await page.getByText('The event is delivered.').waitFor();
   await page.getByText('Step pack').waitFor();
   await page.getByText('2 items, approved by ann').waitFor();
+  // The task and its events are two answers.
+  await page.getByText(/^Succeeded after /).waitFor();
   const after = await titles();
   expect(after.slice(4)).toEqual([
     'Event approved delivered',
