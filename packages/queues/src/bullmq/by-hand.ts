@@ -3,12 +3,13 @@ import { LeaseLostError } from '@mortise/redis';
 import { Claims } from '../claims/claims.js';
 import type { ClaimedTask } from '../claims/claimed-task.js';
 import { readLease, writeLease } from '../claims/lease.js';
+import { announceValue } from './announced-values.js';
 import { refusalOf } from './errors.js';
 import { JobScheduler } from './job-scheduler.js';
 import type { EndByHand, JobHost, JobLike } from './host.js';
 import { Job, NO_CHECK } from './job.js';
 import { dropLock, lockOf, newLock, setLock } from './locks.js';
-import { applyRetention, KEEP_ALL } from './retention.js';
+import { applyRetention, completed, KEEP_ALL } from './retention.js';
 import type { Store } from './store.js';
 import { decodeDetails, encodeDetails } from './stored-job.js';
 
@@ -89,8 +90,11 @@ export async function endByHand(job: JobLike, token: string, end: EndByHand): Pr
   }
   const lease = writeLease({ shard: 0, token: lock.lease });
   try {
-    if (end.verdict === 'S') await claims(store).complete(job.id!, lease, end.value ?? null);
-    else await claims(store).fail(job.id!, lease, { error: end.error, retry: false });
+    if (end.verdict === 'S') {
+      const json = JSON.stringify(end.value ?? null);
+      if (completed(job, json, job.queue.opts).keepsNone) await announceValue(job, json);
+      await claims(store).complete(job.id!, lease, end.value ?? null);
+    } else await claims(store).fail(job.id!, lease, { error: end.error, retry: false });
   } catch (error) {
     if (error instanceof LeaseLostError) throw refusalOf(-2, job.id!, 'moveToFinished');
     throw error;

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { QueueEvent } from '../events/event.js';
 import { newestCursor, readEvents } from '../events/events.js';
+import { AnnouncedValues, VALUE_EVENT } from './announced-values.js';
 import { QueueBase } from './base.js';
 import { Presence } from './presence.js';
 import type { QueueEventsListener } from './queue-events-listener.js';
@@ -29,6 +30,7 @@ export class QueueEvents extends QueueBase {
   readonly #stop = new AbortController();
   /** The place of a job whose event `enqueued` comes next. */
   #placed: LayerEvent | undefined;
+  readonly #values = new AnnouncedValues();
   #cursor: Promise<string> | undefined;
   #isRunning = false;
   #reading: Promise<void> | undefined;
@@ -102,6 +104,7 @@ export class QueueEvents extends QueueBase {
     const { type, id, cursor } = event;
     if (event.layer !== undefined) {
       const given = JSON.parse(event.layer) as LayerEvent;
+      if (given.event === VALUE_EVENT) return this.#values.set(id!, given['value']);
       if (given.event === 'waiting' || given.event === 'delayed' || given.event === 'waiting-children') {
         if (given['prev'] === undefined && this.#placedBefore(given)) return;
       }
@@ -115,11 +118,12 @@ export class QueueEvents extends QueueBase {
         this.#placed = undefined;
         break;
       case 'started':
+        // An earlier attempt may have lost its lease just before its end.
+        this.#values.take(id!);
         this.#publish({ event: 'active', prev: 'waiting' }, id, cursor);
         break;
       case 'succeeded': {
-        const { returnvalue } = (await this.store.get(id!)) ?? {};
-        const value = returnvalue ? (JSON.parse(returnvalue) as unknown) : null;
+        const value = this.#values.take(id!) ?? (await this.#storedValue(id!));
         this.#publish({ event: 'completed', returnvalue: value, prev: 'active' }, id, cursor);
         break;
       }
@@ -139,6 +143,11 @@ export class QueueEvents extends QueueBase {
         break;
       default:
     }
+  }
+
+  async #storedValue(id: string): Promise<unknown> {
+    const { returnvalue } = (await this.store.get(id)) ?? {};
+    return returnvalue ? (JSON.parse(returnvalue) as unknown) : null;
   }
 
   /** The place of a job that is added comes before the job. */

@@ -281,12 +281,12 @@ export class Store {
     await this.command('PEXPIRE', layerMeta, IDS_MS);
   }
 
-  /** Publishes an event, if there are readers. */
-  async publish(id: string, event: object): Promise<void> {
+  /** Publishes an event, if there are readers. A worker knows by its own shard whether there are. */
+  async publish(id: string, event: object, shard: Shard = this.#shard): Promise<void> {
     const text = JSON.stringify(event);
     if (Buffer.byteLength(text) > MAX_EVENT) throw new RangeError(`an event may have ${MAX_EVENT} bytes`);
-    await this.#shard.call(async (keys, common) => {
-      if (this.#shard.settings.values.keepEvents === 0) return 0;
+    await shard.call(async (keys, common) => {
+      if (shard.settings.values.keepEvents === 0) return 0;
       const args = { ...common, id: id === '' ? '' : encodeTaskId(id), event: text };
       return layerEvent.run(this.redis, keys, args);
     });

@@ -12,6 +12,7 @@ import type { Attempt } from '../work/attempt.js';
 import type { Completion } from '../work/completion.js';
 import { died } from '../work/completion.js';
 import { ServedShards } from '../work/served-shards.js';
+import { announceValue } from './announced-values.js';
 import { QueueBase } from './base.js';
 import { claimNext, stopClaims } from './by-hand.js';
 import {
@@ -305,7 +306,9 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
       if (job.parent) await job.reportToParent({ outcome: 's', value: json || 'null' });
       run.end = 'completed';
       run.value = result;
-      return completed(job, json, this.opts);
+      const end = completed(job, json, this.opts);
+      if (end.keepsNone) await announceValue(job, json, attempt.source.shard);
+      return end;
     } catch (error) {
       return await this.#failure(error as Error, run);
     } finally {
@@ -377,18 +380,14 @@ export class Worker<Data = any, Result = any, Name extends string = string> exte
     job.finishedOn = Date.now();
     if (end === 'completed') job.attemptsMade += 1;
     if (!job.isParent && keepOf(job, end, this.opts) === undefined) return this.#report(run);
-    const settled = isRemoved && end === 'completed' ? this.#forget(run) : this.#settle(run);
+    const settled = this.#settle(run, isRemoved && end === 'completed');
     void this.#inFlight.settle(settled.catch((error: unknown) => void this.emit('error', error)));
   }
 
-  async #settle(run: Run): Promise<void> {
-    await applyRetention(run.job, run.end!, this.opts);
+  async #settle(run: Run, isRemoved: boolean): Promise<void> {
+    if (!isRemoved) await applyRetention(run.job, run.end!, this.opts);
     this.#report(run);
-  }
-
-  async #forget(run: Run): Promise<void> {
-    this.#report(run);
-    await this.#removed.add(run.job.id!);
+    if (isRemoved) await this.#removed.add(run.job.id!);
   }
 
   #report({ job, end, value }: Run): void {

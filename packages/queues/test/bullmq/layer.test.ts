@@ -222,6 +222,39 @@ describe('data beside the result', () => {
     expect(await queue.getJobLogs(id!)).toEqual({ logs: ['one', 'two'], count: 2 });
   });
 
+  test('readers of events get the result of a job that is removed at its end', async () => {
+    const { queue, work, events } = newQueue();
+    // The worker is older than the first reader.
+    const worker = work(
+      async (job) =>
+        job.attemptsMade === 0 && job.data.fails ? Promise.reject(new Error('no')) : job.data.result,
+      {
+        concurrency: 10,
+        removeOnComplete: { count: 0 },
+      },
+    );
+    await worker.waitUntilReady();
+    const reader = await events();
+    const results = [7, 'text', { deep: [null] }, false, null, undefined, 'x'.repeat(50_001)];
+    const seen: unknown[] = [];
+    reader.on('completed', ({ returnvalue }) => seen.push(returnvalue));
+    for (const [n, result] of results.entries()) {
+      const job = await queue.add('job', { result, fails: n % 2 === 0 }, { attempts: 2, delay: 50 });
+      // The last one is too large for an event.
+      expect(await job.waitUntilFinished(reader, 20_000)).toEqual(n < 5 ? result : null);
+    }
+    expect(seen).toEqual([...results.slice(0, 5), null, null]);
+    expect(await queue.getCompletedCount()).toBe(0);
+
+    const byHand = work(null as unknown as Processor);
+    await worker.close();
+    const job = await queue.add('job', {}, { removeOnComplete: true });
+    const finished = job.waitUntilFinished(reader, 20_000);
+    const taken = await until('the job', () => byHand.getNextJob('token'));
+    await taken.moveToCompleted('by hand', 'token');
+    expect(await finished).toBe('by hand');
+  });
+
   test('waitUntilFinished resolves to the result, and own events arrive', async () => {
     const { prefix, queue, work, events } = newQueue();
     const reader = await events();
