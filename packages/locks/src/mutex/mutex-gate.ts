@@ -37,6 +37,9 @@ const OUTCOMES = ['refused', 'held', 'queued'] as const;
 /** Of the reply for one lock. */
 const RECHECK_FIELDS = 4;
 const MODES = { wait: 'w', try: 't', barge: 'b', grab: 'g' } as const;
+const FENCED_MODES = { wait: 'W', try: 'T', barge: 'B', grab: 'G' } as const;
+/** The order of a call with one request, which most calls are where slots count. */
+const SOLE: readonly number[] = [0];
 
 class MutexScripts implements LockScripts<KeyedLock> {
   constructor(
@@ -45,34 +48,33 @@ class MutexScripts implements LockScripts<KeyedLock> {
   ) {}
 
   readonly acquire = async (requests: readonly For<KeyedLock, AcquireRequest>[]): Promise<AcquireReply[]> => {
-    const locks = new Map<string, { readonly keys: MutexKeys; readonly indexes: number[] }>();
-    for (const [index, { lock }] of requests.entries()) {
-      const known = locks.get(lock.id);
-      if (known) known.indexes.push(index);
-      else locks.set(lock.id, { keys: lock.keys, indexes: [index] });
+    const order = requests.length === 1 ? SOLE : byLock(requests);
+    const locks: string[] = [];
+    const operands: (string | number)[] = [];
+    let id: string | undefined;
+    let sizeAt = 0;
+    for (const index of order) {
+      const { lock, member, leaseMs, mode, isFenced } = requests[index]!;
+      if (lock.id !== id) {
+        ({ id } = lock);
+        locks.push(...keysOf(lock.keys));
+        sizeAt = operands.push(0) - 1;
+      }
+      operands[sizeAt] = Number(operands[sizeAt]) + 1;
+      operands.push(member, leaseMs, (isFenced ? FENCED_MODES : MODES)[mode]);
     }
-    const all = [...locks.values()];
     const sentAt = performance.now();
-    const reply = (await mutexAcquire.run(
-      this.redis,
-      { locks: all.flatMap(({ keys }) => keysOf(keys)) },
-      {
-        requests: all.flatMap(({ indexes }) => [
-          indexes.length,
-          ...indexes.flatMap((index) => {
-            const { member, leaseMs, mode, isFenced } = requests[index]!;
-            return [member, leaseMs, isFenced ? MODES[mode].toUpperCase() : MODES[mode]];
-          }),
-        ]),
-      },
-    )) as string | number | (number | string)[];
+    const reply = (await mutexAcquire.run(this.redis, { locks }, { requests: operands })) as
+      | string
+      | number
+      | (number | string)[];
     if (!Array.isArray(reply)) {
       return [{ sentAt, serverUs: 0, outcome: 'held', value: Number(reply), remainingMs: 0 }];
     }
     const replies: AcquireReply[] = [];
     const serverUs = Number(reply[0]);
     let at = 1;
-    for (const index of all.flatMap(({ indexes }) => indexes)) {
+    for (const index of order) {
       const [outcome, value, remainingMs] = reply.slice(at, at + 3).map(Number) as [number, number, number];
       replies[index] = { sentAt, serverUs, outcome: OUTCOMES[outcome]!, value, remainingMs };
       at += 3;
@@ -83,18 +85,16 @@ class MutexScripts implements LockScripts<KeyedLock> {
   readonly release = async (
     requests: readonly For<KeyedLock, ReleaseRequest>[],
   ): Promise<(boolean | Error)[]> => {
-    const reply = (await mutexRelease.run(
-      this.redis,
-      { locks: requests.flatMap(({ lock }) => keysOf(lock.keys)) },
-      {
-        publish: this.publish,
-        releases: requests.flatMap(({ member, isFair, isForced, fencingToken }) => [
-          member,
-          isForced ? '*' : isFair ? fencingToken : `-${fencingToken}`,
-        ]),
-      },
-    )) as number | (number | Error)[];
-    return [reply].flat().map((held) => (held instanceof Error ? held : held === 1));
+    const locks: string[] = [];
+    const releases: (string | number)[] = [];
+    for (const { lock, member, isFair, isForced, fencingToken } of requests) {
+      locks.push(...keysOf(lock.keys));
+      releases.push(member, isForced ? '*' : isFair ? fencingToken : `-${fencingToken}`);
+    }
+    const operands = { publish: this.publish, releases };
+    const reply = (await mutexRelease.run(this.redis, { locks }, operands)) as number | (number | Error)[];
+    if (!Array.isArray(reply)) return [reply === 1];
+    return reply.map((held) => (held instanceof Error ? held : held === 1));
   };
 
   readonly renew = async (requests: readonly For<KeyedLock, RenewRequest>[]): Promise<RenewReply[]> => {
@@ -159,8 +159,19 @@ const batchesOf = /* @__PURE__ */ perClient(
   (redis) => new ScriptBatches(redis, scriptsOf(redis), { acquire: 'slot', release: 'slot', renew: 'slot' }),
 );
 
-function keysOf({ lease, token, queue }: MutexKeys): string[] {
+function keysOf({ lease, token, queue }: MutexKeys): [string, string, string] {
   return [lease, token, queue];
+}
+
+/** The indexes of the requests, those of a lock one after the other. */
+function byLock(requests: readonly For<KeyedLock, AcquireRequest>[]): readonly number[] {
+  const indexes = new Map<string, number[]>();
+  for (const [index, { lock }] of requests.entries()) {
+    const known = indexes.get(lock.id);
+    if (known) known.push(index);
+    else indexes.set(lock.id, [index]);
+  }
+  return [...indexes.values()].flat();
 }
 
 /** One exclusive lock. */
