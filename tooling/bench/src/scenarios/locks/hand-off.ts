@@ -1,11 +1,17 @@
 import type { Bar, Scenario } from '../../scenario.js';
 import { contending, HOLD_MS } from './contention.js';
-import { FLOOR, MINE, PEERS } from './mutexes.js';
+import { FIFO_FLOOR, FLOOR, MINE, PEERS } from './mutexes.js';
 
 const PROCESSES = 2;
 
 /** The window cuts through acquisitions at both of its ends, so that 2 is 2 give or take a few in a thousand. */
 const TWO_COMMANDS: Bar = { competitor: MINE.name, figure: 'commands sent', atMost: 2.01 };
+const NEAR_FLOOR: Bar = {
+  competitor: MINE.name,
+  figure: 'hand-offs/s',
+  atLeast: 0.95,
+  times: FIFO_FLOOR.name,
+};
 const EXCLUSIVE: Bar = { competitor: MINE.name, figure: 'over-grants', atMost: 0, inEachRepeat: true };
 
 function scenario(contenders: number, seconds: number, bars: readonly Bar[]): Scenario {
@@ -17,7 +23,7 @@ function scenario(contenders: number, seconds: number, bars: readonly Bar[]): Sc
       `The contenders are spread over ${PROCESSES} processes and have a connection each; every one asks again as soon as it ` +
       'has released. A hand-off is an acquisition by another contender than the one before. Percentiles are of waits that ended; ' +
       'the maximum counts those that were still waiting. The FIFO ideal is the number of contenders times the mean hold as measured.',
-    competitors: [MINE, ...PEERS, FLOOR].map((kind) =>
+    competitors: [MINE, ...PEERS, FLOOR, FIFO_FLOOR].map((kind) =>
       contending(kind, { type: 'mutex', contenders, limit: 1, processes: PROCESSES, seconds }),
     ),
     columns: [
@@ -40,8 +46,9 @@ function scenario(contenders: number, seconds: number, bars: readonly Bar[]): Sc
 
 export const handOff: readonly Scenario[] = [
   scenario(2, 1.25, [{ competitor: MINE.name, figure: 'hand-offs/s', atLeast: 500 }]),
-  scenario(10, 1.25, []),
+  scenario(10, 1.25, [NEAR_FLOOR]),
   scenario(100, 3, [
+    NEAR_FLOOR,
     { competitor: MINE.name, figure: 'with none', atMost: 0, inEachRepeat: true },
     { competitor: MINE.name, figure: 'max ÷ min', atMost: 1.1 },
     { competitor: MINE.name, figure: 'p99 ÷ FIFO ideal', atMost: 4 },

@@ -52,6 +52,46 @@ const COMPARE_AND_DELETE = `#!lua
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`;
 
+/** The least that a FIFO lock can cost, by two scripts and one message: no token, no lost message, no dead waiter. */
+export const FIFO_FLOOR: MutexKind = {
+  name: 'bare FIFO grant',
+  version: 'two scripts, one publish',
+  prepare: async (redis, lock) => {
+    redis.defineCommand('takeOrQueue', { numberOfKeys: 2, lua: TAKE_OR_QUEUE });
+    redis.defineCommand('passOn', { numberOfKeys: 2, lua: PASS_ON });
+    const scripts = redis as Redis & Record<'takeOrQueue' | 'passOn', (...args: string[]) => Promise<number>>;
+    const holder = randomUUID();
+    let onGrant: (() => void) | undefined;
+    const subscriber = redis.duplicate();
+    await subscriber.subscribe(holder);
+    subscriber.on('message', () => onGrant?.());
+    const keys = [lock, `${lock}:queue`];
+    return async () => {
+      const granted = new Promise<void>((resolve) => {
+        onGrant = resolve;
+      });
+      if ((await scripts.takeOrQueue(...keys, holder, String(LEASE_MS))) === 0) await granted;
+      return () => scripts.passOn(...keys, holder, String(LEASE_MS));
+    };
+  },
+};
+
+const TAKE_OR_QUEUE = `#!lua
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+redis.call('RPUSH', KEYS[2], ARGV[1])
+return 0`;
+
+const PASS_ON = `#!lua
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local waiter = redis.call('LPOP', KEYS[2])
+if waiter then
+  redis.call('SET', KEYS[1], waiter, 'PX', ARGV[2])
+  redis.call('PUBLISH', waiter, '')
+else
+  redis.call('DEL', KEYS[1])
+end
+return 1`;
+
 const REDLOCK: MutexKind = {
   name: 'redlock',
   version: versionOf('redlock'),
@@ -90,7 +130,7 @@ const REDLOCK_UNIVERSAL: MutexKind = {
 
 export const PEERS: readonly MutexKind[] = [REDLOCK, REDLOCK_UNIVERSAL, REDIS_SEMAPHORE];
 
-const ALL = [MINE, MINE_WITHOUT_TOKEN, ...PEERS, FLOOR];
+const ALL = [MINE, MINE_WITHOUT_TOKEN, ...PEERS, FLOOR, FIFO_FLOOR];
 
 export function mutexKind(name: string): MutexKind {
   return ALL.find((kind) => kind.name === name)!;
