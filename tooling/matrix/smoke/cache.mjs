@@ -126,7 +126,7 @@ async function nextPages(redis, prefix) {
 }
 
 async function rows(redis, prefix, until) {
-  const database = new Map([['42', { stock: 7 }]]);
+  const database = new Map(['42', '1', '2'].map((id) => [id, { stock: 7 }]));
   const loadRows = async (ids) => new Map(ids.map((id) => [id, database.get(id)]));
   const inventory = new RowCache(redis, 'inventory', { prefix, load: loadRows });
   assert.equal(inventory.table, 'inventory');

@@ -153,6 +153,8 @@ async function semaphore(redis, options) {
   assert.equal(await permits.available(), 2);
   assert.equal(await permits.renewFor(one.holder), true);
   assert.equal(await permits.releaseFor(one.holder), true);
+  const lost = await permits.acquire();
+  assert.equal(await permits.forceRelease(lost.holder), true);
 }
 
 /** The entry for tests. */

@@ -173,6 +173,7 @@ async function flow(queue, redis, prefix) {
   const children = [1, 2, 3].map((n) => ({ name: 'part', payload: { n } }));
   const { id } = await queue.enqueueFlow({ name: 'sum', payload: {}, children });
   assert.equal((await queue.children(id)).count, children.length);
+  assert.equal((await queue.summary(id)).name, 'sum');
   await worker.start();
   assert.equal(await queue.result(id, { waitMs: 20_000 }), 6);
   await worker.stop();
