@@ -1,1 +1,1 @@
-export default { preset: '@mortise/jest', testTimeout: 60_000 };
+export default { preset: '@mortise/jest' };

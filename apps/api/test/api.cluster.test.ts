@@ -162,7 +162,7 @@ test('on a Cluster two receivers get all files, by ranges as well, and one leave
   await download.reached(4);
   await following.end('two');
   expect((await download.ended()).content.toString()).toBe('one two');
-}, 120_000);
+});
 
 test('on a Cluster the API sells, locks and hands out tasks', async () => {
   await openShop(api);
@@ -173,7 +173,7 @@ test('on a Cluster the API sells, locks and hands out tasks', async () => {
   await expectMails(api, 2);
   await expectLocksOfAllMasters();
   await expectClaims();
-}, 120_000);
+});
 
 test('on a Cluster each topic has its events', async () => {
   const named = ['queue', 'member', 'mailbox', 'cache', 'lock'].map((kind) => `${kind}:topics`);
@@ -256,7 +256,7 @@ test('on a Cluster that loses a master the market, streams and guilds of all nod
     expect([guild, await mentioned(guild)]).toEqual([guild, ['mia', 'john-one', 'john-two']]);
     expect((await ask('GET', `address-books/${guild}?by=frank`)).json.size).toBe(3);
   }
-}, 120_000);
+});
 
 test('behind Sentinels the API sells, survives the death of the master, and goes on', async () => {
   const env = {
@@ -275,4 +275,4 @@ test('behind Sentinels the API sells, survives the death of the master, and goes
   await (await sentinel.master()).kill();
   await Promise.all([hasty, patient].map(expectRecovery));
   expect((await patient.send({ path: '/v1/market/players/bill' })).json.funds).toBe(28);
-}, 120_000);
+});

@@ -356,7 +356,7 @@ describe('completions', () => {
       next = nextCursor;
     } while (next !== null);
     expect(listed).toBe(10_101);
-  }, 60_000);
+  });
 
   test('refuse a cursor that is none', async () => {
     for (const cursor of ['x', '%00', 'e30', 'W10', 'x'.repeat(4_096)]) {

@@ -272,7 +272,7 @@ test('SIGTERM ends 200 streams of each kind, also those that nobody reads, trans
   );
   deafSocket.socket.terminate();
   deafReader.close();
-}, 200_000);
+});
 
 describe('another process, when the API is killed', () => {
   const prefix = freshPrefix();
@@ -325,7 +325,7 @@ describe('another process, when the API is killed', () => {
     expect(rest.response.headers['repr-digest']).toBe(digestOf(body));
     await logs.done(1, 'ann');
     expect((await keysOf(redis, prefix)).filter((key) => key.includes('{logs%%'))).toEqual([]);
-  }, 120_000);
+  });
 
   test('reports an upload without a key to its receivers, and has room again', async () => {
     const range = { range: `bytes=${(await lostDownload.ended()).bytes}-` };
@@ -339,7 +339,7 @@ describe('another process, when the API is killed', () => {
     });
     await lost.done(1, 'ann');
     expect((await lost.upload('next')).status).toBe(201);
-  }, 120_000);
+  });
 });
 
 test.each([

@@ -375,7 +375,7 @@ test('a transfer goes on when Redis is back; what begins meanwhile is refused', 
   expect((await uploading.end()).json).toMatchObject({ bytes: 4 * MIB });
   await download.ended();
   expect([download.end, download.content.equals(body)]).toEqual(['whole', true]);
-}, 120_000);
+});
 
 test('an upload whose Redis stays away is refused, and given up when Redis is back', async () => {
   const hasty = await startApi({
@@ -395,4 +395,4 @@ test('an upload whose Redis stays away is refused, and given up when Redis is ba
   server.resume();
   uploading.cut();
   expect((await logs.look(1)).json).toMatchObject({ state: 'open' });
-}, 120_000);
+});

@@ -41,4 +41,4 @@ test('a walk counts the keys of all masters', async () => {
   });
   expect(usage.bytes).toBe(bytes);
   await until('the refusal', async () => (await write('more')) === 429);
-}, 60_000);
+});

@@ -103,7 +103,7 @@ beforeAll(async () => {
   server = await startPostgres();
   client = new Client(server.url);
   await client.connect();
-}, 120_000);
+});
 afterAll(async () => {
   await client.end();
   await server.stop();

@@ -102,7 +102,7 @@ beforeAll(async () => {
   // The one answer that has it.
   key = ((await created.json()) as { key: string }).key;
   answers.length = 0;
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all([api, worker].map((program) => program[Symbol.asyncDispose]()));
@@ -201,7 +201,7 @@ test('while all is well', async () => {
   await send('/v1/cache/stock/rows/1', { method: 'PUT', body: { refreshMs: 1_000 } });
   await until('the database', () => /ECONNREFUSED/.test(worker.output));
   await expectNoSecret();
-}, 60_000);
+});
 
 test('while Redis is full, forbids commands, and refuses the password', async () => {
   await server.command('CONFIG', 'SET', 'maxmemory', '1');
@@ -222,4 +222,4 @@ test('while Redis is full, forbids commands, and refuses the password', async ()
   // Redis denied a command.
   expect(answers.some((text) => text.startsWith('503') && text.includes('redis-denied'))).toBe(true);
   await expectNoSecret();
-}, 60_000);
+});

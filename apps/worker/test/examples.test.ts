@@ -30,4 +30,4 @@ test('sale.ts, with an API and a worker of its own, prints what it says', async 
   const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   const lines = printed.trimEnd().split('\n');
   expect([code, ...lines.map((line) => `// ${line}`)]).toEqual([0, ...outputOf('sale.ts')]);
-}, 120_000);
+});

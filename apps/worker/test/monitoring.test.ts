@@ -116,7 +116,7 @@ beforeAll(async () => {
       ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     });
   scraped = [...(await scrape(`${workerUrl}/metrics`)), ...(await scrape(`${metricsUrl}/metrics`))];
-}, 60_000);
+});
 
 const valueOf = (name: string, labels: Record<string, string> = {}): number | undefined =>
   scraped.find(

@@ -94,4 +94,4 @@ test('a failover of a master is survived', async () => {
   await tab.next('resumed');
   expect((await call('GET', 'queues/queue-1')).json).toMatchObject({ counts: { ready: 1 } });
   tab.leave();
-}, 60_000);
+});

@@ -81,7 +81,7 @@ test(`${KILLS} kills: each event comes once, in order`, async () => {
   const order = events.filter(({ name }) => name !== 'first').map(({ id }) => id);
   expect(order).toHaveLength(sent.length);
   expect(seen).toEqual(order);
-}, 60_000);
+});
 
 test('an operation whose process dies is interrupted, and a new one does the rest', async () => {
   const bulk = new Queue(redis, 'bulk', { prefix });
@@ -110,4 +110,4 @@ test('an operation whose process dies is interrupted, and a new one does the res
   const next = await begin();
   await until('the end', async () => (await statusOf(next.id)) === 'completed');
   expect(await bulk.counts()).toMatchObject({ ready: 0 });
-}, 60_000);
+});

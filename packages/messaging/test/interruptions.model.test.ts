@@ -75,7 +75,7 @@ describe('a member who comes and goes while they are followed gets their message
       new FollowWorld(redis, followed, connection).live(life),
     );
     expect(states).toEqual(CONNECTED);
-  }, 120_000);
+  });
 
   test('on Cluster, with subscriptions that are killed', async () => {
     const [cluster, followed] = [connectCluster(), connectCluster()];
@@ -84,5 +84,5 @@ describe('a member who comes and goes while they are followed gets their message
       new FollowWorld(cluster, followed, connection).live(life),
     );
     expect(states).toEqual(CONNECTED);
-  }, 120_000);
+  });
 });

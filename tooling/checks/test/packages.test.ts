@@ -29,7 +29,7 @@ beforeAll(() => {
     const file = readdirSync(directory).find((entry) => entry.startsWith(`mortise-${name}-`));
     tarballs.set(name, join(directory, file!));
   }
-}, 120_000);
+});
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -145,4 +145,4 @@ test('all packages install into an empty project and load by import and by requi
     encoding: 'utf8',
   });
   expect(output.trim().split('\n')).toEqual(PACKAGES.map((name) => `@mortise/${name} true`));
-}, 120_000);
+});

@@ -30,7 +30,7 @@ beforeAll(async () => {
   client = new Redis(redis.url);
   api = await startApi({ REDIS_URL: redis.url });
   browser = await startBrowser(api.port);
-}, 120_000);
+});
 // Pages have the same queues and tasks.
 beforeEach(() => client.flushall());
 afterAll(async () => {

@@ -168,5 +168,5 @@ describe('a worker that is killed', () => {
     expect(before.body.funds - after.body.funds).toBe(200 * PRICE);
     const recipients = new Set(peer.mails.flatMap((mail) => mail.recipients));
     expect([...recipients]).toEqual(['bill@fake-game.example']);
-  }, 120_000);
+  });
 });

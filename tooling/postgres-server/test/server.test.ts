@@ -36,7 +36,7 @@ describe('startPostgres', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres({ settings: { log_min_duration_statement: '0' }, maxConnections: 20 });
-  }, 120_000); // where it has to be unpacked first
+  });
   afterAll(() => server.stop());
 
   it('starts a server for loopback only, which waits for no disk and trusts who connects', async () => {

@@ -33,7 +33,7 @@ test('a tenant gets a limit and quotas, and loses one of them', async () => {
     limit: null,
     quotas: { queues: 5, tasks: 0 },
   });
-}, 40_000);
+});
 
 test('the scopes and the limit of a key change, and its secret stays', async () => {
   await visit(page, service, 'access');
@@ -66,4 +66,4 @@ test('the scopes and the limit of a key change, and its secret stays', async () 
   await row.getByRole('button', { name: 'Revoke' }).click();
   await submit('Revoke').click();
   await page.getByText('The key of grafana').waitFor({ state: 'detached' });
-}, 40_000);
+});

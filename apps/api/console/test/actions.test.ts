@@ -43,7 +43,7 @@ describe('tasks', () => {
     await page.getByText('"sent": true').waitFor();
     await page.getByText(/^Succeeded after/).waitFor();
     expect(await stateOf('retries', id)).toBe('succeeded');
-  }, 90_000);
+  });
 
   test('a flow is a tree of all its tasks, whose states change, and each task leads to the others', async () => {
     const tasks = [
@@ -76,7 +76,7 @@ describe('tasks', () => {
     await page.getByRole('link', { name: 'album', exact: true }).click();
     await leaf('one').getByText('succeeded', { exact: true }).waitFor();
     expect(await stateOf('albums', 'album')).toBe('waiting');
-  }, 90_000);
+  });
 
   test('a task that is due in three days says so', async () => {
     const task = { name: 'a', payload: 0, delayMs: 3 * 86_400_000 };
@@ -84,7 +84,7 @@ describe('tasks', () => {
     await visit(page, service, `queues/later/tasks/${id}`);
     await page.getByText('in 3 d', { exact: true }).first().waitFor();
     expect(await page.getByText('in 2 d', { exact: true }).count()).toBe(0);
-  }, 90_000);
+  });
 
   test('selected tasks get another priority, and are deleted, by keys alone', async () => {
     const ids: string[] = [];
@@ -111,7 +111,7 @@ describe('tasks', () => {
     await submit('Delete: 1 task').click();
     await until('it is gone', async () => (await stateOf('keys', ids[3]!)) === 'gone');
     expect(await stateOf('keys', ids[2]!)).toBe('ready');
-  }, 90_000);
+  });
 
   test('a queue is paused, resumed and removed', async () => {
     await service.enqueue('whole', 'a', 1);
@@ -126,7 +126,7 @@ describe('tasks', () => {
     await until('gone', async () => (await service.call('GET', 'queues/whole')).status === 404);
     await page.getByRole('heading', { name: 'Queues' }).waitFor();
     expect(page.url()).toBe(`${service.url}/console/queues`);
-  }, 90_000);
+  });
 
   test('all queues are paused and resumed, and the list says so', async () => {
     await service.enqueue('all-1', 'a', 1);
@@ -147,7 +147,7 @@ describe('tasks', () => {
     await submit(`Resume ${items.length} queues`).click();
     await row.getByText('paused').waitFor({ state: 'detached' });
     expect(await isPaused()).toEqual([false, false]);
-  }, 90_000);
+  });
 
   test('the settings of a queue say which tasks its workers handle', async () => {
     await service.done('PUT', 'queues/handled', {});
@@ -168,7 +168,7 @@ describe('tasks', () => {
     await page.reload();
     await page.getByText('b, c', { exact: true }).waitFor();
     expect(await page.getByText('no worker with handlers runs').count()).toBe(0);
-  }, 90_000);
+  });
 
   test('a filter that is not understood acts on no task that was not selected', async () => {
     await service.enqueue('typos', 'a', { n: 1 });
@@ -181,7 +181,7 @@ describe('tasks', () => {
     await page.getByRole('checkbox').nth(1).check();
     await page.getByText('1 task selected').waitFor();
     expect(await button('Delete').count()).toBe(1);
-  }, 90_000);
+  });
 
   test('a number that would be rounded is not enqueued', async () => {
     const id = await service.enqueue('exact', 'a', {});
@@ -194,7 +194,7 @@ describe('tasks', () => {
     await submit('Enqueue').click();
     await page.getByText('9007199254740991').waitFor();
     expect((await service.done('GET', 'queues/exact')).counts.ready).toBe(2);
-  }, 90_000);
+  });
 
   test('a number that JavaScript would round is shown as another program has stored it', async () => {
     const id = await service.enqueue('rounding', 'a', 0);
@@ -209,7 +209,7 @@ describe('tasks', () => {
     expect(await page.locator('pre').last().innerText()).toBe('{\n  "order": 12345678901234567890\n}');
     // A copy would have another number.
     expect(await button('Run again, edited').count()).toBe(0);
-  }, 90_000);
+  });
 
   test('hidden members are not copied into a task', async () => {
     const id = await service.enqueue('hidden-members', 'a', { user: { password: 'canary' } });
@@ -218,7 +218,7 @@ describe('tasks', () => {
     await button('Cancel').waitFor();
     expect(await button('Run again, edited').count()).toBe(0);
     expect(await page.content()).not.toContain('canary');
-  }, 90_000);
+  });
 
   test('a payload of 3 MB is cut', async () => {
     // Bodies of the API are smaller: another program has enqueued it.
@@ -228,7 +228,7 @@ describe('tasks', () => {
     await visit(page, service, `queues/big/tasks/${id}`);
     await page.getByText('The first 16 KiB of 2.9 MiB').waitFor();
     expect((await page.locator('pre').first().textContent())!.length).toBeLessThan(20_000);
-  }, 90_000);
+  });
 });
 
 describe('the palette', () => {
@@ -245,7 +245,7 @@ describe('the palette', () => {
     await page.getByRole('option', { name: `${id} task of palette, if there is one` }).click();
     await page.getByRole('heading', { name: /palette/ }).waitFor();
     expect(page.url()).toContain(`/tasks/${id}`);
-  }, 90_000);
+  });
 });
 
 test('a read-write lock is taken from its readers, and a rate limit is reset', async () => {
@@ -264,7 +264,7 @@ test('a read-write lock is taken from its readers, and a rate limit is reset', a
   await submit('Reset').click();
   await page.getByText('No rate limit is in use.').waitFor();
   expect((await service.done('POST', 'rate-limiters/partner/take', limit)).isAllowed).toBe(true);
-}, 90_000);
+});
 
 test('a member is added to a chat, moved on and removed; the chat ends with its last one', async () => {
   await service.done('POST', 'chats', { sender: 'ann', members: ['bob'], chatId: 'crew', body: 'hello' });
@@ -290,7 +290,7 @@ test('a member is added to a chat, moved on and removed; the chat ends with its 
     await row(member).waitFor({ state: 'detached' });
   }
   await page.getByText('There is no such chat.').waitFor();
-}, 90_000);
+});
 
 test('a tag is invalidated, a mail is sent, a limit changed, a key made and revoked', async () => {
   await service.done('PUT', 'caches/shop/entries/lamp', { value: 1, tags: ['lamps'] });
@@ -324,7 +324,7 @@ test('a tag is invalidated, a mail is sent, a limit changed, a key made and revo
   await button('Revoke').click();
   await submit('Revoke').click();
   await until('revoked', async () => (await service.call('GET', 'admin/keys/robot')).status === 404);
-}, 90_000);
+});
 
 test('a tenant is added with a key of its own, which is rotated and revoked, and removed', async () => {
   await visit(page, service, 'access/tenants');
@@ -373,7 +373,7 @@ test('a tenant is added with a key of its own, which is rotated and revoked, and
   await submit('Remove').click();
   await page.getByText('There is no tenant but the default one.').waitFor();
   expect((await service.call('GET', 'admin/tenants/acme')).status).toBe(404);
-}, 90_000);
+});
 
 test('a name is added and removed, an item bought, a file dropped, a schedule stored and deleted', async () => {
   await service.done('PUT', 'address-books/guild/names/ann?by=ann', {});
@@ -438,4 +438,4 @@ test('a name is added and removed, an item bought, a file dropped, a schedule st
   await page.getByRole('cell', { name: 'often' }).waitFor();
   const [often] = (await service.done('GET', 'queues/planned/schedules')).items;
   expect(often).toMatchObject({ key: 'often', everyMs: 90_000 });
-}, 90_000);
+});

@@ -45,7 +45,7 @@ describe('the overview', () => {
     await page.getByText('Ends a second as a table').click();
     const table = page.getByRole('region', { name: 'Ends a second', exact: true });
     expect(await table.locator('tbody tr').count()).toBeGreaterThan(2);
-  }, 90_000);
+  });
 
   test('has the slots of a Cluster, and the keys that Redis has evicted', async () => {
     await visit(page, service, 'overview');
@@ -53,7 +53,7 @@ describe('the overview', () => {
     expect(await figure('Slots of the Cluster').value.innerText()).toBe('all');
     const { nodes } = await service.done('GET', 'redis');
     expect(await figure('Evicted keys').value.innerText()).toBe(String(nodes[0].evictedKeys));
-  }, 90_000);
+  });
 
   test('pauses all queues after a dialog with their number, and resumes them', async () => {
     await service.enqueue('three', 'a', 1);
@@ -68,7 +68,7 @@ describe('the overview', () => {
     await submit(`Resume ${total} queues`).click();
     await page.getByText('workers start none').waitFor({ state: 'detached' });
     expect(await pausedQueues()).toBe(0);
-  }, 90_000);
+  });
 });
 
 test('a queue tells its waiting tasks by priority, and when delayed ones become due', async () => {
@@ -92,14 +92,14 @@ test('a queue tells its waiting tasks by priority, and when delayed ones become 
   await page.getByText('Live', { exact: true }).waitFor();
   await add('calm', 200_000);
   await page.getByRole('row', { name: /^1 min to 5 min 2 / }).waitFor();
-}, 90_000);
+});
 
 describe('more queues than the overview lists', () => {
   const COUNT = 120;
   const names = Array.from({ length: COUNT }, (_, index) => `many-${String(index).padStart(3, '0')}`);
   beforeAll(async () => {
     for (const name of names) await service.enqueue(name, 'a', 1);
-  }, 90_000);
+  });
   afterAll(() => page.unrouteAll());
 
   test('are in the sums of the overview, which leads to all of them', async () => {
@@ -110,7 +110,7 @@ describe('more queues than the overview lists', () => {
     expect(await page.getByText('The figures are those of the first').count()).toBe(0);
     await page.getByRole('link', { name: 'All queues' }).click();
     await page.getByRole('heading', { name: 'Queues' }).waitFor();
-  }, 90_000);
+  });
 
   test('come by another page of the list, whose first numbers change by themselves', async () => {
     await visit(page, service, 'queues');
@@ -124,7 +124,7 @@ describe('more queues than the overview lists', () => {
     await page.getByText('queues are those of when they were read.').waitFor();
     await service.enqueue(names[0]!, 'a', 1);
     await page.getByRole('row', { name: new RegExp(`^${names[0]} 2 `) }).waitFor();
-  }, 90_000);
+  });
 
   test('are paused all, by pages', async () => {
     await visit(page, service, 'queues');
@@ -140,5 +140,5 @@ describe('more queues than the overview lists', () => {
     await page.getByText(`${total} queues paused.`).waitFor();
     expect((await service.done('GET', 'overview')).sums.paused).toBe(total);
     expect(asked.filter((url) => url.includes('cursor=')).length).toBeGreaterThan(1);
-  }, 90_000);
+  });
 });

@@ -53,7 +53,7 @@ test('a lock shows its owner, how long the first one waits, and its lease as a b
   await page.getByText('1 change', { exact: true }).waitFor();
   expect(sent).toEqual([]);
   expect((await service.done('GET', 'locks/till')).owner).toBe('mailer-4');
-}, 90_000);
+});
 
 test('the lists of locks, semaphores, rate limits and names change by themselves', async () => {
   const taken = { limit: 4, periodMs: 86_400_000 };
@@ -72,7 +72,7 @@ test('the lists of locks, semaphores, rate limits and names change by themselves
     await page.getByRole('row', { name: shown }).waitFor();
     expect([place, await button('Read again').count()]).toEqual([place, 0]);
   }
-}, 90_000);
+});
 
 test('a semaphore and a read-write lock follow their holders', async () => {
   await service.done('PUT', 'semaphores/smtp', { permits: 3 });
@@ -96,7 +96,7 @@ test('a semaphore and a read-write lock follow their holders', async () => {
   await service.done('POST', 'read-write-locks/wiki/release', { holder: writer.holder });
   await figure('State').getByText('Free', { exact: true }).waitFor();
   expect((await service.done('GET', 'read-write-locks/wiki')).writer).toBeNull();
-}, 90_000);
+});
 
 test('one holder of a semaphore loses its permits, the others keep theirs, and the audit log says who did it', async () => {
   const lease = { permits: 3, leaseMs: 60_000 };
@@ -115,7 +115,7 @@ test('one holder of a semaphore loses its permits, the others keep theirs, and t
       (entry: { path: string }) => entry.path === '/v1/semaphores/taken/force-release',
     ),
   );
-}, 90_000);
+});
 
 test('an answer that is older than the last event changes nothing', async () => {
   const late = '**/v1/semaphores/late';
@@ -138,7 +138,7 @@ test('an answer that is older than the last event changes nothing', async () => 
   await page.unroute(late);
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
   expect(await row('mailer-9').count()).toBe(0);
-}, 90_000);
+});
 
 test('a rate limit has its permits, which come back without a request, and all of them after a reset', async () => {
   const terms = { limit: 30, periodMs: 60_000, burst: 10 };
@@ -159,4 +159,4 @@ test('a rate limit has its permits, which come back without a request, and all o
     remaining: null,
     resetAfterMs: 0,
   });
-}, 90_000);
+});

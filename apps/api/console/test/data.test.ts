@@ -47,7 +47,7 @@ test('contacts and names are added and removed, and a completion says its time a
   await submit('Remove').click();
   await row('legolas').waitFor({ state: 'detached' });
   expect((await service.done('GET', 'address-books/elves?by=frank')).size).toBe(1);
-}, 90_000);
+});
 
 test('rows are listed with interval and last error, refreshed and unscheduled', async () => {
   let failure: Error | undefined = new Error('the table is locked');
@@ -86,7 +86,7 @@ test('rows are listed with interval and last error, refreshed and unscheduled', 
   await submit('Unschedule').click();
   await row('good').waitFor({ state: 'detached' });
   expect((await service.call('GET', 'cache/stock/rows/good')).status).toBe(404);
-}, 90_000);
+});
 
 test('a cache has its keys, and the hits of the reads by this API', async () => {
   await service.done('PUT', 'caches/shop/entries/lamp', { value: { price: 97 } });
@@ -101,4 +101,4 @@ test('a cache has its keys, and the hits of the reads by this API', async () => 
   await page.getByRole('link', { name: 'lamp' }).click();
   await page.getByText('"price": 97').waitFor();
   expect(page.url()).toContain('key=lamp');
-}, 90_000);
+});

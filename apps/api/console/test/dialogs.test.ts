@@ -15,7 +15,7 @@ describe.each(['light', 'dark'] as const)('in the %s scheme', (colorScheme) => {
   beforeAll(async () => {
     opened = await open(browser, { colorScheme });
     await signIn(opened.page, service);
-  }, 90_000);
+  });
   afterAll(() => opened.close());
 
   test.each([
@@ -70,4 +70,4 @@ test('a dialog says why it failed, until the next try', async () => {
   await page.getByRole('heading', { name: /reports \/ a/ }).waitFor();
   expect(troubles).toEqual([]);
   await close();
-}, 90_000);
+});

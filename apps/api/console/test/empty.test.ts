@@ -74,4 +74,4 @@ test('the overview of queues in which nothing happens has a flat line, and its f
   const cells = page.getByRole('region', { name: 'Tasks by state' }).locator('tbody td.number');
   expect((await cells.allInnerTexts()).slice(0, 6)).toEqual(Array.from({ length: 6 }, () => '0'));
   expect(await violationsOf(page)).toEqual([]);
-}, 90_000);
+});

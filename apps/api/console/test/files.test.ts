@@ -71,7 +71,7 @@ test('shows bytes, receivers and the straggler; skips, drops, sends again and re
   await submit('Remove').click();
   await row('Receivers', 'slow').waitFor({ state: 'detached' });
   expect((await status('logs')).receivers).toMatchObject([{ receiver: 'fast' }]);
-}, 90_000);
+});
 
 test('an open page follows the progress, the receivers and the end of a channel', async () => {
   const { prefix } = service;
@@ -92,7 +92,7 @@ test('an open page follows the progress, the receivers and the end of a channel'
   await service.done('POST', 'file-channels/followed/end');
   await figure('Receivers').getByText('the channel has ended').waitFor();
   expect(await status('followed')).toMatchObject({ isEnded: true, listed: 0 });
-}, 90_000);
+});
 
 test('looking at a channel holds up no receiver', async () => {
   const { prefix } = service;
@@ -109,4 +109,4 @@ test('looking at a channel holds up no receiver', async () => {
   await files.return();
   await until('it is done', async () => (await status('watched')).listed === 0);
   await page.getByText('Nothing is left to receive.').waitFor();
-}, 40_000);
+});

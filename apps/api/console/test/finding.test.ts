@@ -17,7 +17,7 @@ test('an overview without a queue offers to enqueue the first task', async () =>
   await page.getByRole('dialog').getByRole('button', { name: 'Enqueue' }).click();
   await page.getByRole('heading', { name: /first \/ a/ }).waitFor();
   expect((await service.done('GET', 'queues/first')).counts.ready).toBe(1);
-}, 90_000);
+});
 
 describe('the palette', () => {
   const type = async (text: string): Promise<void> => {
@@ -44,7 +44,7 @@ describe('the palette', () => {
     await page.getByRole('option', { name: 'guild-42 chat' }).click();
     await page.getByRole('heading', { name: /guild-42/ }).waitFor();
     expect(page.url()).toContain('/chats/guild-42');
-  }, 90_000);
+  });
 
   test('gets the letters that follow its key at once', async () => {
     await visit(page, service, 'overview');
@@ -56,7 +56,7 @@ describe('the palette', () => {
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'hidden' });
     }
-  }, 30_000);
+  });
 
   test('has first what begins with the text, also before an area', async () => {
     await service.done('POST', 'chats', { sender: 'ann', members: [], chatId: 'lobby', body: 'hi' });
@@ -67,7 +67,7 @@ describe('the palette', () => {
     expect(shown.slice(0, 2)).toEqual(['Locks area', 'lobby chat']);
     expect(shown[2]).toBe('Read-write locks area');
     await page.keyboard.press('Escape');
-  }, 90_000);
+  });
 
   test('guesses, and says so, where the key lists no names', async () => {
     const { key } = await service.done('PUT', 'admin/keys/reader', {
@@ -82,7 +82,7 @@ describe('the palette', () => {
     expect(await narrow.page.getByRole('option', { name: 'guild-42 cache' }).count()).toBe(0);
     expect(narrow.troubles).toEqual([]);
     await narrow.close();
-  }, 90_000);
+  });
 
   test('says when nothing has the name', async () => {
     const { key } = await service.done('PUT', 'admin/keys/operator', {
@@ -96,7 +96,7 @@ describe('the palette', () => {
     await other.page.getByText('Nothing has this name.').waitFor();
     expect(await other.page.getByRole('option').count()).toBe(0);
     await other.close();
-  }, 90_000);
+  });
 });
 
 test('the lines of access logs are a chart over two weeks, beside the places of the day', async () => {
@@ -115,7 +115,7 @@ test('the lines of access logs are a chart over two weeks, beside the places of 
   expect([rows.length, rows.at(-1)]).toEqual([14, '7 Nov\t0']);
   await page.getByRole('region', { name: 'Places' }).getByText('DE').waitFor();
   expect(opened.troubles).toEqual([]);
-}, 90_000);
+});
 
 test('an overview of some of the queues says so, beside its figures', async () => {
   const { Queue } = await import('@mortise/queues');
@@ -127,4 +127,4 @@ test('an overview of some of the queues says so, beside its figures', async () =
   await visit(page, service, 'overview');
   await page.getByText(`those of the first 1,000 of ${total.toLocaleString('en')} queues.`).waitFor();
   expect(opened.troubles).toEqual([]);
-}, 90_000);
+});

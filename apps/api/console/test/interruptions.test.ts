@@ -19,7 +19,7 @@ test('kill -9 of the API: the page says so, and shows afterwards what happened m
   await service.enqueue('meanwhile', 'a', 1);
   await page.getByRole('link', { name: 'meanwhile' }).waitFor({ timeout: 20_000 });
   expect(await page.getByText('The page may be old').count()).toBe(0);
-}, 90_000);
+});
 
 test('events of an outage are shown after it', async () => {
   await service.enqueue('outage', 'a', 1);
@@ -35,7 +35,7 @@ test('events of an outage are shown after it', async () => {
   await service.start();
   await page.getByText(id).waitFor({ timeout: 20_000 });
   expect(await page.getByText(id).count()).toBe(1);
-}, 90_000);
+});
 
 test('figures whose read ended with the API are read again when it is back, without another event', async () => {
   await service.enqueue('figures', 'a', 1);
@@ -53,7 +53,7 @@ test('figures whose read ended with the API are read again when it is back, with
   const answered = page.waitForResponse((response) => times.test(response.url()), { timeout: 20_000 });
   await service.start();
   expect((await answered).status()).toBe(200);
-}, 90_000);
+});
 
 test('a message between the first look and the stream is shown', async () => {
   await service.done('POST', 'chats', {
@@ -75,7 +75,7 @@ test('a message between the first look and the stream is shown', async () => {
   await page.getByText('late bird').waitFor();
   await page.unroute('**/v1/events?topics=member*');
   expect(isLate).toBe(false);
-}, 90_000);
+});
 
 test('a hidden tab reads nothing, and goes on where it was', async () => {
   await service.enqueue('hidden', 'a', 1);
@@ -93,4 +93,4 @@ test('a hidden tab reads nothing, and goes on where it was', async () => {
   await hide(false);
   await page.getByText(second).waitFor();
   expect(await page.getByText(first).count()).toBe(1);
-}, 90_000);
+});

@@ -32,7 +32,7 @@ beforeAll(async () => {
     await queue.enqueueMany(
       Array.from({ length: BATCH }, (_, n) => ({ name: 'order', payload: { customer: { id: n % 7 } } })),
     );
-}, 90_000);
+});
 
 /** Commands that look at all keys, or at all of a collection, however large it is. */
 const WHOLE = new Set([

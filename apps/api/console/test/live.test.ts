@@ -28,7 +28,7 @@ describe('a paused list of events', () => {
     await page.getByRole('button', { name: 'Go on' }).click();
     for (const id of ids) await page.getByText(id).waitFor();
     expect(await page.locator('main tbody tr').count()).toBe(3);
-  }, 90_000);
+  });
 
   test('keeps the last 200, and says so', async () => {
     await service.enqueue('many', 'a', 0);
@@ -42,7 +42,7 @@ describe('a paused list of events', () => {
     await page.getByRole('button', { name: 'Go on' }).click();
     await page.locator('main tbody tr').nth(199).waitFor();
     expect(await page.locator('main tbody tr').count()).toBe(200);
-  }, 90_000);
+  });
 });
 
 test('a list of which more was read stays where it is, also when it is being read again', async () => {
@@ -72,7 +72,7 @@ test('a list of which more was read stays where it is, also when it is being rea
   await page.getByRole('link', { name: 'ready 121' }).waitFor();
   await page.unrouteAll();
   expect(await rows.count()).toBe(100);
-}, 90_000);
+});
 
 test('the progress of an operation comes by the stream, without a request', async () => {
   const tasks = Array.from({ length: 600 }, (_, n) => ({ name: 'a', payload: n }));
@@ -89,7 +89,7 @@ test('the progress of an operation comes by the stream, without a request', asyn
   // The stream goes on with the queue.
   const id = await service.enqueue('operated', 'a', 1);
   await page.getByRole('link', { name: id }).waitFor();
-}, 90_000);
+});
 
 test('the numbers of cached rows change by themselves', async () => {
   await using own = new Service({ MORTISE_PREFIX: service.prefix, CACHE_TABLES: 'stock' });
@@ -104,7 +104,7 @@ test('the numbers of cached rows change by themselves', async () => {
   await other.page.locator('.figure', { hasText: 'Scheduled' }).getByText('2', { exact: true }).waitFor();
   expect(other.troubles).toEqual([]);
   await other.close();
-}, 90_000);
+});
 
 test('the chart of the overview is drawn when a number changes, not when time passes', async () => {
   const other = await open(browser);
@@ -135,7 +135,7 @@ test('the chart of the overview is drawn when a number changes, not when time pa
   await overview.getByText('Tasks by state as a table').click();
   expect(await table.locator('tbody tr').count()).toBeGreaterThan(2);
   await other.close();
-}, 90_000);
+});
 
 test('a page of more topics than a stream has follows ten, and says so', async () => {
   const { stdout: body } = await promisify(execFile)(process.execPath, [
@@ -158,7 +158,7 @@ test('a page of more topics than a stream has follows ten, and says so', async (
   await followsAgain;
   expect(await many.getByText('will not change').count()).toBe(0);
   await many.close();
-}, 90_000);
+});
 
 test('a page of a queue that is not there says only that, and follows nothing', async () => {
   const streams: string[] = [];
@@ -173,4 +173,4 @@ test('a page of a queue that is not there says only that, and follows nothing', 
   expect(streams).toEqual([]);
   expect(await page.locator('.live').innerText()).toBe('');
   expect(await page.getByText('The page may be old').count()).toBe(0);
-}, 90_000);
+});

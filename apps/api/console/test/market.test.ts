@@ -50,4 +50,4 @@ test('sales, conflicts and mails are counted as they happen, and a listing is ca
   await page.getByText('Nothing is for sale.').waitFor();
   await figure('For sale').getByText('0', { exact: true }).waitFor();
   expect((await service.call('GET', `market/listings/${ids[2]}`)).status).toBe(404);
-}, 40_000);
+});

@@ -42,7 +42,7 @@ test('a chat says what it stores and who keeps it; its oldest messages are trimm
   await figure('Last message').getByText('5', { exact: true }).waitFor();
   expect(await button('Trim').isDisabled()).toBe(true);
   expect(await service.done('GET', 'chats/long/messages')).toEqual({ items: [] });
-}, 90_000);
+});
 
 test('a mailbox is trimmed for all devices; one is moved on, and one removed', async () => {
   await service.done('PUT', 'mailboxes/zoe/devices/laptop', {});
@@ -80,4 +80,4 @@ test('a mailbox is trimmed for all devices; one is moved on, and one removed', a
   await row('laptop').waitFor({ state: 'detached' });
   expect(await cursors()).toBe('phone 5: 1');
   await page.getByRole('cell', { name: 'mail 6', exact: true }).waitFor();
-}, 90_000);
+});

@@ -42,7 +42,7 @@ describe.each(['light', 'dark'] as const)('in the %s scheme', (colorScheme) => {
   beforeAll(async () => {
     ({ page, close } = await open(browser, { viewport: SIZE, colorScheme }));
     await signIn(page, service, 'queues');
-  }, 90_000);
+  });
   afterAll(() => close());
 
   test('a table with more columns has a shadow at its edge, until its end is in sight', async () => {
@@ -116,7 +116,7 @@ test('the menu has the colours and the tenant', async () => {
   await page.getByRole('banner').getByRole('button', { name: 'Colours: dark' }).waitFor();
   expect(await areas.getByText('· default').isVisible()).toBe(false);
   await close();
-}, 90_000);
+});
 
 test('all tabs of a queue are in sight', async () => {
   const { page, close } = await open(browser, { viewport: SIZE });
@@ -129,7 +129,7 @@ test('all tabs of a queue are in sight', async () => {
     expect(box.x + box.width).toBeLessThanOrEqual(x + width);
   }
   await close();
-}, 90_000);
+});
 
 test('long names break, in a chat and in a dialog about them', async () => {
   const name = 'x'.repeat(100);
@@ -149,4 +149,4 @@ test('long names break, in a chat and in a dialog about them', async () => {
     ),
   ).toBe(0);
   await close();
-}, 90_000);
+});

@@ -23,7 +23,7 @@ let browser: Browser;
 beforeAll(async () => {
   [browser] = await Promise.all([launch(), service.start()]);
   await seed(service);
-}, 120_000);
+});
 
 afterAll(async () => {
   await browser?.close();
@@ -37,7 +37,7 @@ describe('each place', () => {
   beforeAll(async () => {
     opened = await open(browser, { viewport: WIDE });
     await signIn(opened.page, service);
-  }, 90_000);
+  });
   afterAll(() => opened.close());
 
   test.each(PLACES)(
@@ -70,7 +70,7 @@ test('a script in the page does not run, and is reported', async () => {
   expect(troubles).toEqual([expect.stringContaining('Content Security Policy')]);
   expect(await page.evaluate('globalThis.hasRun')).toBeUndefined();
   await close();
-}, 90_000);
+});
 
 test('a fencing token stays in one line, also at 360 px', async () => {
   const { page, close } = await open(browser, { viewport: { width: 360, height: 740 } });
@@ -129,7 +129,7 @@ test('names and payloads of other programs are text', async () => {
   expect(await page.locator('main img, main script').count()).toBe(0);
   expect(troubles).toEqual([]);
   await close();
-}, 90_000);
+});
 
 test('a name that turns the direction of text shows a symbol, and nothing after it is reversed', async () => {
   const name = 'bill\u202Egpj.exe';
@@ -152,7 +152,7 @@ test('a name that turns the direction of text shows a symbol, and nothing after 
   expect((await service.done('GET', `queues/${encodeURIComponent(name)}`)).isPaused).toBe(true);
   expect(troubles).toEqual([]);
   await close();
-}, 90_000);
+});
 
 test('the first load is within its budget', async () => {
   const { page, close } = await open(browser);
@@ -168,7 +168,7 @@ test('the first load is within its budget', async () => {
   expect(bytes).toBeGreaterThan(5_000);
   expect(bytes).toBeLessThan(BUDGET.page[FIRST_LOAD]!.limit);
   await close();
-}, 90_000);
+});
 
 describe('the sign-in', () => {
   test('by a link leaves no key in the address and none in the history', async () => {
@@ -179,7 +179,7 @@ describe('the sign-in', () => {
     await page.goBack();
     expect(page.url()).not.toContain('key');
     await close();
-  }, 90_000);
+  });
 
   test('comes back when the session ends while the page is open', async () => {
     const { page, close } = await open(browser);
@@ -189,7 +189,7 @@ describe('the sign-in', () => {
     await page.getByRole('heading', { name: 'Sign in to Mortise' }).waitFor();
     expect(await page.locator('.shell').count()).toBe(0);
     await close();
-  }, 90_000);
+  });
 
   test('by a form says why a key is refused, and takes a valid one', async () => {
     const { page, close } = await open(browser);
@@ -204,7 +204,7 @@ describe('the sign-in', () => {
     await page.getByRole('heading', { name: 'Sign in to Mortise' }).waitFor();
     expect((await page.context().cookies()).filter(({ value }) => value !== '')).toEqual([]);
     await close();
-  }, 90_000);
+  });
 });
 
 test('an area without its scope says which scope it needs', async () => {
@@ -214,7 +214,7 @@ test('an area without its scope says which scope it needs', async () => {
   await page.getByText('Your key needs the scope queues:read for Overview.').waitFor();
   expect(await page.getByRole('link', { name: 'Queues' }).count()).toBe(0);
   await close();
-}, 90_000);
+});
 
 test('an area of the deployment says so to another tenant that has its scope', async () => {
   await service.done('PUT', 'admin/tenants/other', { name: 'Other' });
@@ -225,7 +225,7 @@ test('an area of the deployment says so to another tenant that has its scope', a
   await page.getByText('Redis: shown to the tenant "default" alone.').waitFor();
   expect(await page.getByText('needs the scope').count()).toBe(0);
   await close();
-}, 90_000);
+});
 
 describe('over plain HTTP, on another address than localhost', () => {
   const HOSTS = `127.0.0.1,${OTHER_HOST}`;
@@ -246,7 +246,7 @@ describe('over plain HTTP, on another address than localhost', () => {
     expect(await violationsOf(page)).toEqual([]);
     expect(troubles).toEqual([]);
     await close();
-  }, 90_000);
+  });
 
   test('an API without authentication is used, also to post', async () => {
     await using remote = new Service({
@@ -264,5 +264,5 @@ describe('over plain HTTP, on another address than localhost', () => {
     expect(await page.evaluate('[isSecureContext, typeof crypto.randomUUID]')).toEqual([false, 'undefined']);
     expect(troubles).toEqual([]);
     await close();
-  }, 90_000);
+  });
 });

@@ -25,7 +25,7 @@ test('no action is offered', async () => {
     expect(await page.getByRole('button', { name: /New|Cancel|Release|Send/ }).count()).toBe(0);
   }
   expect(troubles).toEqual([]);
-}, 90_000);
+});
 
 test('a look switches no events on, and the page says so', async () => {
   const id = await service.enqueue('unseen', 'a', 1);
@@ -35,7 +35,7 @@ test('a look switches no events on, and the page says so', async () => {
   }
   expect((await service.done('GET', 'queues/unseen')).keepEvents).toBe(0);
   expect(troubles).toEqual([]);
-}, 90_000);
+});
 
 test('events that somebody switches on are followed, without a press or a reload', async () => {
   const id = await service.enqueue('woken', 'a', 1);
@@ -50,7 +50,7 @@ test('events that somebody switches on are followed, without a press or a reload
   await service.done('POST', `queues/woken/tasks/${id}/cancel`, {});
   await page.getByText('Cancelled', { exact: true }).waitFor();
   expect(troubles).toEqual([]);
-}, 90_000);
+});
 
 test('events that are on are shown', async () => {
   await service.enqueue('seen', 'a', 1);
@@ -62,4 +62,4 @@ test('events that are on are shown', async () => {
   await page.getByRole('link', { name: 'ready 2' }).waitFor();
   expect(await page.getByText(OFF).count()).toBe(0);
   expect(troubles).toEqual([]);
-}, 90_000);
+});

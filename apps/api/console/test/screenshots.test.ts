@@ -207,7 +207,7 @@ if (isUpdating || sources !== list.sources) {
     [browser] = await Promise.all([launch(), service.start()]);
     mkdirSync(IMAGES, { recursive: true });
     await seed();
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

@@ -65,7 +65,7 @@ test('the time line shows steps and a wait, and follows the delivery', async () 
     expect.stringMatching(/^Succeeded after /),
   ]);
   expect(await button('Deliver event').count()).toBe(0);
-}, 90_000);
+});
 
 test('the time line shows a sleep', async () => {
   await queue.eventsCursor();
@@ -82,4 +82,4 @@ test('the time line shows a sleep', async () => {
     expect.stringMatching(/^Put off after /),
     'Next attempt',
   ]);
-}, 90_000);
+});

@@ -373,7 +373,7 @@ test('while Redis is away, a key gets 503, and ADMIN_KEY needs no Redis', async 
   expect([answer.status, slugOf(answer)]).toEqual([503, 'redis-unavailable']);
   expect((await ask(ADMIN, 'GET /v1/nothing', undefined, away)).status).toBe(404);
   expect((await ask(ADMIN, 'GET /v1/ws', undefined, away)).status).toBe(426);
-}, 100_000);
+});
 
 test('no line of the log and no answer has a secret', async () => {
   const program = await boot({ AUTH: 'keys', ADMIN_KEY: ADMIN, LOG_LEVEL: 'trace' });
@@ -401,4 +401,4 @@ test('no line of the log and no answer has a secret', async () => {
   ]);
   const shown = JSON.stringify([program.lines, answers.map(({ text: body, headers }) => [body, headers])]);
   for (const secret of [key, wrong, ADMIN]) expect(shown).not.toContain(secret.split('_').slice(2).join('_'));
-}, 100_000);
+});

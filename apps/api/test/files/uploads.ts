@@ -224,7 +224,7 @@ describe('time', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(refusal).toMatch(/^HTTP\/1\.1 403 /);
     expect((await uploading.end('two')).json).toMatchObject({ bytes: 7 });
-  }, 60_000);
+  });
 
   test('ends one that stands still, and a download that nobody takes', async () => {
     const hasty = await startApi({ MORTISE_PREFIX: prefix, STREAM_TIMEOUT_MS: '200' });

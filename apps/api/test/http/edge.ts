@@ -168,7 +168,7 @@ describe('the documentation', () => {
     await closed.close();
     const program = await boot({ DOCS: 'off' });
     expect(program.lines.find(({ msg }) => msg === 'listening')).not.toHaveProperty('docs');
-  }, 100_000);
+  });
 
   test('needs ops:read with DOCS=scoped, also by a session', async () => {
     const scoped = await startApi({ DOCS: 'scoped', AUTH: 'keys', ADMIN_KEY: ADMIN });

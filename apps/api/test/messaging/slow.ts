@@ -91,7 +91,7 @@ describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
     expect(sue.messages).toEqual(Array.from({ length: total }, (_, n) => `${chatId}/${n + 1}`));
     sue.close();
     clock.close();
-  }, 90_000);
+  });
 
   test('a client that takes nothing is dropped, also when little waits for it and nothing more comes', async () => {
     const strict = await start({ STREAM_TIMEOUT_MS: '300', STREAM_HEARTBEAT_MS: '1000' });
@@ -113,7 +113,7 @@ describe.each<Kind>(['sse', 'ws'])('over %s', (kind) => {
     expect(reader.messages.length).toBeGreaterThan(0);
     sam.close();
     reader.close();
-  }, 120_000);
+  });
 });
 
 describe('a WebSocket whose client sends', () => {
@@ -139,7 +139,7 @@ describe('a WebSocket whose client sends', () => {
     uma.socket.terminate();
     clock.close();
     await uplink.stop();
-  }, 60_000);
+  });
 
   test('and never reads is dropped all the same', async () => {
     const strict = await start({ STREAM_TIMEOUT_MS: '100', STREAM_HEARTBEAT_MS: '20' });
@@ -155,5 +155,5 @@ describe('a WebSocket whose client sends', () => {
     clock.response.off('data', say);
     mona.socket.terminate();
     clock.close();
-  }, 90_000);
+  });
 });

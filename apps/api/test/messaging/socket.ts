@@ -212,7 +212,7 @@ test('a client that reads slowly and steadily gets everything, however many beat
   expect([sue.messages.length, sue.closed]).toEqual([total, undefined]);
   expect(beats).toBeGreaterThan(10);
   for (const client of [sue, clock]) client.socket.terminate();
-}, 60_000);
+});
 
 test('a client that takes nothing is dropped with a reason, and resumes', async () => {
   const strict = await start({ STREAM_TIMEOUT_MS: '1000' });
@@ -236,7 +236,7 @@ test('a client that takes nothing is dropped with a reason, and resumes', async 
   await rest.count(total - seen.length);
   expect([...seen, ...rest.messages]).toEqual(Array.from({ length: total }, (_, n) => `slow/${n + 1}`));
   rest.socket.terminate();
-}, 60_000);
+});
 
 describe('the handshake', () => {
   const opens = (headers: Record<string, string>, at = api): Promise<string> =>

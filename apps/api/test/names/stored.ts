@@ -46,7 +46,7 @@ test('each kind is found by its name, also a hostile one', async () => {
     const expected = simple.has(kind) ? ['plain'] : [HOSTILE, 'plain'];
     expect([kind, await namesOf(kind)]).toEqual([kind, expected]);
   }
-}, 30_000);
+});
 
 test('keys of other programs are left out, and an unknown kind is refused', async () => {
   const redis = connect();

@@ -57,7 +57,7 @@ export function postgres(): {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres({ maxConnections: 60, settings: { max_prepared_transactions: '5' } });
-  }, 120_000); // where it has to be unpacked first
+  });
   afterAll(() => server?.stop());
   const freshPostgres = (sql = ''): Promise<PostgresDatabase> => postgresDatabase(server, sql);
   return {

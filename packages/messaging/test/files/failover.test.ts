@@ -243,7 +243,7 @@ test('a sender that waits for room fails after Redis has lost more than its wind
   // It is refused and continues when it is called again, or it has continued by itself.
   await sending.catch(async () => channel.sender().send(Readable.from([LONG_TEXT]), options));
   expect(await reading).toBe(LONG_TEXT);
-}, 20_000);
+});
 
 /** The function brings a channel back to when a file had its first chunk only, whose writer was gone. */
 async function opened(channel: Channel, options: { name: string; id: string }): Promise<() => Promise<void>> {

@@ -25,7 +25,7 @@ export function postgres(): () => PostgresServer {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres({ maxConnections: 60 });
-  }, 120_000); // where it has to be unpacked first
+  });
   afterAll(() => server?.stop());
   return () => server;
 }

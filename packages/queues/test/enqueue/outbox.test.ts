@@ -453,7 +453,7 @@ describe('a relay process', () => {
     expect(at).toBe(2 + 12 + 6 + 2);
     expect(await database.waiting()).toEqual([]);
     await expectOnce(promised);
-  }, 60_000);
+  });
 
   test('a frozen relay loses its lane to another one, and does no harm when it goes on', async () => {
     await database.promise(TWO_OF_A_GROUP);

@@ -163,7 +163,7 @@ describe('a flow survives the death of', () => {
       ids.map(() => 10),
     );
     expect(await queue.counts()).toMatchObject({ waiting: 0, dead: 0 });
-  }, 90_000);
+  });
 
   test('workers and producers, killed at random', async () => {
     const { single, redis, queue } = await newScene();
@@ -202,7 +202,7 @@ describe('a flow survives the death of', () => {
     });
     const rest = [keys, new QueueKeys('other', prefix)].flatMap(({ of }) => [of.flows, of.outbox]);
     await until(async () => (await redis.exists(...rest)) === 0);
-  }, 120_000);
+  });
 });
 
 /** Stands between the client and what it sends. */

@@ -102,7 +102,7 @@ describe('from BullMQ', () => {
     await queue.idle();
     expect(seen).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
     await worker.stop();
-  }, 30_000);
+  });
 
   test('failed jobs are dead tasks, and completed ones succeeded tasks if it is asked for', async () => {
     const worker = new BullWorker(

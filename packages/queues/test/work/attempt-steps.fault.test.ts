@@ -39,4 +39,4 @@ test('a step that is killed before its result is stored runs again, and no other
   const count = 5;
   const { deaths, runs } = await workUntilEnd({ count, isInside: true });
   expect([deaths, runs]).toEqual([count, Array.from({ length: count }, () => '2')]);
-}, 60_000);
+});
