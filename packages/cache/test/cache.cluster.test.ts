@@ -160,7 +160,7 @@ test('a refresher refreshes tables on all masters, and goes on while one moves',
   await servers.moveSlot(await cluster.cluster('KEYSLOT', key), target);
   version = 2;
   await Promise.all(tables.flatMap((rows) => ['1', '2'].map((id) => rows.refresh(id))));
-  await until('the new rows', newest, 10_000);
+  await until('the new rows', newest);
   await refresher.stop();
   expect(errors).toEqual([]);
 });

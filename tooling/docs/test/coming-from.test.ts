@@ -57,7 +57,7 @@ async function linesOf(file: string, name: string, change = (text: string) => te
   writeFileSync(program, code);
   const { NODE_OPTIONS: _, ...inherited } = process.env;
   const env = { ...inherited, REDIS_URL: server.url };
-  const { stdout, stderr } = await run(process.execPath, [program], { env, timeout: 20_000 });
+  const { stdout, stderr } = await run(process.execPath, [program], { env, timeout: 60_000 });
   expect(stderr).toBe('');
   return stdout.trimEnd().split('\n');
 }

@@ -70,7 +70,7 @@ test('watches a lock change hands, and takes it away', async () => {
   const changes = page.getByRole('region', { name: 'Changes of the lock' }).locator('tbody tr');
   const tokens = async (): Promise<string[]> => changes.locator('td:nth-child(3)').allInnerTexts();
   // Each has it for four seconds: both get it, one after the other.
-  await changes.nth(2).waitFor({ timeout: 20_000 });
+  await changes.nth(2).waitFor();
   const [newest = '', ...older] = (await tokens()).filter((token) => token !== '–');
   expect(older.every((token) => Number(token) < Number(newest))).toBe(true);
   await button('Force release').click();

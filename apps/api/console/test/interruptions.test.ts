@@ -17,7 +17,7 @@ test('kill -9 of the API: the page says so, and shows afterwards what happened m
   await page.getByText('The API does not answer. The page may be old').waitFor();
   await service.start();
   await service.enqueue('meanwhile', 'a', 1);
-  await page.getByRole('link', { name: 'meanwhile' }).waitFor({ timeout: 20_000 });
+  await page.getByRole('link', { name: 'meanwhile' }).waitFor();
   expect(await page.getByText('The page may be old').count()).toBe(0);
 });
 
@@ -33,7 +33,7 @@ test('events of an outage are shown after it', async () => {
   await until('the page has tried again and again', async () => failures >= 4);
   const { id } = await other.done('POST', 'queues/outage/tasks', { name: 'a', payload: 2 });
   await service.start();
-  await page.getByText(id).waitFor({ timeout: 20_000 });
+  await page.getByText(id).waitFor();
   expect(await page.getByText(id).count()).toBe(1);
 });
 
@@ -50,7 +50,7 @@ test('figures whose read ended with the API are read again when it is back, with
   await service.enqueue('figures', 'a', 2);
   await failed;
   await page.unroute(times);
-  const answered = page.waitForResponse((response) => times.test(response.url()), { timeout: 20_000 });
+  const answered = page.waitForResponse((response) => times.test(response.url()));
   await service.start();
   expect((await answered).status()).toBe(200);
 });

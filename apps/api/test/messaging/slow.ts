@@ -150,7 +150,7 @@ describe('a WebSocket whose client sends', () => {
     mona.socket.pause();
     const say = (): void => mona.say({ typing: 'monologue' });
     clock.response.on('data', say);
-    await until('the server to give it up', async () => streams.ending === 1, 20_000);
+    await until('the server to give it up', async () => streams.ending === 1);
     expect(mona.closed).toBeUndefined();
     clock.response.off('data', say);
     mona.socket.terminate();

@@ -79,13 +79,13 @@ test('a lock that was acknowledged survives the failover of its master', async (
   const lease = await new Mutex(redis, name, { ...options, replicasWaitMs: 5_000 }).acquire();
   await owner.kill();
   await servers.failover(owner);
-  const holder = await until('the new master', () => redis.get(keyOf(name)).catch(() => undefined), 20_000);
+  const holder = await until('the new master', () => redis.get(keyOf(name)).catch(() => undefined));
   expect(holder).toBe(lease.holder);
   expect(await lease.release()).toBe(true);
   // The new master has no replica yet.
   await expect(mutex.tryAcquire()).rejects.toMatchObject({ code: 'ERR_LOCK_REPLICAS', acknowledged: 0 });
   await owner.restart();
-  const next = await until('its replica', () => mutex.acquire().catch(() => undefined), 20_000);
+  const next = await until('its replica', () => mutex.acquire().catch(() => undefined));
   expect(await copyOf(name)).toBe(next.holder);
   expect(await next.release()).toBe(true);
 });

@@ -20,7 +20,7 @@ const other = connect();
 const PATIENT = { replicasWaitMs: 5_000 };
 
 beforeAll(async () => {
-  await until('the replica', async () => (await redis.info('replication')).includes('state=online'), 20_000);
+  await until('the replica', async () => (await redis.info('replication')).includes('state=online'));
 });
 
 /** A signal to a process takes effect a moment later; from then on nothing is acknowledged. */
@@ -378,7 +378,7 @@ test('a client that listens on a replica gets no grant: two holders would believ
   const lease = await wait;
   // A message arrives there, though PUBLISH counts no receiver.
   expect(await redis.publish(channel, 'the last')).toBe(0);
-  await until('the last message', () => received.includes('the last'), 10_000);
+  await until('the last message', () => received.includes('the last'));
   expect(received).toEqual(['the last']);
   await lease.release();
 });
