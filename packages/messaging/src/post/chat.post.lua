@@ -2,7 +2,8 @@
 -- Appends messages to a chat and publishes them. Skips messages whose key is known, and senders who may not post. The
 -- cursor of a sender without unread messages moves to their own message.
 --
--- All messages are one argument: each argument costs the client 0.6 µs, and the server half of that.
+-- All messages are one argument: each argument costs the client 0.6 µs, and the server half of that. With one message for
+-- each chat, the commands take 5.7 of 16.5 µs; the rest is Lua, so a command less saves little.
 --
 -- KEYS
 --   chat         ZSET, see src/keys.ts
