@@ -58,5 +58,5 @@ for (const name of names) {
   console.log(JSON.stringify(result));
   if (!result.isPassed) process.exitCode = 1;
 }
-// What a failed program left running would hold this one.
+// A process that a failed program left running would hold this one.
 process.exit();
