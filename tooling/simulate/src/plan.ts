@@ -48,6 +48,9 @@ export interface Shape {
   readonly isInOrder?: boolean;
 }
 
+/** So many faults are long ones, longer than a lease; of the others, short ones are as likely as long ones. */
+const LONG_PART = 0.3;
+
 export function planOf(seed: number, shape: Shape): Plan {
   const random = new Random(seed);
   const count = wholeBetween(random, shape.processes);
@@ -68,8 +71,9 @@ function faultOf(random: Random, kinds: readonly FaultKind[], { steps, longestMs
     atStep: random.below(steps),
     kind: random.pick(kinds),
     target: random.next(),
-    // Short ones are as likely as long ones.
-    ms: Math.ceil(longestMs ** random.next()),
+    ms: Math.ceil(
+      random.isTrue(LONG_PART) ? random.between(longestMs / 3, longestMs) : longestMs ** random.next(),
+    ),
     arrives: random.pick([0, 1, random.next()]),
   };
 }
