@@ -50,6 +50,11 @@ export class Queue<Data = any, Result = any, Name extends string = string> exten
     return { ...this.jobsOpts };
   }
 
+  /** Dashboards such as Bull Board recognize a queue of BullMQ by `version`. */
+  get metaValues(): Record<string, string | number> {
+    return { 'opts.maxLenEvents': this.opts.streams?.events?.maxLen ?? DEFAULT_EVENTS, version: LIBRARY };
+  }
+
   getVersion(): Promise<string | null> {
     return Promise.resolve(this.opts.skipMetasUpdate ? null : LIBRARY);
   }
@@ -268,11 +273,6 @@ export class Queue<Data = any, Result = any, Name extends string = string> exten
   override async close(): Promise<void> {
     if (!this.closing) this.emit('closing', 'closing queue');
     await super.close();
-  }
-
-  /** For `QueueBase.opts`: how many events are kept. */
-  get maxEvents(): number {
-    return this.opts.streams?.events?.maxLen ?? DEFAULT_EVENTS;
   }
 }
 
