@@ -219,6 +219,10 @@ test('a client that takes nothing is dropped with a reason, and resumes', async 
   await create('slow', 'sam');
   const sam = await SocketClient.subscribe(strict.url, 'sam');
   sam.socket.pause();
+  // At once, also while posts are under way: the server waits 10 s for the end of the connection.
+  const resumed = until('the server to give it up', () => strict.app.get(LiveStreams).ending === 1).then(() =>
+    sam.socket.resume(),
+  );
   const total = 250;
   for (let sent = 0; sent < total; sent += 50) {
     await Promise.all(
@@ -227,8 +231,7 @@ test('a client that takes nothing is dropped with a reason, and resumes', async 
       ),
     );
   }
-  await until('the server to give it up', async () => strict.app.get(LiveStreams).ending === 1);
-  sam.socket.resume();
+  await resumed;
   expect(await sam.close()).toEqual({ code: 1_013, reason: 'too slow: resume with your last token' });
   const seen = sam.messages;
   expect(seen.length).toBeLessThan(total);
