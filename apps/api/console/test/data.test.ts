@@ -102,3 +102,18 @@ test('a cache has its keys, and the hits of the reads by this API', async () => 
   await page.getByText('"price": 97').waitFor();
   expect(page.url()).toContain('key=lamp');
 });
+
+test('the entry that is shown follows its changes, and is gone with its tag', async () => {
+  const lamp = 'caches/lights/entries/lamp';
+  await service.done('PUT', lamp, { value: { price: 97 }, tags: ['sale'] });
+  await visit(page, service, 'caches/lights?key=lamp');
+  await page.getByText('"price": 97').waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
+  await service.done('PUT', lamp, { value: { price: 98 }, tags: ['sale'] });
+  await page.getByText('"price": 98').waitFor();
+  await button('Invalidate a tag').click();
+  await page.getByRole('textbox', { name: /^Tag/ }).fill('sale');
+  await submit('Invalidate').click();
+  await page.getByText('It is not cached.').waitFor();
+  expect(await page.getByText('"price": 98').count()).toBe(0);
+});

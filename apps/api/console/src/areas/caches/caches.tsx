@@ -165,6 +165,8 @@ function Entry({ cache, session }: CacheProps): JSX.Element {
   const entry = useResource<{ value: unknown }>(
     key === '' ? undefined : path`caches/${cache}/entries/${key}`,
   );
+  // An invalidated tag may be one of its tags, which the page doesn't know.
+  useTopic(`cache:${encodeURIComponent(cache)}`, useThrottled(entry.reload), entry.reload);
   const isMissing = isNotFound(entry.error);
   const remove = async (): Promise<boolean> => {
     const isDone = await act(`${key} is deleted.`, () =>
@@ -186,8 +188,8 @@ function Entry({ cache, session }: CacheProps): JSX.Element {
         </Empty>
       )}
       {entry.error && !isMissing && <Trouble error={entry.error} />}
-      {entry.value && <Json value={entry.value.value} />}
-      {entry.value && mayChange(session, 'cache:write') && (
+      {entry.value && !isMissing && <Json value={entry.value.value} />}
+      {entry.value && !isMissing && mayChange(session, 'cache:write') && (
         <div class="row">
           <DialogButton label="Delete" isDanger>
             {(close) => (
