@@ -7,7 +7,10 @@ export interface TaskFilter {
   readonly name?: string | undefined;
   /** A member of the payload; nested ones by dots, such as `user.id` and `items.0.sku`. Up to 1,024 bytes. */
   readonly field?: string | undefined;
-  /** The value of the member: a text, or the JSON of another value, such as `42`, `true` and `null`. Up to 1,024 bytes. */
+  /**
+   * The value of the member: a text, or the JSON of another value, such as `42`, `true` and `null`. Up to 1,024 bytes. No value
+   * with a number beyond 2^53 matches.
+   */
   readonly equals?: string | undefined;
 }
 
@@ -29,5 +32,12 @@ export function hasField(payload: unknown, field: string, equals: string): boole
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return false;
     value = (value as Record<string, unknown>)[member];
   }
-  return value === equals || (typeof value !== 'string' && JSON.stringify(value) === equals);
+  if (typeof value === 'string') return value === equals;
+  return JSON.stringify(value) === equals && !isRounded(value);
+}
+
+/** Whether it may be another number in Redis: an action on all that match would change tasks of a neighbouring number. */
+function isRounded(value: unknown): boolean {
+  if (typeof value === 'number') return Math.abs(value) > Number.MAX_SAFE_INTEGER;
+  return typeof value === 'object' && value !== null && Object.values(value).some(isRounded);
 }

@@ -16,6 +16,10 @@ describe('a payload', () => {
     [{}, 'constructor', 'x', false],
     [null, 'a', 'null', false],
     ['a', '0', 'a', false],
+    [{ a: 2 ** 53 - 1 }, 'a', '9007199254740991', true],
+    [{ a: 2 ** 53 }, 'a', '9007199254740992', false],
+    [{ a: { b: [-(2 ** 53)] } }, 'a', '{"b":[-9007199254740992]}', false],
+    [{ a: '9007199254740992' }, 'a', '9007199254740992', true],
   ])('%j by %s = %s: %s', (payload, field, equals, expected) => {
     expect(hasField(payload, field, equals)).toBe(expected);
   });
