@@ -1,4 +1,4 @@
-/** What each topic tells: a row for each kind, and the API that the tests of topics follow. */
+/** The events of each topic: a row for each kind, and the API that the tests of topics follow. */
 import { WaiterHub } from '@mortise/redis';
 import { connect } from '@mortise/test-kit';
 
