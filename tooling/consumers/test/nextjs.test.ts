@@ -78,9 +78,10 @@ afterAll(async () => {
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  // With the programs that a shell has started.
+  // With the programs that a shell has started. They may outlive it, and write a moment: the output is closed by the last one.
+  const closed = once(child, 'close');
   process.kill(-child.pid!, 'SIGTERM');
-  await once(child, 'exit');
+  await closed;
 }
 
 /** Starts a program of the application, and returns a function that waits for a line. */
