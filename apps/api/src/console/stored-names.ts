@@ -39,12 +39,17 @@ export interface NamesPage {
   readonly nextCursor: string | null;
 }
 
+interface ListedNames extends Pick<NamesPage, 'items'> {
+  /** False: there are more pages. */
+  readonly isWhole: boolean;
+}
+
 /** A list is a scan of keys, of at most 0.1 s. */
 const EVERY_MS = 2_000;
 
 @Injectable()
 export class StoredNames {
-  readonly #watched = new Watched<Pick<NamesPage, 'items'>>(EVERY_MS);
+  readonly #watched = new Watched<ListedNames>(EVERY_MS);
   readonly #redis: RedisClient;
   readonly #prefix: string;
 
@@ -54,10 +59,10 @@ export class StoredNames {
   }
 
   /** The first page of the tenant of the request, in the order of the names, and each change of it, until the signal. */
-  follow(kind: Kind, signal: AbortSignal): AsyncIterable<Pick<NamesPage, 'items'>> {
+  follow(kind: Kind, signal: AbortSignal): AsyncIterable<ListedNames> {
     return this.#watched.follow(kind, signal, async () => {
-      const { items } = await this.page(kind, DEFAULT_PAGE, undefined);
-      return { items: items.toSorted(byName) };
+      const { items, nextCursor } = await this.page(kind, DEFAULT_PAGE, undefined);
+      return { items: items.toSorted(byName), isWhole: nextCursor === null };
     });
   }
 

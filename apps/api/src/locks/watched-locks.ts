@@ -51,12 +51,13 @@ export class WatchedLocks {
   /** The first page of a list of the tenant of the request, by name, and each change of it, until the signal. */
   followList(kind: ListTopic, signal: AbortSignal): AsyncIterable<object> {
     return this.#lists.follow(kind, signal, async () => {
-      const { items } = await this.#page[kind]();
-      return { items: items.toSorted(byName) };
+      const { items, nextCursor } = await this.#page[kind]();
+      return { items: items.toSorted(byName), isWhole: nextCursor === null };
     });
   }
 }
 
 interface Page {
   readonly items: readonly { readonly name: string }[];
+  readonly nextCursor: string | null;
 }

@@ -46,7 +46,7 @@ await ask('POST queues/mail/tasks/one/log', { lease, text: '{no JSON' });
 await ask('POST queues/mail/tasks/one/progress', { lease, progress: SECRET });
 await ask('POST chats', { chatId: 'lunch', sender: 'ann', members: ['bob'], body: [SECRET] });
 await ask('POST mailboxes/bob/messages', { from: 'ann', body: SECRET });
-await ask('PUT caches/users/entries/frank', { value: { deep: SECRET } });
+await ask('PUT caches/users/entries/frank', { value: { deep: SECRET }, ttlMs: 3_600_000 });
 await ask('PUT cache/users/rows/1', { refreshMs: 3_600_000 });
 await until('the row', async () => (await ask('GET cache/users/rows/1')).status === 200);
 

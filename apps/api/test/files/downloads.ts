@@ -12,6 +12,7 @@ describe('a file', () => {
     const body = numbered(100_000);
     const sent = await logs.upload(body, 'day/access 1.log', { 'content-digest': digestOf(body) });
     const { id } = sent.json;
+    expect(sent).toMatchObject({ status: 201 });
     expect(id).toMatch(new RegExp(`^${logs.channel}:[\\w-]{12}:1$`));
     expect([sent.status, sent.headers.location]).toEqual([201, `/v1/files/${id}`]);
     expect((await api.send({ path: sent.headers.location! })).json.sha256).toBe(sha256(body));

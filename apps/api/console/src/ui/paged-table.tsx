@@ -23,12 +23,14 @@ interface Props<Row> {
 /** The first page is as its topic gives it. Undefined: there is none. */
 export function useLivePages<Row>(address: string | undefined, topic: string | undefined): Pages<Row> {
   const pages = usePages<Row>(address);
-  const { take, refresh } = pages;
+  const { take, leave, refresh } = pages;
   const onEvent = useCallback(
     (event: LiveEvent) => {
-      if (Array.isArray(event['items'])) take(event['items'] as readonly Row[]);
+      // A scan that took long gives a part: the pages go on after it.
+      if (event['isWhole'] === true) take(event['items'] as readonly Row[]);
+      else leave();
     },
-    [take],
+    [take, leave],
   );
   useTopic(topic, onEvent, refresh);
   return pages;

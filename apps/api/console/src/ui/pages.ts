@@ -22,6 +22,8 @@ export interface Pages<Item> {
   readonly refresh: () => void;
   /** Shows the first page as the topic of the list gives it. From then on `refresh` changes no items: see useLiveValue. */
   readonly take: (items: readonly Item[]) => void;
+  /** Takes no more from the topic, and reads the first page again. */
+  readonly leave: () => void;
 }
 
 interface State<Item> {
@@ -43,7 +45,7 @@ export function usePages<Item>(address: string | undefined): Pages<Item> {
   useEffect(() => {
     if (address === undefined) return undefined;
     const ended = new AbortController();
-    get<Page<Item>>(address, ended.signal)
+    readFirst<Item>(address, ended.signal)
       .then(({ items, nextCursor, isCapped }) =>
         setState((before) => {
           const isRefresh = round.isRefresh && before.address === address;
@@ -77,6 +79,10 @@ export function usePages<Item>(address: string | undefined): Pages<Item> {
       }),
     [address],
   );
+  const leave = useCallback(() => {
+    setState((before) => ({ ...before, isFollowed: false }));
+    refresh();
+  }, [refresh]);
   const more = (): void => {
     const { items = [], next, pages = 1 } = state;
     get<Page<Item>>(withCursor(state.address, next!))
@@ -103,7 +109,22 @@ export function usePages<Item>(address: string | undefined): Pages<Item> {
     reload,
     refresh,
     take,
+    leave,
   };
+}
+
+/** A scan that took long ends with an empty page and a cursor. */
+const MAX_EMPTY_PAGES = 20;
+
+async function readFirst<Item>(address: string, signal: AbortSignal): Promise<Page<Item>> {
+  let page = await get<Page<Item>>(address, signal);
+  for (
+    let empty = 1;
+    empty < MAX_EMPTY_PAGES && page.items.length === 0 && page.nextCursor && !page.isCapped;
+    empty += 1
+  )
+    page = await get<Page<Item>>(withCursor(address, page.nextCursor), signal);
+  return page;
 }
 
 function withCursor(address: string, cursor: string): string {

@@ -106,13 +106,19 @@ interface Times {
 }
 
 const US = 1_000;
+/** Longer times are in ms. */
+const MOST_US_MS = 10;
+
+function shortText(ms: number): string {
+  return ms < MOST_US_MS ? `${countText(Math.round(ms * US))} µs` : durationText(ms);
+}
 
 function Took({ times }: { readonly times: Times | undefined }): JSX.Element {
   const { apiMs = null, pageMs = 0 } = times ?? {};
   return (
     <Figure
       label="Last completion"
-      value={apiMs === null ? '–' : `${countText(Math.round(apiMs * US))} µs`}
+      value={apiMs === null ? '–' : shortText(apiMs)}
       note={
         times ? `at the API, with Redis; ${durationText(pageMs)} for this page` : 'at the API, with Redis'
       }
