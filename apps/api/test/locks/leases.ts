@@ -44,14 +44,20 @@ export class Leases {
 
   /** All pages of the list. */
   async list(limit: number, of: typeof api = api): Promise<Answer['json'][]> {
-    const items: Answer['json'][] = [];
-    for (let cursor: string | null = ''; cursor !== null;) {
-      const path = `/v1/${this.kind}s?limit=${limit}${cursor && `&cursor=${cursor}`}`;
-      const { status, json } = await of.send({ path });
-      expect(status).toBe(200);
-      items.push(...json.items);
-      cursor = json.nextCursor;
-    }
-    return items;
+    return allPages(`${this.kind}s`, limit, of);
   }
+}
+
+/** A page of a slow scan may be short or empty before the last one. */
+export async function allPages(list: string, limit = 200, of: typeof api = api): Promise<Answer['json'][]> {
+  const items: Answer['json'][] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const { status, json } = await of.send({
+      path: `/v1/${list}?limit=${limit}${cursor && `&cursor=${cursor}`}`,
+    });
+    expect(status).toBe(200);
+    items.push(...json.items);
+    cursor = json.nextCursor;
+  }
+  return items;
 }
