@@ -1,16 +1,22 @@
 /** The events of each topic: a row for each kind, and the API that the tests of topics follow. */
 import { WaiterHub } from '@mortise/redis';
-import { connect } from '@mortise/test-kit';
+import { runServer } from '@mortise/test-kit';
 
 import { SCOPES } from '../../src/callers/scopes.js';
 import { prefixOf } from '../../src/tenants/tenancy.js';
 import type { Answer } from '../fixture/api.js';
 import { startApi } from '../fixture/api.js';
 
-const redis = connect();
+// Its own one: a page of a list ends after 0.1 s, wherever it is among the keys of other tests.
+const { server, redis } = await runServer({ isCluster: true });
 export const ADMIN = 'mk_admin_0123456789012345678901';
 export const bearer = (key: string): { authorization: string } => ({ authorization: `Bearer ${key}` });
-export const api = await startApi({ AUTH: 'keys', ADMIN_KEY: ADMIN, CACHE_TABLES: 'stock' });
+export const api = await startApi({
+  AUTH: 'keys',
+  ADMIN_KEY: ADMIN,
+  CACHE_TABLES: 'stock',
+  REDIS_URL: server.url,
+});
 
 export const ask = async (key: string, target: string, body?: object): Promise<Answer> => {
   const [method, path] = target.split(' ') as [string, string];
