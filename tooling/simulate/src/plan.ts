@@ -42,8 +42,8 @@ export interface Shape {
   /** The longest pause of a process, ms. */
   readonly longestMs: number;
   /**
-   * Whether the server executes what is left of a lost connection before the next connection of its process. Default false: calls
-   * with ids are safe in any order.
+   * Whether the commands of a lost connection come before those of the next connection of the process. Default false: late
+   * commands may come in any order, which calls with ids allow.
    */
   readonly isInOrder?: boolean;
 }
