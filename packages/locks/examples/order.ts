@@ -25,12 +25,13 @@ for (const [mutex, name] of [
 const impatient = await first.acquire({ waitMs: 50 }).catch((error: unknown) => error);
 console.log(impatient instanceof LockTimeoutError && impatient.message);
 
-console.log('first is done:', await lease.release());
+console.log('first is done'); // said before the release: the next client prints as soon as it is granted
+await lease.release();
 await Promise.all(waits);
 for (const redis of clients) await redis.quit();
 
 // Output:
 // lock "printer" was not acquired within 50 ms (see https://mortise.dev/errors/ERR_LOCK_TIMEOUT)
-// first is done: true
+// first is done
 // second prints
 // third prints
