@@ -10,6 +10,8 @@ import { includeParts, partsOf, piecesOf } from './include.mjs';
 import { renderScripts } from './render.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+/** Parts that the scripts of all packages may include. */
+const common = fileURLToPath(new URL('.', import.meta.url));
 const folders =
   process.argv.length > 2 ? process.argv.slice(2).map((folder) => resolve(folder)) : allFolders();
 
@@ -39,7 +41,12 @@ function generate(source) {
   const all = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.lua'),
   );
-  const parts = new Map(all.filter(isIncluded).map((file) => [basename(file), file]));
+  const parts = new Map([
+    ...readdirSync(common)
+      .filter(isIncluded)
+      .map((file) => [file, join(common, file)]),
+    ...all.filter(isIncluded).map((file) => [basename(file), join(source, file)]),
+  ]);
   const files = all
     .filter((file) => !isIncluded(file))
     .toSorted((a, b) => (basename(a) < basename(b) ? -1 : 1));
@@ -63,7 +70,7 @@ function render(source, files, parts) {
   const isBase = source.endsWith(join('packages', 'redis', 'src'));
   const read = (part) => {
     if (!parts.has(part)) throw new Error(`there is no ${part}`);
-    return readFileSync(join(source, parts.get(part)), 'utf8');
+    return readFileSync(parts.get(part), 'utf8');
   };
   const texts = files.map((file) => readFileSync(join(source, file), 'utf8'));
   const included = texts.map((text) => [...partsOf(text, read)]);

@@ -5,12 +5,10 @@
  *   -- include <class>.<what>.part.lua
  *
  * Lua in Redis has no `require`. A part names the locals that it expects at its top, and may include other parts; KEYS and
- * ARGV stay in the prologue of the script.
+ * ARGV stay in the prologue of the script. Parts of all packages lie in this folder, such as the time of the server.
  */
 
-const INCLUDE = /^-- include ([a-z][A-Za-z0-9.-]*\.(?:part|section)\.lua)$/gm;
-
-const INDENTED = /^[ \t]+-- include \S+\.lua$/m;
+const INCLUDE = /^[ \t]*-- include ([a-z][A-Za-z0-9.-]*\.(?:part|section)\.lua)$/gm;
 
 /**
  * The text in pieces: strings, and the parts that are to stand once among the scripts of a package.
@@ -52,9 +50,6 @@ export function partsOf(text, read, found = new Set()) {
  * @param {(part: string) => string} read the text of a part
  */
 export function includeParts(name, text, read) {
-  // Lua would take it for a comment, and miss what it names only when that is called.
-  const missed = INDENTED.exec(text);
-  if (missed) throw new Error(`${name}: the line of "${missed[0].trim()}" must not be indented`);
   return text.replaceAll(INCLUDE, (_, part) => {
     const body = read(part).trimEnd();
     if (/\b(?:KEYS|ARGV)\b/.test(body) || body.startsWith('#!')) {

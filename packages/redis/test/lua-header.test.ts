@@ -164,7 +164,12 @@ describe('readHeader', () => {
       'a script works on the keys that it is given',
     ],
     ['SCAN', 'read(KEYS[i])', 'redis.pcall("SCAN", 0)', 'a script works on the keys that it is given'],
-    ["a clock that is not the server's", 'read(KEYS[i])', 'os.time()', "time is redis.call('TIME')"],
+    [
+      "a clock that is not the server's",
+      'read(KEYS[i])',
+      'os.time()',
+      'time is that of server.time.part.lua',
+    ],
   ])('refuses %s', (_, from, to, problem) => {
     const thrown = (): unknown => readHeader('queue.move', changed(from, to));
     expect(thrown).toThrow(/^queue\.move: /);
@@ -285,6 +290,12 @@ describe('includeParts', () => {
       'b.part.lua': 'y = x\n',
     };
     expect(includeParts('a.b.lua', '-- include a.part.lua\n', (part) => parts[part]!)).toBe(
+      'if x then\ny = x\nend\n',
+    );
+  });
+
+  test('puts a part in where its line is indented', () => {
+    expect(includeParts('a.b.lua', 'if x then\n  -- include a.part.lua\nend\n', () => 'y = x\n')).toBe(
       'if x then\ny = x\nend\n',
     );
   });

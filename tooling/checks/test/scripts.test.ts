@@ -3,12 +3,14 @@ import { basename } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { files, read } from '../src/repository.js';
 
-const lua = files('packages/*/src/**/*.lua', 'apps/*/src/**/*.lua');
+const scripts = files('packages/*/src/**/*.lua', 'apps/*/src/**/*.lua');
+const lua = [...scripts, ...files('tooling/lua/*.lua')];
 
 /** How many scripts and parts include each file. */
 const users = new Map(lua.map((file) => [basename(file), 0]));
 for (const file of lua) {
-  for (const [, name] of read(file).matchAll(/^-- include (\S+)$/gm)) users.set(name!, users.get(name!)! + 1);
+  for (const [, name] of read(file).matchAll(/^[ \t]*-- include (\S+)$/gm))
+    users.set(name!, users.get(name!)! + 1);
 }
 
 test.each([
@@ -19,15 +21,24 @@ test.each([
   expect(wrong).toEqual([]);
 });
 
-test('no line that includes a file is indented: it would be a comment', () => {
-  expect(lua.filter((file) => /^[ \t]+-- include \S+\.lua$/m.test(read(file)))).toEqual([]);
+test('every line that names a file to include is one that includes it', () => {
+  const lines = lua.flatMap((file) => read(file).match(/^.*-- *include\b.*\.lua.*$/gm) ?? []);
+  expect(lines.length).toBeGreaterThan(200);
+  expect(lines.filter((line) => !/^[ \t]*-- include [a-z][\w.-]*\.(part|section)\.lua$/.test(line))).toEqual(
+    [],
+  );
+});
+
+test('scripts read the time of the server in one place, which the simulation and tests may replace', () => {
+  const reading = lua.filter((file) => /call\(\s*['"]TIME['"]/i.test(read(file)));
+  expect(reading).toEqual(['tooling/lua/server.time.part.lua']);
 });
 
 test('lint waits for the scripts of all packages that have some', () => {
   const { tasks } = JSON.parse(read('turbo.json')) as {
     readonly tasks: Readonly<Record<string, { readonly dependsOn: readonly string[] }>>;
   };
-  const workspaces = new Set(lua.map((file) => file.split('/').slice(0, 2).join('/')));
+  const workspaces = new Set(scripts.map((file) => file.split('/').slice(0, 2).join('/')));
   const names = [...workspaces].map((folder) => `@mortise/${basename(folder)}#scripts`);
   expect(tasks['//#lint']!.dependsOn).toEqual(names.toSorted());
 });

@@ -43,7 +43,7 @@ end
 if redis.call('ZCARD', ids) >= maxKeys then
   return 'too-many-keys'
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 local fields = { 'tenant', tenantId, 'name', name, 'subject', subject, 'scopes', scopes, 'limit', limit, 'createdAt', now }
 redis.call('HSET', record, 'secret:' .. hash, '', unpack(fields))

@@ -27,7 +27,7 @@ end
 if redis.call('ZCARD', tenants) >= maxTenants then
   return 'too-many-tenants'
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('HSET', tenant, 'name', name, 'limit', limit, 'quotas', quotas, 'createdAt', now, 'keys', 0)
 redis.call('ZADD', tenants, 0, id)

@@ -7,5 +7,5 @@
 --   {now, fields}; no fields when there is no such key
 local record = KEYS[1]
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 return { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), redis.call('HGETALL', record) }

@@ -17,7 +17,7 @@ local maxSecrets = tonumber(ARGV[3])
 if redis.call('EXISTS', record) == 0 then
   return 'unknown-key'
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local last = now + overlapMs
 local changes, ended, kept = {}, {}, 0

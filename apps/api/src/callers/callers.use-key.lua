@@ -10,6 +10,6 @@ local record = KEYS[1]
 if redis.call('EXISTS', record) == 0 then
   return 0
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 redis.call('HSET', record, 'lastUsedAt', string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
 return 1

@@ -46,7 +46,7 @@ if itsListedAt ~= listedAt then
   local before = redis.call('HGET', expired, place)
   return before and { 'expired', before } or { 'gone' }
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if expiresAt == math.huge then
   return { 'gone' }

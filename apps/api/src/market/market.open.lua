@@ -34,7 +34,7 @@ local _, _, _, itsListedAt, opensAt = readListing(listing)
 if itsListedAt ~= listedAt then
   return { 'gone' }
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if now < opensAt then
   return { 'early', string.format('%.0f', opensAt - now) }

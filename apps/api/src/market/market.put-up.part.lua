@@ -1,6 +1,6 @@
 -- Creates a listing of an item; the including script has checked that it may. Expects the locals owners, inventory, listed,
 -- listings, newest, prices and timers, and market.listing.part.lua and market.announce.part.lua before it.
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local listedAt = string.format('%013.0f', now)
 

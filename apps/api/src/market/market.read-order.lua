@@ -32,7 +32,7 @@ local requestKey = ARGV[4]
 local listing = redis.call('HGET', listings, listingId)
 local sellerId = listing and string.match(listing, '^%S+ (%S+)')
 local earlierId = requestKey ~= '' and redis.call('HGET', requests, requestKey)
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local oldest = redis.call('LLEN', saleOrder) >= maxSales and redis.call('LINDEX', saleOrder, 0)
 return {
   listing,

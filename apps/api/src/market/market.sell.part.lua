@@ -6,7 +6,7 @@
 local MAX_DROPS = 8
 local SALE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S*)$'
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local soldAt = string.format('%013.0f', now)
 

@@ -7,7 +7,7 @@ local UNITS, OFFSET = 1000, 1100
 local LARGEST = 1.7976931348623157e308
 local halfLives = 0
 if halfLifeMs > 0 then
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   halfLives = (time[1] * 1000 + time[2] / 1000) / halfLifeMs
 end
 

@@ -23,7 +23,7 @@ local nowMs = tonumber(ARGV[4])
 -- Whole numbers take 4 bytes, fractions 17. A thousandth of a half-life is too small to notice.
 local UNITS = 1000
 if not nowMs then
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   nowMs = time[1] * 1000 + time[2] / 1000
 end
 local now = nowMs / halfLifeMs

@@ -14,7 +14,7 @@
 local seq = KEYS[1]
 local keepMs, mode, expireMs = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- The counter follows the clock, so that a lost one does not restart below the tokens of entries.
 local last = tonumber(redis.call('GET', seq) or 0)

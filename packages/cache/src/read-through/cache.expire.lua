@@ -16,7 +16,7 @@
 local changes, nearChannel = KEYS[1], KEYS[2]
 local publish, announces = ARGV[1], ARGV[2]
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- include cache.announce.part.lua
 

@@ -15,7 +15,7 @@
 local seq, changes, nearChannel = KEYS[1], KEYS[2], KEYS[3]
 local publish, announces, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- include cache.token.part.lua
 -- include cache.announce.part.lua

@@ -26,7 +26,7 @@ local leaseMs, channel, request = ARGV[1], ARGV[2], ARGV[3]
 local MAX_BYTES = 16384
 local LEASES_OF_NEW_TAG = 10
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- include cache.token.part.lua
 

@@ -7,5 +7,5 @@
 --   the server's time, ms
 local seq = KEYS[1]
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)

@@ -73,7 +73,7 @@ local EVERY, HEAD, LOADED_AT = 30, 16, 29
 local GOLDEN = 0.6180339887498949
 
 local call, sub, format, max, min, tonumber = redis.call, string.sub, string.format, math.max, math.min, tonumber
-local time = call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- include refresher.in-ms.part.lua
 

@@ -36,7 +36,7 @@ local SKEW_MS = 1000
 -- Rows leased together after their first failure, and due rows among which the fewest failures are searched for.
 local MAX_TOGETHER, CHECK_ROWS = 16, 500
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
 -- include refresher.in-ms.part.lua

@@ -51,7 +51,7 @@ local WINDOW_MS = 25
 -- The interval of the check for rows too far ahead, and the rows in one check.
 local CHECK_MS, CHECK_ROWS, CHECK_PACKS, CHECK_FAILED = 1000, 100, 32, 500
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
 -- include refresher.in-ms.part.lua

@@ -30,7 +30,7 @@ else
   score = redis.call('ZSCORE', due, id) or redis.call('ZSCORE', failed, id)
 end
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 return {
   string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)),
   redis.call('GET', value),

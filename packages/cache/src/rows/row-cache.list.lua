@@ -22,7 +22,7 @@ local failed, failures, errors = KEYS[5], KEYS[6], KEYS[7]
 local position, limit, isFailing = ARGV[1], ARGV[2], ARGV[3] == '1'
 
 local found = redis.call('HSCAN', isFailing and failures or rows, position, 'COUNT', limit)
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local reply = {
   found[1],
   string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)),

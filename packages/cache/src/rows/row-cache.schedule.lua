@@ -27,7 +27,7 @@ local publish, idleMs, keepMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- The state of a row that was never loaded has no time and no head.
 local NEVER, NO_HEAD = string.rep('0', 29), string.rep('0', 16)
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 
 local isAwake = false

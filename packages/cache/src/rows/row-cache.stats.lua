@@ -19,7 +19,7 @@ local failed, failures, source, unloaded = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 
 local MAX_PACKS = 1000
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%.0f', now)
 local overdue, lagMs = 0, 0

@@ -2,6 +2,6 @@
 -- back. All later tokens are greater, so a wrong one would exhaust them.
 local function isPlausible(fencingToken)
   if #fencingToken ~= 16 or string.find(fencingToken, '%D') then return false end
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   return fencingToken - time[1] * 1000000 <= 86400000000
 end

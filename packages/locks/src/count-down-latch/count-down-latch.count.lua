@@ -22,7 +22,7 @@ if epoch and tonumber(known[2]) ~= count then return {tonumber(known[2])} end
 local wasOpen = remaining == 0
 
 if not epoch then
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   epoch = string.format('%.0f', time[1] * 1000000 + time[2])
   redis.call('HSET', latch, 'epoch', epoch, 'count', count)
   -- The ids of a latch that was evicted.

@@ -16,7 +16,7 @@ local count, keepMs, epoch = ARGV[1], ARGV[2], ARGV[3]
 
 local known = redis.call('HMGET', latch, 'epoch', 'count', 'remaining')
 if not known[1] and epoch == '' then
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   known = {string.format('%.0f', time[1] * 1000000 + time[2]), count, count}
   redis.call('HSET', latch, 'epoch', known[1], 'count', count, 'remaining', count)
   redis.call('UNLINK', ids)

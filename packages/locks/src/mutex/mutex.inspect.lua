@@ -15,7 +15,7 @@ local waiter = ARGV[1]
 local holder = redis.call('GET', lease)
 local first, longestWaitMs = redis.call('ZRANGE', queue, '0', '0', 'WITHSCORES')[2], 0
 if first then
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   longestWaitMs = math.max(0, math.floor((time[1] * 1000000 + time[2] - first) / 1000))
 end
 return {

@@ -5,7 +5,7 @@
 local nowText
 local function clockText()
   if not nowText then
-    local time = redis.call('TIME')
+    -- include server.time.part.lua
     nowText = time[1] .. string.sub('00000' .. time[2], -6)
   end
   return nowText

@@ -12,7 +12,7 @@
 --   stored no terms), the permits that remain (-1: unknown), µs until the whole burst remains
 local rate = KEYS[1]
 local periodUs, limit, burst = ARGV[1], ARGV[2], ARGV[3]
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000000 + time[2]
 
 -- include rate-limiter.instants.part.lua

@@ -27,7 +27,7 @@
 --   four integers for each take: 1 if it is allowed, else 0; permits that remain; µs until it would be allowed; µs until
 --   the whole burst remains
 local callId = ARGV[1]
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000000 + time[2]
 
 -- include rate-limiter.instants.part.lua

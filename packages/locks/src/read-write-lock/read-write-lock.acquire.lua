@@ -18,7 +18,7 @@
 local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local TOKEN_MS, QUEUE_MS = '604800000', '60000'
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000000 + time[2]
 local writer, isQueued = false, false
 if redis.call('EXISTS', write, queue) > 0 then

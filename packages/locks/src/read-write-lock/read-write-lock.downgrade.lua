@@ -28,7 +28,7 @@ local TOKEN_MS = '604800000'
 
 local isDone = redis.call('ZSCORE', readers, reader)
 if not isDone and redis.call('GET', write) ~= member and not isLostWriter(fencingToken) then return {0, 0} end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000000 + time[2]
 now = math.max(now, (redis.call('GET', token) or 0) + 1)
 redis.call('SET', token, now, 'PX', TOKEN_MS)

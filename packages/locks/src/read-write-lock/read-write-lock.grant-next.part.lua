@@ -5,7 +5,7 @@
 -- readers, token, queue, publish, isListening, and no writer.
 local function grantNext(checksBlocked)
   local MAX_READERS, MAX_DEAD, BLOCKED_US, TOKEN_MS = 64, 100, 1000000, '604800000'
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   local last = tonumber(redis.call('GET', token) or 0)
   -- After the clock was set back, it stands still until it has caught up.
   local now = math.max(time[1] * 1000000 + time[2], last)

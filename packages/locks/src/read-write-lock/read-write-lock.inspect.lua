@@ -15,7 +15,7 @@
 --   some
 local write, readers, token, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local waiter, maxReaders = ARGV[1], tonumber(ARGV[2])
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local last = tonumber(redis.call('GET', token) or 0)
 local now = math.max(time[1] * 1000000 + time[2], last)
 local writer = redis.call('GET', write)

@@ -25,7 +25,7 @@ local TOKEN_MS, QUEUE_MS = '604800000', '60000'
 
 -- include read-write-lock.grant-next.part.lua
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local last = tonumber(redis.call('GET', token) or 0)
 local isKnown = last > 0
 local now = math.max(time[1] * 1000000 + time[2], last)

@@ -16,7 +16,7 @@ local write, readers, token
 
 -- include read-write-lock.restore.part.lua
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000000 + time[2]
 local replies = {}
 for i = 1, #KEYS, 3 do

@@ -22,7 +22,7 @@ local function restoreReaders(fencingToken, quarantineMs)
     return true
   end
   if not isLost(fencingToken) then return false end
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   local lostMs = math.max(quarantineMs, redis.call('PTTL', write))
   redis.call('ZADD', readers, time[1] * 1000000 + time[2] + lostMs * 1000, 'lost.r')
   redis.call('PEXPIRE', readers, lostMs)

@@ -31,7 +31,7 @@ local now = 0
 -- back, this one continues from its last value.
 local function clock()
   if now > 0 then return now end
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   now = time[1] * 1000000 + time[2] + ahead
   if now < at then
     ahead = ahead + at - now

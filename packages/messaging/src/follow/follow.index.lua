@@ -9,4 +9,5 @@
 --   the server's clock in s; pairs of chat and instant, the oldest first; pairs of chat and end of its mute
 local chats, mutes = KEYS[1], KEYS[2]
 
-return { redis.call('TIME')[1], redis.call('ZRANGE', chats, 0, -1, 'WITHSCORES'), redis.call('HGETALL', mutes) }
+-- include server.time.part.lua
+return { time[1], redis.call('ZRANGE', chats, 0, -1, 'WITHSCORES'), redis.call('HGETALL', mutes) }

@@ -15,7 +15,7 @@ local file, markerMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include daily.late.part.lua
 if isLate(untilMs) then return 0 end
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 redis.call('ZADD', done, string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)), file)
 redis.call('PEXPIRE', done, markerMs)
 return 1

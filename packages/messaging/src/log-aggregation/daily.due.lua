@@ -11,7 +11,7 @@
 local done = KEYS[1]
 local forgetMs, limit = tonumber(ARGV[1]), ARGV[2]
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local dueAt = time[1] * 1000 + math.floor(time[2] / 1000) - forgetMs
 local reply = redis.call('ZRANGE', done, '-inf', string.format('%d', dueAt), 'BYSCORE', 'LIMIT', '0', limit)
 local after = redis.call('ZRANGE', done, #reply, #reply, 'WITHSCORES')[2]

@@ -3,7 +3,7 @@
 -- instants and members.
 if #gone > 0 then
   local MINUTE, HOUR = 60000, 3600000
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   redis.call('ZREMRANGEBYSCORE', left, '-inf', time[1] * 1000 - HOUR)
   redis.call('ZADD', left, unpack(gone))
   redis.call('PEXPIRE', left, MINUTE)

@@ -10,7 +10,7 @@
 --   the members
 local layerPresent = KEYS[1]
 local member, keepMs = ARGV[1], tonumber(ARGV[2])
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if member ~= '' then
   if keepMs > 0 then

@@ -11,5 +11,5 @@ local usedUntil = redis.call('GET', rate)
 if not usedUntil then
   return nil
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 return string.format('%.3f', usedUntil - time[1] * 1000 - time[2] / 1000)

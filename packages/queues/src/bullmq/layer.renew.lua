@@ -11,7 +11,7 @@
 --   1 renewed; 0 the lease is over
 local active = KEYS[1]
 local id, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local member = struct.pack('>I', token) .. id
 if not redis.call('ZSCORE', active, member) then
   return 0

@@ -18,7 +18,7 @@
 local tasks, attempts, succeeded, dead, progress, layerLogs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local state, keep, olderThan, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 -- include task.compact.part.lua
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local before = time[1] * 1000 + math.floor(time[2] / 1000) - olderThan
 local isCompleted = state == 'completed'
 local size = redis.call(isCompleted and 'LLEN' or 'ZCARD', isCompleted and succeeded or dead)

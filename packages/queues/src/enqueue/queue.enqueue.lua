@@ -50,7 +50,7 @@ local FLAGS = 16
 -- How far the caller's estimate of the time may be off, ms; the call itself takes time.
 local MOST_BEHIND, MOST_AHEAD = 20, 2
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 -- Unpacked in one call, which returns the fields of HSET and the end of the last one.

@@ -11,7 +11,7 @@ local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
 if newest then
   return string.match(newest[1], '^%d+')
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local number = string.format('%.0f', time[1] * 1000000 + time[2])
 -- An entry without events.
 redis.call('XADD', events, number .. '-' .. number, 'e', struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000)))

@@ -37,7 +37,7 @@ local LEAST_OFF_MS, MOST_OFF_MS = 1000, 8000
 -- A queue that has refused a child for this time never accepts it.
 local RETRY_FOR_MS = 60000
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local sent = { n = {}, e = {} }

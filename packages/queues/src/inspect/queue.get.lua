@@ -64,7 +64,7 @@ if state then
   local leaseUntil = state == 'active' and redis.call('ZSCORE', active, string.sub(last, 2, 5) .. id) or ''
   return { record, state, leaseUntil, last, lastProgress, lines, done }
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local _, scheduled, retrying = unpack(priorityKeys, 3 * (string.byte(record) % PRIORITIES) + 1)
 local retryAt = redis.call('ZSCORE', retrying, id)

@@ -28,7 +28,7 @@ local MOST_ENTRY_BYTES = 16384
 -- Removed entries at the head of a list that are passed over.
 local MOST_SKIPPED = 100
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 -- The first task of a ready list; nil if the first ones are all removed.

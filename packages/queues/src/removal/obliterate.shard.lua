@@ -16,7 +16,7 @@ local others = { unpack(KEYS, 3) }
 local publish, mode = ARGV[1], ARGV[2]
 local MOST_WOKEN = '999'
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local running = redis.call('ZCARD', active)
 local workers = redis.call('ZCOUNT', idle, string.format('(%.0f', now), '+inf')

@@ -25,7 +25,8 @@ end
 
 -- include task.compact.part.lua
 
-local nowS = tonumber(redis.call('TIME')[1])
+-- include server.time.part.lua
+local nowS = tonumber(time[1])
 redis.call('ZREMRANGEBYSCORE', awaited, '-inf', string.format('(%.0f', nowS * SOLE))
 local scores = redis.call('ZMSCORE', awaited, unpack(ids))
 local replies, waits = {}, {}

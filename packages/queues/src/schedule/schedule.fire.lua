@@ -16,7 +16,7 @@ local schedules, dueSchedules = KEYS[1], KEYS[2]
 local keepEndedMs = tonumber(ARGV[1])
 local HEAD = 32
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local done = {}
 for i = 2, #ARGV, 5 do

@@ -16,7 +16,7 @@ local HEAD = 32
 -- The schedule that exceeds this size is the last one of the reply.
 local MOST_BYTES = 4194304
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local reply, bytes = { now }, 0
 for _, key in ipairs(redis.call('ZRANGE', dueSchedules, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)) do

@@ -11,5 +11,5 @@
 local schedules = KEYS[1]
 local key = ARGV[1]
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 return { time[1] * 1000 + math.floor(time[2] / 1000), redis.call('HGET', schedules, key) }

@@ -11,7 +11,7 @@
 local workers = KEYS[1]
 local worker, liveMs = ARGV[1], tonumber(ARGV[2])
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if liveMs > 0 then
   redis.call('ZADD', workers, string.format('%.0f', now + liveMs), worker)

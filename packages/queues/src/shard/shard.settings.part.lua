@@ -4,5 +4,5 @@ local stored = redis.call('GET', settings)
 if stored and stored ~= expectedSettings then
   return redis.error_reply('SETTINGS ' .. stored)
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -17,7 +17,7 @@ local function recordEnd(id, flags, value)
     local record = redis.call('HGET', tasks, id)
     if record then
       local _, payloadAt = nameOf(record)
-      local time = redis.call('TIME')
+      -- include server.time.part.lua
       local notice = value ~= '' and value or 'X' .. struct.pack('>dH', time[1] * 1000 + math.floor(time[2] / 1000), 0)
       -- The instant tells the end of a task from that of an earlier run, before a retry.
       parentNotices[#parentNotices + 1] = 'n' .. string.sub(notice, 2, 9) .. id

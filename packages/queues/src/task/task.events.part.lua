@@ -43,7 +43,7 @@ local function publishEvents()
   if eventCount == 0 then
     return
   end
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
   local before, begun
   if newest then

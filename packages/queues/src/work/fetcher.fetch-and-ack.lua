@@ -69,7 +69,7 @@ local SUCCEEDED = string.byte('S')
 local MANY = 16
 local LONG_MEMBER = '-----------------------------------------------------------------'
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nowUs = time[1] * 1000000 + time[2]
 local token = nowUs % 4294967296

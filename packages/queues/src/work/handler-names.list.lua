@@ -12,7 +12,7 @@ local handlers = KEYS[1]
 local liveMs = tonumber(ARGV[1])
 local names = { unpack(ARGV, 2) }
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local nowText = string.format('%.0f', now)
 if liveMs > 0 then

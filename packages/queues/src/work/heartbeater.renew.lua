@@ -13,7 +13,7 @@ local attempts, active = KEYS[1], KEYS[2]
 local leaseMs = tonumber(ARGV[1])
 local leases = { unpack(ARGV, 2) }
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local leaseUntil = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs)
 local ids, renewed, replies = {}, {}, {}
 for i = 1, #leases, 2 do

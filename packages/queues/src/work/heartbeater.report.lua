@@ -19,7 +19,7 @@ local given = { unpack(ARGV, 3) }
 local MOST_LINES = 100
 local MOST_BYTES = 16384
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local stamp = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) .. ' %1\n'
 local entries, ids, replies, operands = {}, {}, {}, {}
 for i = 1, #given, 4 do

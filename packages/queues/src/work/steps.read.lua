@@ -12,7 +12,7 @@ local id = ARGV[1]
 
 -- include task.steps.part.lua
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local head = redis.call('HGET', steps, 'h' .. id)
 if not head then

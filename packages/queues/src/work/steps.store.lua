@@ -15,7 +15,7 @@ local entries = ARGV
 
 -- include task.steps.part.lua
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = struct.pack('>d', time[1] * 1000 + math.floor(time[2] / 1000))
 -- include step.store.part.lua
 

@@ -27,7 +27,7 @@ local MOST_TAKEN_BYTES = 16384
 -- include task.steps.part.lua
 -- include task.event.part.lua
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local now = struct.pack('>d', nowMs)
 -- include step.store.part.lua

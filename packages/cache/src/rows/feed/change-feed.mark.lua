@@ -21,7 +21,7 @@ local due, rows, packs, packed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local failed, wake = KEYS[5], KEYS[6]
 local publish, idleMs = ARGV[1], ARGV[2]
 
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local nowText = string.format('%d', now)
 

@@ -30,7 +30,7 @@ local leaseEnd = redis.call('ZSCORE', receivers, receiver)
 if not leaseEnd then
   return { redis.call('EXISTS', receivers) == 0 and 'absent' or 'unknown' }
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local heldToken, heldBy
 if lease then

@@ -57,7 +57,7 @@ if not number then
     return { 'full' }
   end
   number = string.format('%d', (last or 0) + 1)
-  local time = redis.call('TIME')
+  -- include server.time.part.lua
   local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
   if not epoch then
     epoch = newEpoch

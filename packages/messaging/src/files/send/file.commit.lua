@@ -38,7 +38,7 @@ elseif redis.call('EXISTS', cursors) == 0 then
 elseif tonumber(n) < index or redis.call('STRLEN', chunk) ~= stored then
   return -3
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local leaseEnd = time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs
 n = string.format('%d', index + 1)
 allStored = string.format('%d', allStored + stored)

@@ -29,7 +29,7 @@ if state == 'open' and heldBy == holder and held == string.format('%d', token + 
 elseif (n or '0') ~= chunks or (held or '0') ~= token or (state and state ~= 'open') then
   return { 'changed' }
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if held and tonumber(leaseEnd) > now then
   return { 'busy', leaseEnd - now }

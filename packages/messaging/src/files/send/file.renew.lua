@@ -24,7 +24,7 @@ elseif state ~= 'open' then
 elseif leaseMs > 0 and tonumber(n) < chunks then
   return -3
 end
-local time = redis.call('TIME')
+-- include server.time.part.lua
 redis.call('HSET', file, 'lease', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs))
 if leaseMs == 0 then
   redis.call(publish, events, '*:released')
