@@ -1,4 +1,4 @@
-/** The timers of a test clock, in the order in which they fall due. */
+/** Timers that fire only when a clock says so, in the order in which they fall due: those of a test, or of the simulation. */
 
 type Callback = (...args: unknown[]) => void;
 
@@ -51,18 +51,25 @@ export class FakeTimer {
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 export class Timers {
-  #waiting = new Set<FakeTimer>();
+  now: () => number;
+  readonly #waiting = new Set<FakeTimer>();
   #orders = 0;
-  now: () => number = () => 0;
+  /** Known until a timer is set or ends. */
+  #next: FakeTimer | undefined;
+
+  constructor(now: () => number = () => 0) {
+    this.now = now;
+  }
 
   get size(): number {
     return this.#waiting.size;
   }
 
-  add(callback: Callback, delay: unknown, repeats: boolean, args: unknown[]): FakeTimer {
+  add(callback: Callback, delay: unknown, repeats: boolean, args: readonly unknown[]): FakeTimer {
     this.#orders += 1;
     const given = Number(delay) || 0;
-    const delayMs = given >= 1 && given <= MAX_DELAY_MS ? given : Number(repeats || given > 0);
+    const isPossible = given >= 1 && given <= MAX_DELAY_MS;
+    const delayMs = isPossible ? Math.trunc(given) : Number(repeats || given > 0);
     const timer = new FakeTimer(this.#orders, this, delayMs, repeats, () => callback(...args));
     this.restart(timer);
     return timer;
@@ -73,14 +80,17 @@ export class Timers {
     // Again among the last of its instant.
     this.#waiting.delete(timer);
     this.#waiting.add(timer);
+    this.#next = undefined;
   }
 
   delete(timer: FakeTimer): void {
     this.#waiting.delete(timer);
+    this.#next = undefined;
   }
 
   clear(): void {
     this.#waiting.clear();
+    this.#next = undefined;
   }
 
   /** Accepts a timer or its number. */
@@ -91,21 +101,21 @@ export class Timers {
 
   /** When the next one is due; Infinity without one. */
   nextAt(): number {
-    return this.#next()?.at ?? Infinity;
+    return this.#first()?.at ?? Infinity;
   }
 
   /** The next timer, if it is due; an interval starts again. */
   takeDue(now: number): FakeTimer | undefined {
-    const timer = this.#next();
+    const timer = this.#first();
     if (!timer || timer.at > now) return undefined;
-    this.#waiting.delete(timer);
+    this.delete(timer);
     if (timer.repeats) this.restart(timer);
     return timer;
   }
 
-  #next(): FakeTimer | undefined {
-    let next: FakeTimer | undefined;
-    for (const timer of this.#waiting) if (!next || timer.at < next.at) next = timer;
-    return next;
+  #first(): FakeTimer | undefined {
+    if (this.#next) return this.#next;
+    for (const timer of this.#waiting) if (!this.#next || timer.at < this.#next.at) this.#next = timer;
+    return this.#next;
   }
 }

@@ -56,7 +56,8 @@ export class Keyspace {
 
   get(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
-    if (entry?.expiresAt !== undefined && entry.expiresAt <= this.now) {
+    // As in Redis, a key is still there in the ms at which it expires.
+    if (entry?.expiresAt !== undefined && entry.expiresAt < this.now) {
       this.#entries.delete(key);
       return undefined;
     }
