@@ -19,6 +19,8 @@ export interface SingleOptions {
   password?: string;
   /** How long the server may take until it serves, ms: a large append-only file takes long. @defaultValue 30,000 */
   startMs?: number;
+  /** Added to the environment of the process. @defaultValue none */
+  env?: Record<string, string>;
   /** Further arguments of redis-server, such as `['--notify-keyspace-events', 'KEA']`. */
   args?: string[];
 }
@@ -33,13 +35,15 @@ export async function startSingle(options: SingleOptions = {}): Promise<RedisSer
     maxMemoryBytes,
     password,
     startMs,
+    env = {},
     args = [],
   } = options;
   const all = ['--save', '', '--enable-debug-command', 'local'];
   if (appendFsync !== undefined) all.push('--appendonly', 'yes', '--appendfsync', appendFsync);
   if (maxMemoryBytes !== undefined) all.push('--maxmemory', String(maxMemoryBytes));
   if (isCluster) all.push('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1');
-  const binary = await findRedisServer();
+  const found = await findRedisServer();
+  const binary = { ...found, env: { ...found.env, ...env } };
   return RedisServer.launch({
     binary,
     directory,

@@ -1,9 +1,11 @@
 /**
  * `npm run simulate -- --package locks --seeds 10000 [--seed 1]`: runs so many seeds, from the given one on. The first seed that breaks a
  * rule is repeated, shrunk and printed, and ends the run with code 1. `--mutations` plants defects, and prints which seed found each;
- * `--mutation <name>` plants one. `--replay` runs the plans of seeds.json.
+ * `--mutation <name>` plants one. `--replay` runs the plans of seeds.json. `--engine redis` runs on a real server in place of the one in
+ * memory, and `--engine both` on each, whose histories must be the same.
  */
 import { parseArgs } from 'node:util';
+import { compare } from './compare.js';
 import { findMutations } from './find-mutations.js';
 import { mutationOf } from './mutations.js';
 import { planOf } from './plan.js';
@@ -12,6 +14,8 @@ import { report } from './report.js';
 import { Runner } from './run.js';
 import type { Workload } from './workload.js';
 import { WORKLOADS, workloadOf } from './workloads/index.js';
+import type { Engines } from './world/engine.js';
+import { RedisEngines } from './world/redis-engine.js';
 
 const HOUR_MS = 3_600_000;
 const US_OF_MS = 1_000;
@@ -22,17 +26,26 @@ const { values } = parseArgs({
     package: { type: 'string' },
     seeds: { type: 'string' },
     seed: { type: 'string' },
+    engine: { type: 'string', default: 'memory' },
     mutations: { type: 'boolean', default: false },
     mutation: { type: 'string' },
     replay: { type: 'boolean', default: false },
   },
 });
 
-process.exitCode = (await main()) ? 0 : 1;
+const { engine } = values;
+if (!['memory', 'redis', 'both'].includes(engine))
+  throw new RangeError(`--engine is one of memory, redis, both, got ${engine}`);
+const redis = engine === 'memory' ? undefined : await RedisEngines.start();
+try {
+  process.exitCode = (await main(redis)) ? 0 : 1;
+} finally {
+  await redis?.stop();
+}
 
-async function main(): Promise<boolean> {
-  if (values.mutations) return findMutations(values.package);
-  if (values.replay) return replay();
+async function main(engines: Engines | undefined): Promise<boolean> {
+  if (values.mutations) return findMutations(values.package, engines);
+  if (values.replay) return replay(engines);
   const mutation = values.mutation === undefined ? undefined : mutationOf(values.mutation);
   const named = values.package ?? mutation?.workload;
   const workloads = named === undefined ? WORKLOADS : [workloadOf(named)];
@@ -41,8 +54,12 @@ async function main(): Promise<boolean> {
   const count = wholeOf('--seeds', values.seeds ?? (values.seed === undefined ? String(SEEDS) : '1'));
   let isGood = true;
   for (const workload of workloads) {
-    const runner = new Runner(mutation ? [mutation] : []);
-    if (!(await simulate(runner, workload, first, count))) isGood = false;
+    const changes = mutation ? [mutation] : [];
+    const runner = new Runner(changes, engines);
+    if (engine === 'both') {
+      const seeds = Array.from({ length: count }, (_, index) => first + index);
+      if (!(await compare(new Runner(changes), runner, workload, seeds))) isGood = false;
+    } else if (!(await simulate(runner, workload, first, count))) isGood = false;
   }
   return isGood;
 }

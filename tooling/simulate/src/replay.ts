@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Plan } from './plan.js';
 import { Runner } from './run.js';
 import { workloadOf } from './workloads/index.js';
+import type { Engines } from './world/engine.js';
 
 interface Recorded {
   readonly package: string;
@@ -11,10 +12,10 @@ interface Recorded {
   readonly plan: Plan;
 }
 
-export async function replay(): Promise<boolean> {
+export async function replay(engines?: Engines): Promise<boolean> {
   const file = new URL('../seeds.json', import.meta.url);
   const recorded = JSON.parse(readFileSync(file, 'utf8')) as Recorded[];
-  const runner = new Runner();
+  const runner = new Runner([], engines);
   let broken = 0;
   for (const { package: name, found, plan } of recorded) {
     const { violations } = await runner.run(workloadOf(name), plan);

@@ -28,7 +28,7 @@ export async function report(
 }
 
 /** Payloads are bytes, and scripts have many lines. */
-function lineOf(step: string): string {
+export function lineOf(step: string): string {
   const line = step.replaceAll(/[^\x20-\x7e←→…–]+/g, ' ');
   return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line;
 }

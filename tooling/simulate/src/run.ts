@@ -1,7 +1,8 @@
 /** One run of a plan, from its start to its verdict. */
 import type { Plan } from './plan.js';
 import type { Workload } from './workload.js';
-import { EngineFactory } from './world/engine.js';
+import type { Engines } from './world/engine.js';
+import { MemoryEngines } from './world/memory-engine.js';
 import type { Change } from './world/realm.js';
 import { Sources } from './world/realm.js';
 import { World } from './world/world.js';
@@ -23,12 +24,13 @@ const MAX_MS = 600_000;
 /** Runs plans with one text of the packages. One run at a time. */
 export class Runner {
   readonly #sources: Sources;
-  readonly #engines: EngineFactory;
+  readonly #engines: Engines;
   readonly #rejections: string[] = [];
 
-  constructor(changes: readonly Change[] = []) {
+  /** @param engines Default: servers in memory. */
+  constructor(changes: readonly Change[] = [], engines?: Engines) {
     this.#sources = new Sources(changes);
-    this.#engines = new EngineFactory(this.#sources);
+    this.#engines = engines ?? new MemoryEngines(this.#sources);
   }
 
   /** Changes that found nothing to change in the files that were loaded so far. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const NAMES = ['locks', 'queues', 'messaging', 'autocomplete', 'cache', 'market'];
 const LIMIT_MS = 180_000;
 
 /** In a process of its own, because jest gives modules another world of globals. */
@@ -18,8 +19,19 @@ test(
   'some seeds of each package break no rule',
   async () => {
     const { code, output } = await simulate('--seeds', '20');
-    for (const name of ['locks', 'queues', 'messaging', 'autocomplete', 'cache', 'market'])
+    for (const name of NAMES)
       expect(output).toMatch(new RegExp(`^${name}: 20 seeds from 1, no rule broken`, 'm'));
+    expect(code).toBe(0);
+  },
+  LIMIT_MS,
+);
+
+test(
+  'a real Redis on the clock of the scheduler gives the same histories as the engine in memory',
+  async () => {
+    const { code, output } = await simulate('--engine', 'both', '--seeds', '4');
+    for (const name of NAMES)
+      expect(output).toMatch(new RegExp(`^${name}: 4 seeds from 1, the same histories`, 'm'));
     expect(code).toBe(0);
   },
   LIMIT_MS,

@@ -6,8 +6,8 @@
  * real time unseen. Here a forgotten place has no other name to call.
  */
 import * as crypto from 'node:crypto';
+import type { FakeTimer, Timers } from '../../../../packages/redis/dist/tsc/testing/fake-timer.js';
 import type { Random } from '../random.js';
-import type { Timers, VirtualTimer } from './timers.js';
 
 export interface Chance {
   readonly timers: Timers;
@@ -65,8 +65,8 @@ function timersOf({ timers, soon }: Chance): Record<string, unknown> {
       timers.add(callback, delay, false, args),
     setInterval: (callback: Callback, delay?: unknown, ...args: unknown[]) =>
       timers.add(callback, delay, true, args),
-    clearTimeout: (timer: unknown) => timers.clear(timer),
-    clearInterval: (timer: unknown) => timers.clear(timer),
+    clearTimeout: (timer: unknown) => timers.find(timer)?.close(),
+    clearInterval: (timer: unknown) => timers.find(timer)?.close(),
     setImmediate: (callback: Callback, ...args: unknown[]) => {
       const immediate = { isCleared: false };
       soon(() => {
@@ -153,7 +153,7 @@ function uuidOf(bytes: Buffer): string {
 function promisesOf({ timers, soon }: Chance): object {
   const pause = (ms?: number, value?: unknown, { signal }: { signal?: AbortSignal } = {}): Promise<unknown> =>
     new Promise((resolve, reject) => {
-      let timer: VirtualTimer | undefined;
+      let timer: FakeTimer | undefined;
       const abort = (): void => {
         timer?.close();
         const error = new Error('The operation was aborted', { cause: signal?.reason });

@@ -1,4 +1,5 @@
 /** A virtual process: its own copy of the packages, clocks, timers and connections. */
+import { Timers } from '../../../../packages/redis/dist/tsc/testing/fake-timer.js';
 import { Random } from '../random.js';
 import type { ConnectionOptions } from './connection.js';
 import { Connection } from './connection.js';
@@ -6,7 +7,6 @@ import { doorOf } from './door.js';
 import type { Engine } from './engine.js';
 import type { Sources } from './realm.js';
 import { Realm } from './realm.js';
-import { Timers } from './timers.js';
 
 export interface ProcessSetting {
   readonly name: string;
@@ -95,7 +95,7 @@ export class VirtualProcess {
   /** No further command or timer of it runs. Its commands on the wire may still arrive. */
   kill(): void {
     this.isDead = true;
-    this.timers.clearAll();
+    this.timers.clear();
     this.soon.length = 0;
     for (const connection of this.connections) connection.sever();
   }

@@ -3,14 +3,14 @@
  * time passes. All choices come from the seed. Between two choices the processes run until they only wait.
  */
 import { createHash } from 'node:crypto';
+import { Timers } from '../../../../packages/redis/dist/tsc/testing/fake-timer.js';
 import type { Fault, Plan } from '../plan.js';
 import { Random } from '../random.js';
 import type { Wire } from './connection.js';
 import { Connection } from './connection.js';
-import type { Engine, EngineFactory } from './engine.js';
+import type { Engine, Engines } from './engine.js';
 import { EPOCH_MS, VirtualProcess } from './process.js';
 import type { Sources } from './realm.js';
-import { Timers } from './timers.js';
 
 const { setImmediate: turn } = globalThis;
 
@@ -26,7 +26,7 @@ const RECONNECT_MS = 50;
 export interface WorldOptions {
   readonly plan: Plan;
   readonly sources: Sources;
-  readonly engines: EngineFactory;
+  readonly engines: Engines;
   /** See `Shape`. */
   readonly isInOrder: boolean;
   /** Keeps the text of each step. */
@@ -143,11 +143,12 @@ export class World {
   /** Runs the processes until they only wait. */
   async #settle(): Promise<void> {
     for (;;) {
+      await this.engine.settled();
       // Promises and nextTick of this turn have run before its callback.
       await new Promise((resolve) => {
         turn(resolve);
       });
-      let isQuiet = true;
+      let isQuiet = this.engine.settled() === undefined;
       for (const { soon, isDead } of this.#processes.values()) {
         const callback = isDead ? undefined : soon.shift();
         if (!callback) continue;
@@ -187,7 +188,7 @@ export class World {
   #possible(): Step[] {
     const steps: Step[] = [];
     const isServing = this.#stalledUntil <= this.now;
-    if (this.#events.nextAt() <= this.now) steps.push(() => this.#events.take().run());
+    if (this.#events.nextAt() <= this.now) steps.push(() => this.#events.takeDue(this.now)!.run());
     if (isServing)
       for (const wire of this.#zombies) steps.push(() => this.#execute('a lost connection', wire));
     for (const process of this.#processes.values()) {
@@ -218,7 +219,7 @@ export class World {
   }
 
   #fire(process: VirtualProcess): void {
-    const timer = process.timers.take();
+    const timer = process.timers.takeDue(this.now)!;
     this.record(`${process.name} timer of ${timer.delayMs} ms`);
     try {
       timer.run();
