@@ -380,7 +380,7 @@ describe('get', () => {
           throw new Discard('no use');
         },
       },
-      { backoff: { type: 'fixed', delayMs: 50, jitter: 0 } },
+      { backoff: { type: 'fixed', delayMs: 3_600_000, jitter: 0 } },
     );
     await until(() => begun.length === 1);
     const active = await queue.get('a');
@@ -403,6 +403,7 @@ describe('get', () => {
       error: { name: 'Error', message: 'not today', stack: expect.stringMatching(/^Error: not today\n/) },
     });
 
+    expect(await queue.promote('a')).toBe(true);
     await until(() => begun.length === 2);
     expect(await queue.get('a')).toMatchObject({ state: 'active', attempt: 2 });
     doors[1]!.open();

@@ -142,13 +142,14 @@ describe('without the codec', () => {
   test('an attempt fails and says why; a worker with it runs the task', async () => {
     const { queue, work } = newQueue({ codecs });
     const { id } = await queue.enqueue('pay', secret, {
-      backoff: { type: 'fixed', delayMs: 100, jitter: 0 },
+      backoff: { type: 'fixed', delayMs: 3_600_000, jitter: 0 },
     });
     const plain = await work({ pay: async () => 'never' });
     let task: Task<Record<string, unknown>> | null = null;
     await until(async () => (task = await queue.get(id))?.state === 'retrying');
     expect(task).toMatchObject({ error: { code: 'ERR_PAYLOAD_ENCODED' } });
     await plain.stop();
+    await queue.promote(id);
     await work({ pay: async ({ card }) => card as string }, { codecs });
     expect(await queue.result(id)).toBe(secret.card);
   });
