@@ -87,9 +87,10 @@ export class Chats<Body = unknown> {
     this.#poster = new Poster(context);
     this.#reviser = new Reviser(context);
     this.#follower = new Follower(context, index);
-    // Tells followers of this process about acks, so that their tokens stay short.
+    // Tells followers of this process about acks, so that their tokens stay short, and pulls, so that these ask less.
     this.#acks = new Acks(context, (chatId, member, ackedId) => {
       this.#follower.acked(chatId, member, ackedId);
+      this.#puller.acked(chatId, member, ackedId);
     });
     this.#puller = new Puller(context, index, this.#acks);
     this.#chatsOf = new ChatsOf(context, index);

@@ -123,6 +123,20 @@ trim of all → chat.trim:  zmscore chat · llen log · unlink log uncounted"
 `);
   });
 
+  test('a pull right after acks asks for the logs, and reads no head', async () => {
+    await chats.create({ chatId: 'read', sender: 'dora', members: ['emil'], body: 1 });
+    const pulled = await chats.pull('emil');
+    await chats.ackAll('emil', pulled);
+    const after = (): Promise<unknown> => chats.pull('emil');
+    expect(await see({ 'pull after acks': after })).toMatchInlineSnapshot(
+      `"pull after acks → zrange chats | hgetall mutes | time | exists log"`,
+    );
+    await chats.post('read', 'dora', 2);
+    expect(await see({ 'pull after a post': after })).toMatchInlineSnapshot(
+      `"pull after a post → zrange chats | hgetall mutes | time | exists log | zmscore chat | lrange log | mget ended"`,
+    );
+  });
+
   test('each method is one round trip, create and join are two; calls of a tick and chat share one', async () => {
     // Scripts that a server doesn't know are sent as text, once.
     await chats.create({ chatId: 'warm', sender: 'anna', members: ['bob'], body: 1 });

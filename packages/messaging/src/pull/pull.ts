@@ -1,7 +1,7 @@
 /**
  * Pulls the unread messages of all chats of a member in three steps. They read the index, the head of each chat, and the
  * entries of chats with new ones. The first step also asks whether the logs of quiet chats are empty, so a member with
- * nothing new needs one round trip.
+ * nothing new needs one round trip, also right after acks.
  */
 import { requireArray, requireName, requireObject, waitFor } from '@mortise/redis';
 import { NotAllowedError, UnknownIdError } from '../errors.js';
@@ -100,6 +100,11 @@ export class Puller<Body> {
     await Promise.all(pulled.map((chat) => this.#ack(member, chat)));
   }
 
+  /** Notes the cursor of a member after an ack. */
+  acked(chatId: string, member: string, ackedId: number): void {
+    this.#quiet.acked(member, chatId, ackedId);
+  }
+
   #count(pulled: readonly Pulled<Body>[]): void {
     const { telemetry } = this.#context;
     if (!telemetry) return;
@@ -122,8 +127,9 @@ export class Puller<Body> {
         this.#quiet.delete(member, chatId);
       }
     }
-    for (const { chatId } of joined) {
-      if (!withUnread.has(chatId)) this.#quiet.add(member, chatId, lookedAt, inUse.get(chatId));
+    for (const { chatId, head } of joined) {
+      if (withUnread.has(chatId)) this.#quiet.addUnread(member, chatId, lookedAt, head[0]!);
+      else this.#quiet.add(member, chatId, lookedAt, inUse.get(chatId));
     }
     const reading = this.#reader.read(member, unread, bounds);
     this.#index.clean(member, useless);

@@ -1,7 +1,7 @@
 /**
- * Remembers chats that had no unread messages for a member at the last read of this process. Until the next post, the log
- * of such a chat is empty, or has entries that others have yet to read. EXISTS of a log costs the server a third of reading
- * its head, or a twentieth with several logs in one command.
+ * Remembers chats that had no unread messages for a member at the last read of this process, or whose messages of that read
+ * the member has acked since. Until the next post, the log of such a chat is empty, or has entries that others have yet to
+ * read. EXISTS of a log costs the server a third of reading its head, or a twentieth with several logs in one command.
  *
  * This affects speed only. An entry after a cursor stays in the log until the member has acked it, and limits never drop
  * the newest entry. So an empty log has nothing for such a member, unless later posts have expired or were deleted by hand.
@@ -18,6 +18,8 @@ interface Look {
   readonly until: number;
   /** Whether other members have unread entries in its log. Then EXISTS proves nothing. */
   readonly isInUse: boolean;
+  /** The newest id at the read, until the member acks it; then 0. */
+  readonly unackedId: number;
 }
 
 export class QuietChats {
@@ -32,8 +34,8 @@ export class QuietChats {
   /** Chats with nothing new for the member as long as their log is empty. O(chats of the member). */
   of(member: string, now: number): string[] {
     const chatIds: string[] = [];
-    for (const [chatId, { until, isInUse }] of this.#members.get(member) ?? []) {
-      if (!isInUse && until > now) chatIds.push(chatId);
+    for (const [chatId, { until, isInUse, unackedId }] of this.#members.get(member) ?? []) {
+      if (!isInUse && unackedId === 0 && until > now) chatIds.push(chatId);
     }
     return chatIds;
   }
@@ -44,17 +46,24 @@ export class QuietChats {
    * @param isInUse Whether the log may have entries for others. Undefined: unknown.
    */
   add(member: string, chatId: string, lookedAt: number, isInUse?: boolean): void {
-    let chats = this.#members.get(member);
-    if (!chats) {
-      chats = new Map();
-      this.#members.set(member, chats);
-    }
-    const known = chats.get(chatId);
+    const known = this.#members.get(member)?.get(chatId);
     // The log is known to have entries.
     if (isInUse === undefined && known?.isInUse && known.until > lookedAt) return;
-    if (!known) this.#count += 1;
-    chats.set(chatId, { until: lookedAt + this.#maxAgeMs, isInUse: isInUse === true });
-    this.#forgetOldest(member);
+    this.#set(member, chatId, { until: lookedAt + this.#maxAgeMs, isInUse: isInUse === true, unackedId: 0 });
+  }
+
+  /** Records that the member has unread messages up to an id, and everything is read once it is acked. */
+  addUnread(member: string, chatId: string, lookedAt: number, lastId: number): void {
+    const known = this.#members.get(member)?.get(chatId);
+    if (known?.isInUse && known.until > lookedAt) return;
+    this.#set(member, chatId, { until: lookedAt + this.#maxAgeMs, isInUse: false, unackedId: lastId });
+  }
+
+  /** Records the cursor of a member after an ack. */
+  acked(member: string, chatId: string, ackedId: number): void {
+    const chats = this.#members.get(member);
+    const look = chats?.get(chatId);
+    if (look && ackedId >= look.unackedId) chats!.set(chatId, { ...look, unackedId: 0 });
   }
 
   /** Records that there was something new, or that the member is not in the chat. */
@@ -74,6 +83,17 @@ export class QuietChats {
     if (chats.size <= chatIds.length) return;
     const kept = new Set(chatIds);
     for (const chatId of chats.keys()) if (!kept.has(chatId)) this.delete(member, chatId);
+  }
+
+  #set(member: string, chatId: string, look: Look): void {
+    let chats = this.#members.get(member);
+    if (!chats) {
+      chats = new Map();
+      this.#members.set(member, chats);
+    }
+    if (!chats.has(chatId)) this.#count += 1;
+    chats.set(chatId, look);
+    this.#forgetOldest(member);
   }
 
   #forgetOldest(but: string): void {

@@ -183,6 +183,23 @@ describe.each([
   });
 });
 
+describe.each([
+  ['index and heads', 5],
+  ['heads and entries', 6],
+])('where it was just acked, between %s', (_, behind) => {
+  test.each(MEANWHILE)('a chat $what', async ({ happen, wanted, beforeHeads }) => {
+    // The first pull has index, heads and entries; then come the acks, and the index of the second one.
+    const first = 4;
+    const options = { maxMessages: MAX_MESSAGES };
+    const { chats, interrupted } = await play(behind, (others) => happen(others, first), options);
+    for (const member of ['anna', 'cleo']) await chats.ack('c', member, first - 1);
+    await interrupted.ackAll('ben', await interrupted.pull('ben'));
+    for (const body of [1, 2, 3]) await chats.post('c', 'anna', body);
+    const isBeforeHeads = behind === 5 && beforeHeads;
+    expect(await interrupted.pull('ben')).toMatchObject(isBeforeHeads ? beforeHeads : wanted(first));
+  });
+});
+
 test.each([
   [
     'ends',

@@ -79,6 +79,47 @@ describe('add', () => {
   });
 });
 
+describe('addUnread', () => {
+  test('makes a chat quiet when the member has acked its newest message, and not before', () => {
+    const quiet = create();
+    quiet.addUnread('ben', 'a', 0, 7);
+    quiet.addUnread('anna', 'a', 0, 7);
+    expect(quiet.of('ben', 0)).toEqual([]);
+    quiet.acked('ben', 'a', 6);
+    expect(quiet.of('ben', 0)).toEqual([]);
+    quiet.acked('ben', 'a', 7);
+    expect([quiet.of('ben', 0), quiet.of('anna', 0)]).toEqual([['a'], []]);
+  });
+
+  test('counts the age of what was read, not that of the ack', () => {
+    const quiet = create();
+    quiet.addUnread('ben', 'a', 1_000, 7);
+    quiet.acked('ben', 'a', 7);
+    expect(has(quiet, 'ben', 'a', 1_000 + MAX_AGE_MS - 1)).toBe(true);
+    expect(has(quiet, 'ben', 'a', 1_000 + MAX_AGE_MS)).toBe(false);
+  });
+
+  test('keeps the knowledge that others have yet to read the log, until it is too old', () => {
+    const quiet = create();
+    quiet.add('ben', 'a', 0, true);
+    quiet.addUnread('ben', 'a', 1, 7);
+    quiet.acked('ben', 'a', 7);
+    expect(has(quiet, 'ben', 'a', 1)).toBe(false);
+    quiet.addUnread('ben', 'a', MAX_AGE_MS, 8);
+    quiet.acked('ben', 'a', 8);
+    expect(has(quiet, 'ben', 'a', MAX_AGE_MS)).toBe(true);
+  });
+
+  test('takes back that a chat was quiet; an ack of an unknown chat changes nothing', () => {
+    const quiet = create();
+    quiet.add('ben', 'a', 0);
+    quiet.addUnread('ben', 'a', 1, 7);
+    quiet.acked('ben', 'b', 7);
+    quiet.acked('cleo', 'a', 7);
+    expect(quiet.of('ben', 1)).toEqual([]);
+  });
+});
+
 test('delete forgets one chat of one member, and ignores unknown ones', () => {
   const quiet = create();
   for (const [member, chatId] of [
