@@ -12,6 +12,7 @@
 --   limit        maximum of entries
 --   afterRank    the rank of the last entry of the previous page, or empty
 --   afterMember  its member
+--   depth        the number of entries before this page
 --   place        where an earlier call stopped, or empty
 --   prefix       the longest token; an empty one as the only token matches all entries
 --   others...    the other tokens
@@ -22,12 +23,13 @@
 --   and member after which to search, or the place
 local directory, cards, firstBlock, tops, absent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local halfLifeMs, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
-local afterRank, afterMember, place, prefix = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local afterRank, afterMember, depth = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local place, prefix = ARGV[6], ARGV[7]
 local others = ARGV
 
 -- The common case, before any other work: a heavy prefix in a book of handles.
 local find = string.find
-if not others[7] and afterRank == '' and halfLifeMs == 0 then
+if not others[8] and afterRank == '' and halfLifeMs == 0 then
   local top = redis.call('ZRANGE', tops .. prefix, 0, limit - 1, 'WITHSCORES')
   if #top == 2 * limit and not find(table.concat(top), '\1', 1, true) then
     return { top }
@@ -41,7 +43,7 @@ end
 -- include book.reply.part.lua
 -- include book.scan.part.lua
 
-local tokens = { unpack(others, 6) }
+local tokens = { unpack(others, 7) }
 local cursor = afterRank ~= '' and { member = afterMember, rank = tonumber(afterRank), text = afterRank } or nil
 local function fit(form)
   return (tokens[2] and fitsPair or fitsTurned)(form, tokens)
@@ -162,7 +164,13 @@ local function addAll(found)
   end
 end
 
+-- include book.deep.section.lua
+
 if not tokens[2] then
+  if cursor and isDeep(depth) then
+    addAll(readDeep())
+    return replyWith({})
+  end
   local found = cursor and {} or bestOf(tops .. prefix, limit)
   addAll(found)
   if #replyCards == limit then

@@ -113,7 +113,8 @@ export class Pages<Payload> {
     const [, rank, member, edit, depth] = cursor?.[0] === 's' ? cursor : (['s', '', '', 0, 0] as const);
     if (depth >= MAX_DEPTH) throw new PageTooDeepError(depth, MAX_DEPTH);
     const none: Result<Payload> = { suggestions: [], last: undefined };
-    const exact = edit > 0 ? none : (known ?? resultOf(await this.#exact({ tokens, limit, rank, member })));
+    const exact =
+      edit > 0 ? none : (known ?? resultOf(await this.#exact({ tokens, limit, rank, member, depth })));
     const left = limit - exact.suggestions.length;
     const isEdited = fuzzy && left > 0 && tokens.some((token) => pointsIn(token) >= LEAST_FUZZY_POINTS);
     if (!isEdited) return exact;
@@ -132,6 +133,7 @@ export class Pages<Payload> {
     limit: number;
     rank: string;
     member: string;
+    depth: number;
   }): Promise<Found<Payload>[]> {
     // The longest token is the prefix: a script searches for its letters and those of one other token together.
     const [prefix = '', ...others] = query.tokens.toSorted((a, b) => pointsIn(b) - pointsIn(a));
@@ -139,12 +141,13 @@ export class Pages<Payload> {
     let place = '';
     let found: Found<Payload>[] = [];
     for (;;) {
-      const { limit } = query;
+      const { limit, depth } = query;
       const args = {
         halfLifeMs: this.#halfLifeMs,
         limit,
         afterRank,
         afterMember,
+        depth,
         place,
         prefix,
         others,
