@@ -151,9 +151,9 @@ describe('idle ends', () => {
     const { queue } = newQueue();
     const { id } = await queue.enqueue('t', 1);
     const late = { code: 'ERR_IDLE_TIMEOUT', queue: 'q' };
-    await expect(queue.idle({ waitMs: 30 })).rejects.toMatchObject({
+    await expect(queue.idle({ waitMs: 1_000 })).rejects.toMatchObject({
       ...late,
-      waitMs: 30,
+      waitMs: 1_000,
       cause: { taskId: id },
     });
     await expect(queue.idle({ waitMs: 0 })).rejects.toMatchObject({ ...late, waitMs: 0 });
