@@ -17,12 +17,14 @@ async function usedBytes(redis: Redis): Promise<number> {
   return Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))![1]);
 }
 
-function competitor(kind: BookKind, order: (names: readonly Named[]) => readonly Named[]): Competitor {
+type Order = (names: readonly Named[]) => readonly Named[];
+
+function competitor(kind: BookKind, count: number, order: Order): Competitor {
   return {
     name: kind.name,
     version: kind.version,
     prepare: async (redis, { url, scale }) => {
-      const names = order(dataOf('handles', Math.ceil(COUNT * scale)));
+      const names = order(dataOf('handles', Math.ceil(count * scale)));
       // A histogram of 24 KB for each command that comes for the first time.
       await redis.config('SET', 'latency-tracking', 'no');
       const client = kind.connect(url);
@@ -40,19 +42,15 @@ function competitor(kind: BookKind, order: (names: readonly Named[]) => readonly
   };
 }
 
-function scenario(
-  name: string,
-  title: string,
-  order: (names: readonly Named[]) => readonly Named[],
-): Scenario {
+function scenario(name: string, title: string, order: Order, count = COUNT): Scenario {
   return {
     name: `autocomplete.load-${name}`,
-    title: `Autocomplete: ${COUNT / 1_000} 000 names are loaded, ${title}`,
+    title: `Autocomplete: ${title}`,
     operation: 'one name loaded',
     method:
       'Handles of a to z, 11.8 bytes on average, whose scores follow the law of Zipf. Ours go through `addMany`, those of the sorted set in pipelines. ' +
       'The memory is that of the server after the load less that before.',
-    competitors: [MORTISE, BYLEX].map((kind) => competitor(kind, order)),
+    competitors: [MORTISE, BYLEX].map((kind) => competitor(kind, count, order)),
     columns: [RATE, 'Redis CPU µs', 'Node CPU µs', 'commands sent', BYTES],
     bars: [
       { competitor: MORTISE.name, figure: RATE, atLeast: 100_000 },
@@ -61,8 +59,19 @@ function scenario(
   };
 }
 
+const WHAT = `${COUNT / 1_000} 000 names are loaded`;
+
 export const load: readonly Scenario[] = [
-  scenario('in-order', 'in the order of names', inOrder),
-  scenario('reversed', 'in the reverse order', (names) => inOrder(names).toReversed()),
-  scenario('popular-first', 'the popular ones first', (names) => names),
+  scenario('in-order', `${WHAT}, in the order of names`, inOrder),
+  scenario('reversed', `${WHAT}, in the reverse order`, (names) => inOrder(names).toReversed()),
+  scenario('popular-first', `${WHAT}, the popular ones first`, (names) => names),
+  {
+    ...scenario(
+      'ten-million',
+      'ten million names are loaded, the popular ones first',
+      (names) => names,
+      10_000_000,
+    ),
+    mostRepeats: 1,
+  },
 ];

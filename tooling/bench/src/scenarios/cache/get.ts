@@ -57,7 +57,8 @@ const SHARED: readonly CacheKind[] = [
   BARE_UNPARSED,
 ];
 
-function shared(readers: number, peers: readonly CacheKind[]): Scenario {
+/** @param atLeast The bar, as a share of what each peer reaches. */
+function shared(readers: number, atLeast: number, peers: readonly CacheKind[]): Scenario {
   return {
     name: `cache.get-${String(readers).padStart(3, '0')}`,
     title: `Cache: reads from Redis, ${readers === 1 ? '1 reader' : `${readers} readers`}`,
@@ -65,15 +66,15 @@ function shared(readers: number, peers: readonly CacheKind[]): Scenario {
     method: `${KEYS} keys, all in Redis and none kept in the process; one process and, but for BentoCache, one connection; each reader waits for one value before the next.`,
     competitors: SHARED.map((kind) => competitor(kind, { readers, how: 'shared' })),
     columns: [RATE, 'p50 µs', 'p99 µs', 'Node CPU µs', 'Redis CPU µs', 'commands run', 'socket reads'],
-    bars: peers.map(({ name }): Bar => ({ competitor: MORTISE.name, figure: RATE, atLeast: 1, times: name })),
+    bars: peers.map(({ name }): Bar => ({ competitor: MORTISE.name, figure: RATE, atLeast, times: name })),
   };
 }
 
 const PEEK = `${MORTISE_NEAR.name}, peek`;
 
 export const get: readonly Scenario[] = [
-  shared(1, [BARE]),
-  shared(100, [BARE, BARE_PIPELINED]),
+  shared(1, 0.97, [BARE]),
+  shared(100, 1, [BARE, BARE_PIPELINED]),
   {
     name: 'cache.near',
     title: 'Cache: reads from the process',
@@ -91,6 +92,6 @@ export const get: readonly Scenario[] = [
       ].map((kind) => competitor(kind, { readers: 1, how: 'near' })),
     ],
     columns: [RATE, 'Node CPU µs', 'commands run'],
-    bars: [{ competitor: PEEK, figure: RATE, atLeast: 3_000_000 }],
+    bars: [PEEK, MORTISE_NEAR.name].map((name) => ({ competitor: name, figure: RATE, atLeast: 3_000_000 })),
   },
 ];

@@ -4,6 +4,17 @@ import { memory } from './memory.js';
 import { post } from './post.js';
 import { pull } from './pull.js';
 import { push } from './push.js';
+import { reconnects } from './reconnects.js';
+import { storm } from './storm.js';
 import { waiting } from './waiting.js';
 
-export const messaging: readonly Scenario[] = [...post, ...pull, ...push, ...mailbox, ...waiting, ...memory];
+export const messaging: readonly Scenario[] = [
+  ...post,
+  ...pull,
+  ...push,
+  ...reconnects,
+  ...storm,
+  ...mailbox,
+  ...waiting,
+  ...memory,
+];
