@@ -425,6 +425,25 @@ describe('addMany', () => {
     }
   }
 
+  test.each([
+    ['once, in no order', [37, 11, 29, 5, 23, 17]],
+    ['twice, of which the last addition counts', [37, 11, 29, 37, 5, 23, 11, 17, 29]],
+  ])('takes keys that come %s', async (_, keys) => {
+    const book = newBook();
+    const entries = keys.map((key, index) => ({ key: `k${key}`, score: index + 1 }));
+    const last = new Map(entries.map(({ key, score }) => [key, score]));
+    expect(await book.addMany(entries)).toEqual({ entries: keys.length, added: last.size });
+    // Again: no entry is new, and each has its new score.
+    expect(await book.addMany(entries.map(({ key, score }) => ({ key, score: 10 * score })))).toEqual({
+      entries: keys.length,
+      added: 0,
+    });
+    const best = [...last].toSorted(([, a], [, b]) => b - a).map(([key, score]) => [key, 10 * score]);
+    const found = await book.complete('k', { limit: 20 });
+    expect(found.map(({ key, score }) => [key, score])).toEqual(best);
+    expect(await book.size()).toBe(last.size);
+  });
+
   test('reads any iterable while it sends, and reports its progress', async () => {
     const book = newBook();
     const progress: number[] = [];

@@ -187,7 +187,10 @@ local function shrink(key, entry)
   end
 end
 
--- `key` and `entry` may be given: the place of the member.
+-- The number of members of blocks, once it is known.
+local counts = {}
+
+-- `key` and `entry` may be given: the place of the member. Returns whether the member is new.
 local function put(member, rank, key, entry)
   if not key then
     key, entry = placeOf(member)
@@ -196,16 +199,23 @@ local function put(member, rank, key, entry)
   if isNew and entry then
     added[#added + 1] = member
   end
-  if isNew and redis.call('ZCARD', key) > MOST_BLOCK then
-    split(key, entry, member)
-    -- The block that gets the next member of such a load.
-    key = placeOf(member)
+  if isNew then
+    local count = counts[key] and counts[key] + 1 or redis.call('ZCARD', key)
+    counts[key] = count
+    if count > MOST_BLOCK then
+      split(key, entry, member)
+      counts[key] = nil
+      -- The block that gets the next member of such a load.
+      key = placeOf(member)
+    end
   end
   lastIn[key] = member
   updateTops(member, tonumber(rank), isNew)
+  return isNew
 end
 
 local function drop(member)
+  counts = {}
   local key, entry = placeOf(member)
   redis.call('ZREM', key, member)
   updateTops(member)
@@ -233,11 +243,26 @@ local function firstOf(members)
   return first
 end
 
-while changes[at] do
+-- Adds a handle with a score, the usual entry of a load: its only member tells whether it is new. Returns the reply.
+local function addHandle(member, score)
+  local now = rankOf(score)
+  local isNew = put(member, now)
+  updateWholeTop(member, tonumber(now), isNew)
+  uncounted = uncounted + (isNew and 1 or 0)
+  return isNew and 0 or 1
+end
+
+-- Applies the next change, and returns its reply.
+local function applyNext()
   local what, id, amount, card = changes[at], changes[at + 1], changes[at + 2], changes[at + 3]
   at = at + 4
-  local members = readMembers()
   local old = hasCards and redis.call('HGET', cards, id)
+  local isHandle = what == 'add' and amount ~= '' and card == '' and not old and changes[at] == '1'
+  if isHandle and changes[at + 2] == '1' and changes[at + 3] == changes[at + 1] then
+    at = at + 4
+    return addHandle(changes[at - 3], tonumber(amount))
+  end
+  local members = readMembers()
   if old then
     members = {}
     for form in string.gmatch(sub(old, 1, find(old, '\0', 1, true) - 1), '[^\1]+') do
@@ -324,7 +349,11 @@ while changes[at] do
       redis.call('SET', request, asked .. reply, 'PX', REQUEST_MS)
     end
   end
-  replies[#replies + 1] = reply
+  return reply
+end
+
+while changes[at] do
+  replies[#replies + 1] = applyNext()
 end
 if uncounted > 0 then
   redis.call('HINCRBY', meta, 'size', uncounted)

@@ -30,19 +30,27 @@ local function mark(key, members)
       count = count + 4
     end
   end
-  for _, member in ipairs(members) do
-    for _, length in ipairs(LENGTHS) do
-      if #member >= length then
-        set(bitOf(numberOf(byte(member, 1, length)), bits))
+  local function know(one)
+    isKnown[one] = true
+    if math.floor(byte(alphabet, math.floor(one / 8) + 1) / 2 ^ (7 - one % 8)) % 2 == 0 then
+      set(one)
+    end
+  end
+  for i = 1, #members do
+    local a, b, c, d, e, f = byte(members[i], 1, LENGTHS[2])
+    if e then
+      local number = numberOf(a, b, c, d, e)
+      set(bitOf(number, bits))
+      if f then
+        set(bitOf(numberOf(a, b, c, d, e, f), bits))
       end
     end
-    for i = 1, math.min(#member, LENGTHS[#LENGTHS]) do
-      local one = byte(member, i)
-      if isKnown[one] == nil then
-        isKnown[one] = math.floor(byte(alphabet, math.floor(one / 8) + 1) / 2 ^ (7 - one % 8)) % 2 == 1
-      end
-      if not isKnown[one] then
-        set(one)
+    -- Nearly always all of them are known.
+    if not (isKnown[a] and isKnown[b or a] and isKnown[c or a] and isKnown[d or a] and isKnown[e or a] and isKnown[f or a]) then
+      for _, one in ipairs({ a, b, c, d, e, f }) do
+        if not isKnown[one] then
+          know(one)
+        end
       end
     end
   end
