@@ -5,7 +5,10 @@ import { SettingsError, traceExportOf } from '@mortise/app-common/settings';
 import { stopOnSignal } from '@mortise/app-common/shutdown';
 import { startTracing } from '@mortise/app-common/tracing';
 
+import type { Cluster, Redis } from 'ioredis';
+
 import { readConfig } from './config.js';
+import { REDIS } from './tokens.js';
 
 /** How long closing may take beyond the deadline of open requests. */
 const CLOSE_MS = 3_000;
@@ -16,14 +19,16 @@ async function main(): Promise<void> {
   // Of Redis that may evict keys, among others.
   process.on('warning', ({ name, message }) => name === 'MortiseWarning' && log.warn(message));
   // The settings come first: the modules of the app take a second to load.
-  const [tracing, { createApp }, { shutDown }, { operationsOf }] = await Promise.all([
+  const [tracing, { createApp }, { shutDown }, { operationsOf }, { logGuarantees }] = await Promise.all([
     startTracing('api', traceExportOf(config), log),
     import('./app.js'),
     import('./http/shutdown.js'),
     import('./metrics/operations.js'),
+    import('@mortise/app-common/doctor'),
   ]);
   const app = await createApp(config, log, tracing);
   const operations = operationsOf(app, config, log);
+  await logGuarantees(app.get<Redis | Cluster>(REDIS), log);
   const stop = async (): Promise<void> => {
     await shutDown(app, config);
     operations.stop();

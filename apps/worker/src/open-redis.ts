@@ -1,3 +1,4 @@
+import { logGuarantees } from '@mortise/app-common/doctor';
 import { connectRedis } from '@mortise/app-common/redis';
 import type { RedisPlace } from '@mortise/app-common/settings';
 import type { Cluster, Redis } from 'ioredis';
@@ -29,7 +30,7 @@ function leaveReplica({ message }: Error): 2 | false {
 
 /**
  * Opens the one connection (or cluster of them) of the worker. It reconnects forever, and logs each loss and each return of
- * Redis once.
+ * Redis once, and at the start the settings of Redis against loss.
  */
 export function openRedis(place: RedisPlace, log: Logger): Redis | Cluster {
   const redis = connectRedis(place, {
@@ -47,5 +48,6 @@ export function openRedis(place: RedisPlace, log: Logger): Redis | Cluster {
   redis.on('ready', () => note(true));
   redis.on('error', (error: Error) => note(false, error));
   redis.on('reconnecting', () => note(false));
+  void logGuarantees(redis, log);
   return redis;
 }

@@ -182,6 +182,7 @@ test('boots without Redis, starts work when Redis comes, and logs each once', as
       'worker has started',
       'redis is not reachable, trying until it is',
       'redis is reachable',
+      'redis settings against loss',
       'mail sent',
       'redis is not reachable, trying until it is',
       'redis is reachable',

@@ -4,6 +4,9 @@ import type { CommandArgument } from '@mortise/redis';
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 
+import type { Info } from './server-info.js';
+import { infoOf, mastersOf } from './server-info.js';
+
 /** `problem`: the apps fail, or lose data. `advice`: they work, but less well than they could. */
 export interface Finding {
   readonly level: 'ok' | 'advice' | 'problem';
@@ -20,13 +23,10 @@ const TOO_SLOW_MS = 100;
 const CLOCK_MS = 1_000;
 const SLOTS = 16_384;
 
-type Info = ReadonlyMap<string, string>;
-
 /** All findings, node by node for the masters of a Cluster. Rejects when no server answers. */
 export async function examine(redis: Redis | Cluster, prefix: string): Promise<Finding[]> {
   const isCluster = redis instanceof Cluster;
-  const nodes = isCluster ? redis.nodes('master') : [redis];
-  const found = await Promise.all(nodes.map((node) => examineNode(node, isCluster)));
+  const found = await Promise.all(mastersOf(redis).map((node) => examineNode(node, isCluster)));
   return [...found.flat(), ...(await rightsOf(redis, prefix))];
 }
 
@@ -41,19 +41,6 @@ async function examineNode(node: Redis, isCluster: boolean): Promise<Finding[]> 
     ...(info ? await cluster(node, info, isCluster) : []),
   ];
   return findings.map(named);
-}
-
-async function infoOf(node: Redis): Promise<Info | undefined> {
-  try {
-    const lines = (await node.info()).split('\r\n');
-    return new Map(
-      lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
-    );
-  } catch (error) {
-    // Managed services, and users without the right.
-    if (/^(?:NOPERM|ERR unknown command)/.test((error as Error).message)) return undefined;
-    throw error;
-  }
 }
 
 function noInfo(): Finding {
