@@ -129,6 +129,33 @@ async function hasKeysOf(library: 'bullmq' | 'mortise'): Promise<boolean> {
   return keys.some((key) => isOurs(key) === (library === 'mortise'));
 }
 
+test('the command changes imports in single and in double quotes, and nothing else', async () => {
+  const text = `import { Queue } from 'bullmq';
+import type { Job } from "bullmq";
+import { BullModule } from '@nestjs/bullmq';
+import { InjectQueue } from "@nestjs/bullmq";
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+export const name = 'bullmq';
+`;
+  const after = await moved(
+    'quotes',
+    new Map([
+      ['both.ts', text],
+      ['double.ts', 'export * from "bullmq";\n'],
+    ]),
+  );
+  expect(Object.fromEntries(after)).toEqual({
+    'both.ts': `import { Queue } from '@mortise/queues/bullmq';
+import type { Job } from "@mortise/queues/bullmq";
+import { BullModule } from '@mortise/queues/nestjs/bullmq';
+import { InjectQueue } from "@mortise/queues/nestjs/bullmq";
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+export const name = 'bullmq';
+`,
+    'double.ts': 'export * from "@mortise/queues/bullmq";\n',
+  });
+});
+
 test.each([
   { app: 'quick-start', tests: 3 },
   { app: 'nestjs', tests: 3 },
