@@ -105,7 +105,7 @@ Make a sale, and a mail goes to the seller:
   curl -s ${address}/v1/market/listings/${sale.listingId}/purchases \\
     -H "authorization: Bearer $KEY" -H 'content-type: application/json' -d '{"buyerId":"${sale.buyerId}","expectedPrice":${sale.price}}'
 
-Complete a name in a guild of 10,000, in any script:
+Complete a name among the 10,000 members of a guild:
 
   curl -s -H "authorization: Bearer $KEY" '${address}/v1/address-books/${sale.guild}/completions?by=${sale.buyerId}&prefix=jo'
 ${hasOwnShop ? stockHint(address, shopFile) : ''}
@@ -114,7 +114,7 @@ Ctrl-C stops everything; the data stays in ${data}.`;
 
 function stockHint(address, shopFile) {
   return `
-Read what is left of an item; the worker loads it from a SQLite file each second (${shopFile}):
+Read the stock of an item; the worker loads it from a SQLite file each second (${shopFile}):
 
   curl -si -H "authorization: Bearer $KEY" ${address}/v1/cache/${TABLE}/rows/${ROW}
 `;
