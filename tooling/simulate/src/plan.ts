@@ -1,7 +1,22 @@
 /** The content of a run, made from its seed. A failing plan is shrunk by leaving out parts of it. */
 import { Random } from './random.js';
 
-type FaultKind = 'cut' | 'crash' | 'pause' | 'clock' | 'stall' | 'flush scripts';
+type FaultKind =
+  | 'cut'
+  | 'crash'
+  | 'pause'
+  | 'clock'
+  | 'stall'
+  | 'flush scripts'
+  | 'flush all'
+  | 'failover'
+  | 'server clock'
+  | 'server drift';
+
+/** Those that every package has to bear without an excuse. */
+export const FAULTS: readonly FaultKind[] = ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'];
+export const SERVER_CLOCK: readonly FaultKind[] = ['server clock', 'server drift'];
+export const LOSSES: readonly FaultKind[] = ['flush all', 'failover'];
 
 export interface Fault {
   /** The step of the world before which it comes. */
@@ -41,11 +56,6 @@ export interface Shape {
   readonly steps: number;
   /** The longest pause of a process, ms. */
   readonly longestMs: number;
-  /**
-   * Whether the commands of a lost connection come before those of the next connection of the process. Default false: late
-   * commands may come in any order, which calls with ids allow.
-   */
-  readonly isInOrder?: boolean;
 }
 
 /** So many faults are long ones, longer than a lease; of the others, short ones are as likely as long ones. */

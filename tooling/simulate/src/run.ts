@@ -57,7 +57,7 @@ export class Runner {
       sources: this.#sources,
       engines: this.#engines,
       keepsSteps,
-      isInOrder: workload.shape.isInOrder ?? false,
+      isInOrder: programs.isInOrder ?? false,
       start: (process, number) => programs.start(process, number),
     });
     const violations: string[] = [];

@@ -11,6 +11,11 @@ export interface Workload {
 
 /** One run of a workload. */
 export interface Programs {
+  /**
+   * Whether the commands of a lost connection come before those of the next connection of the process. Default false: late
+   * commands may come in any order.
+   */
+  readonly isInOrder?: boolean;
   /** Starts the program of a process, with the operations of its number that no earlier life has begun. */
   start(process: VirtualProcess, number: number): void;
   /** Whether every operation has ended. */

@@ -4,6 +4,7 @@
  */
 import type * as Autocomplete from '@mortise/autocomplete';
 import type { Plan } from '../plan.js';
+import { FAULTS, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
@@ -23,12 +24,10 @@ export const autocomplete: Workload = {
   shape: {
     processes: [1, 3],
     operations: [4, 16],
-    faults: ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'],
+    faults: [...FAULTS, ...SERVER_CLOCK],
     mostFaults: 5,
     steps: 110,
     longestMs: 2_000,
-    // A change of the book is the last one that the server executes: it has no id.
-    isInOrder: true,
   },
   begin: (plan) => new BookPrograms(plan),
 };
@@ -45,6 +44,8 @@ interface Versions {
 type Book = Autocomplete.AddressBook<number>;
 
 class BookPrograms implements Programs {
+  /** A change of the book has no id: the last one that the server executes is the one that stays. */
+  readonly isInOrder: boolean;
   readonly #operations: Operations;
   readonly #entries = new Map<string, Versions>();
   readonly #writing = new Set<VirtualProcess>();
@@ -54,6 +55,7 @@ class BookPrograms implements Programs {
 
   constructor(plan: Plan) {
     this.#operations = new Operations(plan);
+    this.isInOrder = new Random(plan.seed, 14).isTrue(0.5);
   }
 
   start(process: VirtualProcess, number: number): void {
@@ -71,7 +73,7 @@ class BookPrograms implements Programs {
     const violations: string[] = [];
     let isRead = false;
     const read = async (): Promise<void> => {
-      await this.#checkEntries(book, violations);
+      await this.#checkEntries(book, violations, world);
       await this.#checkBoosts(book, violations);
       isRead = true;
     };
@@ -118,12 +120,15 @@ class BookPrograms implements Programs {
     process.note(`${key} is version ${version}`);
   }
 
-  async #checkEntries(book: Book, violations: string[]): Promise<void> {
+  async #checkEntries(book: Book, violations: string[], world: World): Promise<void> {
+    const isLate = !this.isInOrder && world.suffered.some(({ kind }) => kind === 'cut' || kind === 'crash');
     let present = 0;
     for (const entry of this.#entries.values()) {
       const { key, accepted, tried, removals } = entry;
       const stored = await book.get(key);
-      const possible = Array.from({ length: tried - accepted + 1 }, (_, index) => accepted + index);
+      // A late change may be any earlier one, but not none.
+      const least = isLate ? Math.min(accepted, 1) : accepted;
+      const possible = Array.from({ length: tried - least + 1 }, (_, index) => least + index);
       const isKnown = stored
         ? possible.includes(stored.payload ?? 0)
         : possible.some((version) => removals.has(version));

@@ -4,6 +4,7 @@
  */
 import type * as Caches from '@mortise/cache';
 import type { Plan } from '../plan.js';
+import { FAULTS, LOSSES, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
@@ -11,20 +12,25 @@ import type { World } from '../world/world.js';
 import { Operations } from './queue-of-operations.js';
 
 const LEASE_MS = 1_000;
-const LONGEST_LOAD_MS = 200;
+/** Longer than the lease, which has to be renewed. */
+const LONGEST_LOAD_MS = 1_500;
+const SHORT_LOAD_MS = 200;
+const LONG_PART = 0.05;
 const LONGEST_PAUSE_MS = 2_000;
 /** Of a read itself, in steps between its start and its end. */
 const SLACK_MS = 500;
 const KEYS = ['a', 'b'];
 const TAG = 'all';
 const READS = 4;
+/** During this time after a fault, a process may do without Redis. */
+const AFTERMATH_MS = 5_000;
 
 export const cache: Workload = {
   name: 'cache',
   shape: {
     processes: [1, 3],
     operations: [6, 20],
-    faults: ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'],
+    faults: [...FAULTS, ...SERVER_CLOCK, ...LOSSES],
     mostFaults: 5,
     steps: 130,
     longestMs: LONGEST_PAUSE_MS,
@@ -43,6 +49,14 @@ interface Load {
 interface Deletion {
   readonly calledAt: number;
   returnedAt: number;
+  /** The version that the source had then. */
+  readonly version: number;
+}
+
+interface Read {
+  readonly by: string;
+  readonly version: number | null;
+  readonly beganAt: number;
 }
 
 /** The source of one key. */
@@ -50,8 +64,7 @@ interface Source {
   version: number;
   /** When each version was replaced, ms since the world began. */
   readonly replacedAt: number[];
-  /** The version that every later read has to see, or a newer one. */
-  deletedUpTo: number;
+  readonly reads: Read[];
   /** Each allows another load, whenever the server executes it. */
   readonly deletions: Deletion[];
   readonly loads: Load[];
@@ -78,7 +91,7 @@ class CachePrograms implements Programs {
     this.#staleMs = random.pick([0, 0, 500]);
     this.#hasFaults = plan.faults.some(({ kind }) => kind !== 'clock' && kind !== 'flush scripts');
     for (const key of KEYS)
-      this.#sources.set(key, { version: 1, replacedAt: [0], deletedUpTo: 0, deletions: [], loads: [] });
+      this.#sources.set(key, { version: 1, replacedAt: [0], reads: [], deletions: [], loads: [] });
   }
 
   start(process: VirtualProcess, number: number): void {
@@ -100,7 +113,10 @@ class CachePrograms implements Programs {
   }
 
   check(world: World): readonly string[] {
-    if (!this.#hasFaults) for (const [key, source] of this.#sources) this.#checkLoads(key, source);
+    for (const [key, source] of this.#sources) {
+      this.#checkReads(key, source, world);
+      this.#checkLoads(key, source, world);
+    }
     world.record(`${this.#violations.length} violations`);
     return this.#violations;
   }
@@ -132,22 +148,23 @@ class CachePrograms implements Programs {
     });
     process.note(`changes ${keys.join()} to ${changed.map(({ version }) => version).join()}`);
     if (random.isTrue(0.3)) return;
-    const deletion = { calledAt: process.now(), returnedAt: Infinity };
-    for (const { source } of changed) source.deletions.push(deletion);
+    const deletions = changed.map(({ source, version }) => {
+      const deletion = { calledAt: process.now(), returnedAt: Infinity, version };
+      source.deletions.push(deletion);
+      return deletion;
+    });
     try {
       await (keys.length > 1 ? own.invalidateTag(TAG) : own.delete(key));
     } catch {
       // The change may or may not have reached the cache.
       return;
     }
-    deletion.returnedAt = process.now();
+    for (const deletion of deletions) deletion.returnedAt = process.now();
     process.note(`has deleted ${keys.join()}`);
-    for (const { source, version } of changed) source.deletedUpTo = Math.max(source.deletedUpTo, version);
   }
 
   async #read({ process, cache: own }: Program, key: string, chance: number): Promise<void> {
     const source = this.#sources.get(key)!;
-    const { deletedUpTo } = source;
     const beganAt = process.now();
     let version: number | null;
     try {
@@ -157,13 +174,26 @@ class CachePrograms implements Programs {
       return;
     }
     process.note(`reads ${key}: ${version}`);
-    if (version === null || version < deletedUpTo)
-      this.#violations.push(`old value: ${process.name} got ${version} of ${key} after ${deletedUpTo}`);
-    const age = beganAt - (source.replacedAt[version ?? 0] ?? Infinity);
-    if (age > this.#mostAge)
-      this.#violations.push(
-        `freshness: ${process.name} got ${version} of ${key}, ${age.toFixed(0)} ms after its end`,
-      );
+    source.reads.push({ by: process.name, version, beganAt });
+  }
+
+  /** A failover may take back the deletions of its last moments. */
+  #checkReads(key: string, { reads, deletions, replacedAt }: Source, { server }: World): void {
+    const kept = deletions.filter(
+      ({ calledAt, returnedAt }) =>
+        !server.losses.some(({ from, to }) => returnedAt >= from && calledAt <= to),
+    );
+    for (const { by, version, beganAt } of reads) {
+      const before = kept.filter(({ returnedAt }) => returnedAt <= beganAt);
+      const least = Math.max(0, ...before.map((deletion) => deletion.version));
+      if (version === null || version < least)
+        this.#violations.push(`old value: ${by} got ${version} of ${key} after ${least}`);
+      const age = beganAt - (replacedAt[version ?? 0] ?? Infinity);
+      if (age > this.#mostAge && server.skews.length === 0)
+        this.#violations.push(
+          `freshness: ${by} got ${version} of ${key}, ${age.toFixed(0)} ms after its end`,
+        );
+    }
   }
 
   /** How long after its replacement a version may still be read. */
@@ -177,19 +207,26 @@ class CachePrograms implements Programs {
     const load = { askedAt, beganAt: process.now(), endedAt: Infinity, by: process.name };
     loads.push(load);
     process.note(`loads version ${version}`);
-    await process.pause(LONGEST_LOAD_MS ** chance);
+    await process.pause(chance < LONG_PART ? LONGEST_LOAD_MS : SHORT_LOAD_MS ** chance);
     load.endedAt = process.now();
     return version;
   }
 
-  /** A load begins beside another one only after a deletion. */
-  #checkLoads(key: string, { loads, deletions }: Source): void {
+  /** A load begins beside another one only after a deletion, or after a fault of the server or of one of the two processes. */
+  #checkLoads(key: string, { loads, deletions }: Source, { suffered }: World): void {
+    const faults = suffered.filter(({ kind }) => kind !== 'clock' && kind !== 'flush scripts');
     for (const [index, load] of loads.entries()) {
       for (const before of loads.slice(0, index)) {
         const isExcused = deletions.some(
           ({ calledAt, returnedAt }) => returnedAt >= before.askedAt && calledAt <= load.beganAt,
         );
-        if (before.endedAt > load.beganAt && !isExcused)
+        const hasFault = faults.some(
+          ({ at, process = load.by }) =>
+            (process === load.by || process === before.by) &&
+            at >= before.askedAt - AFTERMATH_MS &&
+            at <= load.beganAt,
+        );
+        if (before.endedAt > load.beganAt && !isExcused && !hasFault)
           this.#violations.push(
             `one load: ${load.by} loads ${key} at ${load.beganAt.toFixed(1)}, and ${before.by} since ${before.beganAt.toFixed(1)}`,
           );

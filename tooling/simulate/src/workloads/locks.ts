@@ -7,6 +7,7 @@ import { readWriteModel } from '@mortise/faults/history/read-write-model.js';
 import { semaphoreModel } from '@mortise/faults/history/semaphore-model.js';
 import type * as Locks from '@mortise/locks';
 import type { Plan } from '../plan.js';
+import { FAULTS, LOSSES, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
@@ -34,7 +35,7 @@ export const locks: Workload = {
   shape: {
     processes: [2, 4],
     operations: [4, 14],
-    faults: ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'],
+    faults: [...FAULTS, ...SERVER_CLOCK, ...LOSSES],
     mostFaults: 6,
     steps: 500,
     longestMs: 1_500,
@@ -105,7 +106,11 @@ class LockPrograms implements Programs {
   }
 
   check(world: World): readonly string[] {
-    const history = { operations: [...this.#records.values()], hasRepeats: true };
+    // A lease may end early, or be forgotten. Only tokens exclude its holder then.
+    const losses = [...world.server.losses, ...world.server.skews].map(({ from, to }) => {
+      return { from: Math.floor(from * 1_000), to: Math.ceil(to * 1_000) };
+    });
+    const history = { operations: [...this.#records.values()], losses, hasRepeats: true };
     return check(history, this.#setting.model, { killedClients: new Set(world.killed.keys()) }).map(
       ({ rule, message }) => `${rule}: ${message}`,
     );

@@ -4,6 +4,7 @@
  */
 import type * as Markets from '@mortise/api/market';
 import type { Plan } from '../plan.js';
+import { FAULTS, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
@@ -23,7 +24,7 @@ export const market: Workload = {
   shape: {
     processes: [2, 3],
     operations: [6, 20],
-    faults: ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'],
+    faults: [...FAULTS, ...SERVER_CLOCK],
     mostFaults: 5,
     steps: 170,
     longestMs: 3_000,
@@ -196,10 +197,21 @@ class MarketPrograms implements Programs {
       for (let number = 0; number < ITEMS; number += 1) {
         const item = `${player}-item${number}`;
         const found = places.get(item) ?? [];
-        const owner = sales.findLast(({ itemId }) => itemId === item)?.buyerId ?? player;
+        const owner = ownerOf(item, player, sales);
         if (found.length !== 1 || found[0] !== owner)
           this.#violations.push(`items: ${item} of ${owner} is with ${found.join(' and ') || 'nobody'}`);
       }
     }
   }
+}
+
+/** The player with one purchase more than sales. The order of the sales is that of a clock, which may go back. */
+function ownerOf(item: string, first: string, sales: readonly Markets.Receipt[]): string | undefined {
+  const counts = new Map([[first, 1]]);
+  for (const { itemId, sellerId, buyerId } of sales) {
+    if (itemId !== item) continue;
+    counts.set(sellerId, (counts.get(sellerId) ?? 0) - 1);
+    counts.set(buyerId, (counts.get(buyerId) ?? 0) + 1);
+  }
+  return [...counts].find(([, count]) => count === 1)?.[0];
 }

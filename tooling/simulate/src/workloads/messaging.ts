@@ -7,6 +7,7 @@ import { account } from '@mortise/faults/messaging/accountant.js';
 import type { ActorRecord } from '@mortise/faults/messaging/records.js';
 import type * as Messaging from '@mortise/messaging';
 import type { Plan } from '../plan.js';
+import { FAULTS, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
@@ -32,7 +33,7 @@ export const messaging: Workload = {
   shape: {
     processes: [1, 3],
     operations: [3, 14],
-    faults: ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'],
+    faults: [...FAULTS, ...SERVER_CLOCK],
     mostFaults: 5,
     steps: 400,
     longestMs: 3_000,

@@ -1,13 +1,14 @@
 /** Processes that enqueue, cancel and work on the tasks of one queue. At the end each task is accounted for. */
 import type * as Queues from '@mortise/queues';
 import type { Plan } from '../plan.js';
+import { FAULTS, LOSSES, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
 import type { World } from '../world/world.js';
 import { persist } from './persist.js';
 import { Operations } from './queue-of-operations.js';
-import type { Behaviour, Execution } from './task-ledger.js';
+import type { Behaviour, Enqueued, Execution } from './task-ledger.js';
 import { TaskLedger } from './task-ledger.js';
 
 const QUEUE = 'q';
@@ -17,14 +18,18 @@ const OPEN_MS = Infinity;
 const READ_STEPS = 20_000;
 const READ_MS = 600_000;
 const LOOK_MS = 200;
-const NAMES = ['work', 'fail once', 'fail', 'discard', 'later'] as const;
+const NAMES = ['work', 'fail once', 'fail', 'discard', 'later', 'steps', 'gather'] as const;
+/** Those that a task of its own may have. */
+const OWN_NAMES = NAMES.slice(0, -1);
+const SCHEDULE_RUNS = 2;
+const CHILDREN = ['a', 'b'];
 
 export const queues: Workload = {
   name: 'queues',
   shape: {
     processes: [1, 3],
     operations: [4, 14],
-    faults: ['cut', 'crash', 'pause', 'clock', 'stall', 'flush scripts'],
+    faults: [...FAULTS, ...SERVER_CLOCK, ...LOSSES],
     mostFaults: 5,
     steps: 500,
     longestMs: 3_000,
@@ -35,6 +40,7 @@ export const queues: Workload = {
 interface Setting {
   readonly concurrency: number;
   readonly priorities: number;
+  readonly shards: number;
   readonly groups: number;
   readonly ordered: boolean;
   readonly prefetch: number;
@@ -50,6 +56,8 @@ interface Program {
 class QueuePrograms implements Programs {
   readonly #operations: Operations;
   readonly #ledger = new TaskLedger();
+  readonly #schedules = new Set<string>();
+  readonly #violations: string[] = [];
   readonly #setting: Setting;
   readonly #hasFaults: boolean;
   /** Producers that have not ended. */
@@ -62,6 +70,7 @@ class QueuePrograms implements Programs {
     this.#setting = {
       concurrency: random.pick([1, 2, 5]),
       priorities: random.pick([1, 1, 3]),
+      shards: random.pick([1, 1, 1, 3]),
       groups,
       ordered: groups > 0 && random.isTrue(0.5),
       prefetch: random.pick([0, 8]),
@@ -72,9 +81,9 @@ class QueuePrograms implements Programs {
   start(process: VirtualProcess, number: number): void {
     const { Queue, Worker, RetryLater, Discard } = process.load<typeof Queues>('@mortise/queues');
     const redis = process.connect();
-    const { priorities, concurrency, prefetch } = this.#setting;
+    const { priorities, shards, concurrency, prefetch } = this.#setting;
     const names = ['high', 'normal', 'low'].slice(0, priorities);
-    const queue = new Queue(redis, QUEUE, { priorities: names });
+    const queue = new Queue(redis, QUEUE, { priorities: names, shards });
     const program = { process, queue, RetryLater, Discard };
     const handlers = Object.fromEntries(
       NAMES.map((name) => [
@@ -103,26 +112,51 @@ class QueuePrograms implements Programs {
   async check(world: World): Promise<readonly string[]> {
     const reader = world.spawn('reader');
     const { Queue, TASK_STATES } = reader.load<typeof Queues>('@mortise/queues');
-    const queue = new Queue(reader.connect(), QUEUE);
+    const queue = new Queue(reader.connect(), QUEUE, { shards: this.#setting.shards });
     const stored = new Map<Queues.TaskState, Queues.Task<Record<string, unknown>>[]>();
     const miscounted: string[] = [];
     let isRead = false;
     const read = async (): Promise<void> => {
-      for (let counts = await queue.counts(); isMoving(counts); counts = await queue.counts())
+      const mayWait = world.server.losses.length > 0;
+      while (
+        isMoving(await queue.counts(), mayWait) ||
+        (await queue.schedules()).some(({ nextAt }) => nextAt !== undefined)
+      )
         await reader.pause(LOOK_MS);
       const counts = await queue.counts();
+      miscounted.length = 0;
       for (const state of TASK_STATES) {
         const { tasks } = await queue.list(state, { limit: 1_000 });
         stored.set(state, [...tasks]);
         if (tasks.length !== counts[state])
           miscounted.push(`miscounted: ${counts[state]} ${state}, but ${tasks.length} are listed`);
       }
+      // A parent that may wait for a lost child may also go on.
+      if (mayWait && JSON.stringify(await queue.counts()) !== JSON.stringify(counts)) await read();
       isRead = true;
     };
     void read();
     if (!(await world.runUntil(() => isRead, READ_STEPS, READ_MS)))
       return ['progress: the tasks never come to rest'];
-    return [...miscounted, ...this.#ledger.check(stored, world.killed, this.#hasFaults)];
+    const ids = [...stored.values()].flat().map(({ id }) => id);
+    return [
+      ...miscounted,
+      // Children may be lost with their ends.
+      ...(world.server.losses.length > 0 ? [] : this.#violations),
+      ...this.#checkSchedules(ids, world),
+      ...this.#ledger.check(stored, world, this.#hasFaults),
+    ];
+  }
+
+  /** Each schedule had its runs, and no instant twice: the ids of the tasks tell them apart. */
+  #checkSchedules(ids: readonly string[], { server }: World): string[] {
+    if (server.losses.length > 0) return [];
+    return Array.from(
+      this.#schedules,
+      (key) => [key, ids.filter((id) => id.startsWith(`${key}@`)).length] as const,
+    )
+      .filter(([, count]) => count !== SCHEDULE_RUNS)
+      .map(([key, count]) => `schedule: ${key} has ${count} of ${SCHEDULE_RUNS} tasks`);
   }
 
   async #produce(program: Program, number: number): Promise<void> {
@@ -130,7 +164,7 @@ class QueuePrograms implements Programs {
     this.#producing.add(process);
     await this.#configure(program);
     for (let one = this.#operations.next(number); one; one = this.#operations.next(number))
-      await this.#enqueue(program, one.seed);
+      await this.#operate(program, one.seed);
     this.#producing.delete(process);
   }
 
@@ -142,21 +176,72 @@ class QueuePrograms implements Programs {
     );
   }
 
-  async #enqueue({ process, queue }: Program, seed: number): Promise<void> {
+  async #operate(program: Program, seed: number): Promise<void> {
     const random = new Random(seed);
-    await process.pause(random.below(30));
-    const id = `t${seed}`;
-    const does = random.pick(['work', 'work', 'work', ...NAMES] as const);
-    const behaviour = { does, ms: Math.floor(random.pick([0, 20, LEASE_MS]) * random.next()) };
-    const group = this.#setting.groups > 0 ? `g${random.below(this.#setting.groups)}` : undefined;
+    await program.process.pause(random.below(30));
+    const chance = random.next();
+    if (chance < 0.12) await this.#enqueueFlow(program, seed, random);
+    else if (chance < 0.18) await this.#schedule(program, seed, random);
+    else await this.#enqueue(program, seed, random);
+  }
+
+  /** A parent with two children. */
+  async #enqueueFlow({ process, queue }: Program, seed: number, random: Random): Promise<void> {
+    const id = `f${seed}`;
+    const children = CHILDREN.map((part) => ({ id: `${id}${part}`, behaviour: behaviourOf(random) }));
+    const isStrict = random.isTrue(0.5);
+    const calledAt = process.now();
+    const parent = this.#note(id, { does: 'gather', ms: 5 }, calledAt, {
+      children: children.map((child) => child.id),
+      isStrict,
+    });
+    const tasks = [parent, ...children.map((child) => this.#note(child.id, child.behaviour, calledAt))];
+    await persist(process, () =>
+      queue.enqueueFlow({
+        name: 'gather',
+        payload: parent.behaviour,
+        options: { id, attempts: ATTEMPTS },
+        onChildFailure: isStrict ? 'fail' : 'ignore',
+        children: children.map((child) => ({
+          name: child.behaviour.does,
+          payload: child.behaviour,
+          options: { id: child.id, attempts: ATTEMPTS },
+        })),
+      }),
+    );
+    for (const task of tasks) task.isAccepted = true;
+  }
+
+  /** Its tasks come from workers. */
+  async #schedule({ process, queue }: Program, seed: number, random: Random): Promise<void> {
+    const key = `s${seed}`;
+    const rule = { everyMs: 1_000, maxRuns: SCHEDULE_RUNS, missed: 'all' } as const;
+    const behaviour = behaviourOf(random);
+    await persist(process, () =>
+      queue.schedule(key, rule, behaviour.does, behaviour, { attempts: ATTEMPTS }),
+    );
+    this.#schedules.add(key);
+  }
+
+  #note(id: string, behaviour: Behaviour, calledAt: number, more: Partial<Enqueued> = {}): Enqueued {
     const task = {
       behaviour,
+      calledAt,
       isAccepted: false,
       isCancelled: false,
       mayBeCancelled: false,
-      ...(group !== undefined && { group }),
+      ...more,
     };
     this.#ledger.tasks.set(id, task);
+    return task;
+  }
+
+  async #enqueue({ process, queue }: Program, seed: number, random: Random): Promise<void> {
+    const id = `t${seed}`;
+    const behaviour = behaviourOf(random);
+    const { does } = behaviour;
+    const group = this.#setting.groups > 0 ? `g${random.below(this.#setting.groups)}` : undefined;
+    const task = this.#note(id, behaviour, process.now(), group === undefined ? {} : { group });
     const delayMs = random.isTrue(0.3) ? random.below(300) : 0;
     const priority = ['high', 'normal', 'low'][random.below(this.#setting.priorities)];
     const cancels = random.isTrue(0.1);
@@ -196,11 +281,13 @@ class QueuePrograms implements Programs {
       outcome: 'open',
     };
     this.#ledger.executions.push(execution);
+    if (!this.#ledger.tasks.has(ctx.id)) this.#note(ctx.id, { does, ms }, process.now());
     process.note(`runs ${ctx.id} as #${execution.number}, attempt ${ctx.attempt}`);
     await process.pause(ms);
+    await this.#act(execution, does, ctx);
     execution.endedAt = process.now();
     process.note(`ends #${execution.number}${ctx.signal.aborted ? ', aborted' : ''}`);
-    const isFailing = does === 'fail' || (does === 'fail once' && ctx.attempt === 1);
+    const isFailing = does === 'fail' || ((does === 'fail once' || does === 'steps') && ctx.attempt === 1);
     execution.outcome = 'returned';
     if (ctx.signal.aborted) execution.outcome = 'aborted';
     else if (isFailing) execution.outcome = 'failed';
@@ -211,6 +298,30 @@ class QueuePrograms implements Programs {
     if (execution.outcome === 'later') throw new RetryLater({ delayMs: 10 });
     return execution.number;
   }
+
+  /** The calls of a handler to Redis. A call without a reply fails the attempt. */
+  async #act(execution: Execution, does: Behaviour['does'], ctx: Queues.TaskContext): Promise<void> {
+    try {
+      if (does === 'steps') {
+        this.#ledger.step(execution, await ctx.step('first', () => execution.number));
+        await ctx.step('second', () => execution.number);
+      }
+      if (does === 'gather') {
+        const ended = (await ctx.children()).length;
+        if (ended < CHILDREN.length)
+          this.#violations.push(`parents: ${ctx.id} runs, and ${ended} children have ended`);
+      }
+    } catch (error) {
+      execution.endedAt = execution.process.now();
+      execution.outcome = 'failed';
+      throw withoutStack(error as Error);
+    }
+  }
+}
+
+function behaviourOf(random: Random): Behaviour {
+  const does = random.pick(['work', 'work', 'work', ...OWN_NAMES] as const);
+  return { does, ms: Math.floor(random.pick([0, 20, LEASE_MS]) * random.next()) };
 }
 
 /** Stored stacks would name the folder of this checkout, and histories would differ. */
@@ -219,6 +330,6 @@ function withoutStack(error: Error): Error {
   return error;
 }
 
-function isMoving(counts: Queues.Counts): boolean {
-  return counts.scheduled + counts.ready + counts.active + counts.retrying + counts.waiting > 0;
+function isMoving({ scheduled, ready, active, retrying, waiting }: Queues.Counts, mayWait: boolean): boolean {
+  return scheduled + ready + active + retrying + (mayWait ? 0 : waiting) > 0;
 }

@@ -1,10 +1,12 @@
 /** The knowledge of a run about each task: replies to producers, and executions. The ledger compares it with Redis at the end. */
 import type { Task, TaskState } from '@mortise/queues';
 import type { VirtualProcess } from '../world/process.js';
+import type { Loss } from '../world/server-state.js';
+import type { World } from '../world/world.js';
 
 /** The way in which the handler of a task ends. */
 export interface Behaviour {
-  readonly does: 'work' | 'fail once' | 'fail' | 'discard' | 'later';
+  readonly does: 'work' | 'fail once' | 'fail' | 'discard' | 'later' | 'steps' | 'gather';
   readonly ms: number;
 }
 
@@ -24,7 +26,14 @@ export interface Execution {
 export interface Enqueued {
   readonly behaviour: Behaviour;
   readonly group?: string;
+  /** When the first call was made, ms since the world began. */
+  readonly calledAt: number;
+  /** Whether a reply came. */
   isAccepted: boolean;
+  /** Of a parent. */
+  readonly children?: readonly string[];
+  /** Whether a parent dies with a child. */
+  readonly isStrict?: boolean;
   isCancelled: boolean;
   /** A cancellation whose reply was lost may have happened. */
   mayBeCancelled: boolean;
@@ -32,21 +41,34 @@ export interface Enqueued {
 
 type Stored = Task<Record<string, unknown>>;
 
+/** A lease is as old as this when a handler begins. */
+const LEASE_MS = 1_000;
 const ENDS = new Set<TaskState>(['succeeded', 'dead', 'cancelled']);
 
 export class TaskLedger {
   readonly tasks = new Map<string, Enqueued>();
   readonly executions: Execution[] = [];
   readonly #violations: string[] = [];
+  /** Results of steps that handlers got, by task. */
+  readonly #steps: { readonly task: string; readonly value: number; readonly at: number }[] = [];
   #killedAt: ReadonlyMap<string, number> = new Map();
+  #losses: readonly Loss[] = [];
+  /** When leases may have ended early, or tasks were lost. */
+  #disturbances: readonly Loss[] = [];
 
-  /** @param killedAt When processes crashed, by name. */
+  /** Notes the result of a step, which each later attempt must get too. */
+  step({ task, process }: Execution, value: number): void {
+    this.#steps.push({ task, value, at: process.now() });
+  }
+
   check(
     stored: ReadonlyMap<TaskState, readonly Stored[]>,
-    killedAt: ReadonlyMap<string, number>,
+    { killed, server }: World,
     hasFaults: boolean,
   ): readonly string[] {
-    this.#killedAt = killedAt;
+    this.#killedAt = killed;
+    this.#losses = server.losses;
+    this.#disturbances = [...server.losses, ...server.skews];
     const found = new Map<string, Stored>();
     for (const [state, tasks] of stored) {
       for (const task of tasks) {
@@ -55,7 +77,10 @@ export class TaskLedger {
         found.set(task.id, task);
       }
     }
-    for (const [id, task] of this.tasks) this.#checkTask(id, task, found.get(id));
+    for (const [id, task] of this.tasks) {
+      this.#checkTask(id, task, found.get(id));
+      if (task.children) this.#checkParent(id, task, found);
+    }
     for (const id of found.keys())
       if (!this.tasks.has(id)) this.#violate('not enqueued', id, 'nobody has enqueued it');
     for (const id of this.tasks.keys()) {
@@ -63,29 +88,44 @@ export class TaskLedger {
       this.#checkExecutions(id, own, found.get(id), hasFaults);
     }
     this.#checkGroups();
+    this.#checkSteps();
     return this.#violations;
   }
 
   #checkTask(id: string, task: Enqueued, stored: Stored | undefined): void {
     const own = this.executions.filter((execution) => execution.task === id);
     if (!stored) {
+      if (this.#isDisturbed(task.calledAt, Infinity, this.#losses)) return;
       if (task.isAccepted) this.#violate('lost', id, 'was accepted, and Redis has it no more');
       else if (own.length > 0) this.#violate('lost', id, 'has run, and Redis has it no more');
       return;
     }
     const { state } = stored;
-    if (!ENDS.has(state)) this.#violate('left behind', id, `is ${state} at the end`);
+    // A parent waits for a child that is lost, until somebody removes it.
+    const mayWait = state === 'waiting' && this.#losses.length > 0;
+    if (!ENDS.has(state) && !mayWait) this.#violate('left behind', id, `is ${state} at the end`);
     if (state === 'succeeded' && own.length === 0) this.#violate('not run', id, 'has succeeded');
     if (state === 'cancelled' && !task.mayBeCancelled)
       this.#violate('wrong end', id, 'nobody has cancelled it');
-    if (task.isCancelled && state !== 'cancelled') this.#violate('cancelled in vain', id, `is ${state}`);
+    if (task.isCancelled && state !== 'cancelled' && this.#losses.length === 0)
+      this.#violate('cancelled in vain', id, `is ${state}`);
     if (state === 'dead') this.#checkDead(id, task, stored);
     if (state === 'succeeded' && (task.behaviour.does === 'fail' || task.behaviour.does === 'discard'))
       this.#violate('wrong end', id, `a task that must ${task.behaviour.does} has succeeded`);
   }
 
-  #checkDead(id: string, { behaviour }: Enqueued, { attempt, attempts, error }: Stored): void {
+  /** A strict parent dies with a child; any other one runs. */
+  #checkParent(id: string, { children = [], isStrict }: Enqueued, found: ReadonlyMap<string, Stored>): void {
+    const state = found.get(id)?.state;
+    const isFailed = children.some((child) => ['dead', 'cancelled'].includes(found.get(child)?.state ?? ''));
+    if (state === undefined || this.#losses.length > 0) return;
+    if (isStrict && isFailed && state !== 'dead')
+      this.#violate('wrong end', id, `is ${state}, and a child failed`);
+  }
+
+  #checkDead(id: string, { behaviour, isStrict }: Enqueued, { attempt, attempts, error }: Stored): void {
     const mustDie = behaviour.does === 'discard' || behaviour.does === 'fail';
+    if (isStrict) return;
     if (behaviour.does === 'discard' && (error?.message ?? '').includes('hopeless')) return;
     if (attempt < attempts) this.#violate('died early', id, `attempt ${attempt} of ${attempts}`);
     else if (!mustDie && !/lease|abandon|lost/i.test(error?.message ?? ''))
@@ -104,6 +144,7 @@ export class TaskLedger {
       const before = counted[index - 1];
       if (!before) continue;
       const pair = `${shown(before, until(before))}; then ${shown(next, until(next))}`;
+      if (this.#isDisturbed(before.beganAt - LEASE_MS, Math.max(until(before), next.beganAt))) continue;
       if (until(before) > next.beganAt) this.#violate('overlap', id, pair);
       const isSameAllowed = before.outcome === 'later' || before.outcome === 'aborted';
       if (next.attempt < before.attempt || (next.attempt === before.attempt && !isSameAllowed))
@@ -111,7 +152,8 @@ export class TaskLedger {
       if (!hasFaults && before.outcome !== 'failed' && before.outcome !== 'later')
         this.#violate('unexplained repetition', id, pair);
     }
-    if (stored?.state === 'succeeded') this.#checkResult(id, Number(stored.result), counted);
+    if (stored?.state === 'succeeded' && this.#losses.length === 0)
+      this.#checkResult(id, Number(stored.result), counted);
   }
 
   /** Groups run one task at a time. A cancelled task frees its group at once. */
@@ -121,11 +163,22 @@ export class TaskLedger {
       const { group, mayBeCancelled } = this.tasks.get(execution.task) ?? {};
       if (group === undefined || mayBeCancelled || !this.#hasCounted(execution)) continue;
       const before = last.get(group);
-      if (before && this.#until(before) > execution.beganAt) {
+      const isExcused = before && this.#isDisturbed(0, this.#until(before));
+      if (before && !isExcused && this.#until(before) > execution.beganAt) {
         const pair = `${shown(before, this.#until(before))}; then ${shown(execution)}`;
         this.#violate('group limit', execution.task, `runs beside ${before.task}: ${pair}`);
       }
       if (!before || this.#until(before) < this.#until(execution)) last.set(group, execution);
+    }
+  }
+
+  #checkSteps(): void {
+    const known = new Map<string, { readonly value: number; readonly at: number }>();
+    for (const { task, value, at } of this.#steps) {
+      const before = known.get(task);
+      if (before && before.value !== value && !this.#isDisturbed(before.at - LEASE_MS, at))
+        this.#violate('step', task, `had the result ${before.value}, and then ${value}`);
+      known.set(task, { value, at });
     }
   }
 
@@ -147,6 +200,11 @@ export class TaskLedger {
     }
     const later = counted.find(({ number, attempt }) => number > result && attempt > winner.attempt);
     if (later) this.#violate('stale completion', id, `${shown(winner)}; then ${shown(later)}`);
+  }
+
+  /** A lease that began before the end of a disturbance may have ended early. */
+  #isDisturbed(from: number, to: number, by = this.#disturbances): boolean {
+    return by.some((one) => from <= one.to && to >= one.from);
   }
 
   #violate(rule: string, task: string, details: string): void {

@@ -25,6 +25,8 @@ export interface Engine {
   connect(onPush: OnPush): Link;
   /** Forgets all scripts. */
   flushScripts(): void;
+  /** Deletes all keys. */
+  flushAll(): void;
   /** Resolves when the server has done all that it was given; undefined if it has. */
   settled(): Promise<void> | undefined;
 }

@@ -68,6 +68,10 @@ class MemoryEngine implements Engine {
     this.#flush();
   }
 
+  flushAll(): void {
+    this.#redis.clear();
+  }
+
   settled(): undefined {
     return undefined;
   }

@@ -18,6 +18,8 @@ const US_OF_MS = 1_000;
 /** As the engine in memory: at an instant that stands still, each command is later. */
 const STEP_US = 20;
 const SUBSCRIBES = /^p?s?(?:un)?subscribe$/;
+/** A hash keeps the order of its fields. In a table, the order would be that of a number that the server draws at its start. */
+const ORDERED = ['--hash-max-listpack-entries', '100000', '--hash-max-listpack-value', '1000000'];
 /** As the engine in memory. */
 const INFO = `# Server\r\nredis_version:7.4.0\r\nredis_mode:standalone\r\n# Memory\r\nused_memory:0\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n`;
 
@@ -42,7 +44,7 @@ export class RedisEngines implements Engines {
     const clock = new ServerClock();
     const path = join(clock.directory, 'socket');
     clock.set(Date.now() * US_OF_MS);
-    const server = await startSingle({ env: clock.env, args: ['--unixsocket', path] });
+    const server = await startSingle({ env: clock.env, args: ['--unixsocket', path, ...ORDERED] });
     // A key would go at an instant that no seed decides.
     await server.command('DEBUG', 'SET-ACTIVE-EXPIRE', '0');
     return new RedisEngines(server, clock, path);
@@ -114,6 +116,10 @@ class RedisEngine implements Engine {
 
   flushScripts(): void {
     this.enqueue(async () => void (await this.execute('call', 'script', ['flush'])));
+  }
+
+  flushAll(): void {
+    this.#append(async () => void (await this.execute('call', 'flushall', [])));
   }
 
   settled(): Promise<void> | undefined {

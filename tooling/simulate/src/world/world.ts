@@ -5,11 +5,13 @@
 import { createHash } from 'node:crypto';
 import { Timers } from '../../../../packages/redis/dist/tsc/testing/fake-timer.js';
 import type { Fault, Plan } from '../plan.js';
+import { LOSSES, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Wire } from './connection.js';
 import { Connection } from './connection.js';
 import type { Engine, Engines } from './engine.js';
 import { EPOCH_MS, VirtualProcess } from './process.js';
+import { ServerState } from './server-state.js';
 import type { Sources } from './realm.js';
 
 const { setImmediate: turn } = globalThis;
@@ -22,12 +24,13 @@ const HOP_MS = 0.3;
 const MAX_IDLE_MS = 50;
 /** After a process itself gave a connection up. */
 const RECONNECT_MS = 50;
+const OF_SERVER = new Set<Fault['kind']>(['stall', 'flush scripts', ...SERVER_CLOCK, ...LOSSES]);
 
 export interface WorldOptions {
   readonly plan: Plan;
   readonly sources: Sources;
   readonly engines: Engines;
-  /** See `Shape`. */
+  /** See `Programs`. */
   readonly isInOrder: boolean;
   /** Keeps the text of each step. */
   readonly keepsSteps?: boolean;
@@ -44,6 +47,10 @@ export class World {
   readonly problems: string[] = [];
   /** When processes crashed, by name: ms since the world began. */
   readonly killed = new Map<string, number>();
+  /** Faults so far: when they came, ms since the world began, and to which process; those of the server to none. */
+  readonly suffered: { readonly at: number; readonly kind: Fault['kind']; readonly process?: string }[] = [];
+  /** The clock and the past of the server. */
+  readonly server: ServerState;
   now = 0;
   count = 0;
   hasFaults = true;
@@ -68,7 +75,8 @@ export class World {
     this.#options = options;
     this.#random = new Random(plan.seed, ORDER + 2 * plan.order);
     this.#seeds = new Random(plan.seed, PROCESS_SEEDS);
-    this.engine = engines.make(() => EPOCH_MS + this.now);
+    this.server = new ServerState(plan, () => this.now);
+    this.engine = engines.make(() => EPOCH_MS + this.server.now());
     this.#faults = plan.faults.toSorted((a, b) => a.atStep - b.atStep);
     this.#idleness = this.#seeds.pick([0.01, 0.05, 0.2]);
     this.#resends = this.#seeds.isTrue(0.7);
@@ -205,7 +213,9 @@ export class World {
   }
 
   #execute(who: string, wire: Wire): void {
-    const { command, args } = Connection.execute(wire);
+    const request = Connection.execute(wire);
+    const { command, args } = request;
+    this.server.note(request);
     this.record(`${who} → ${command} ${args.map(String).join(' ')}`);
     if (!wire.isCut || wire.requests.length > 0) return;
     wire.link.close();
@@ -237,6 +247,8 @@ export class World {
     const living = [...this.#processes].filter(([number, { isDead }]) => number >= 0 && !isDead);
     const [number, process] = living[Math.floor(fault.target * living.length)] ?? [];
     if (number === undefined || !process) return;
+    const isOfServer = OF_SERVER.has(fault.kind);
+    this.suffered.push({ at: this.now, kind: fault.kind, ...(!isOfServer && { process: process.name }) });
     switch (fault.kind) {
       case 'crash':
         this.record(`${process.name} crashes, and starts again after ${fault.ms} ms`);
@@ -262,7 +274,37 @@ export class World {
         this.record('the server forgets its scripts');
         this.engine.flushScripts();
         break;
+      case 'flush all':
+        this.record('the server loses all keys');
+        this.server.lose(this.now);
+        this.engine.flushAll();
+        break;
+      case 'failover':
+        this.#failOver(fault);
+        break;
+      case 'server clock':
+        this.record(`the clock of the server jumps by ${this.server.jump(fault)} ms`);
+        break;
+      case 'server drift':
+        this.record(`the clock of the server runs at ${this.server.drift(fault)} of its speed`);
+        break;
     }
+  }
+
+  /** A replica takes over that lacks the last writes. All connections are lost, with what is on its way. */
+  #failOver(fault: Fault): void {
+    const kept = this.server.failOver(fault);
+    this.record(`a replica without the writes of the last ${fault.ms} ms takes over`);
+    for (const wire of this.#zombies.splice(0)) wire.link.close();
+    for (const process of this.#processes.values())
+      if (!process.isDead) this.#cut(process, { ...fault, arrives: 0 });
+    this.engine.flushAll();
+    this.engine.flushScripts();
+    const link = this.engine.connect(() => undefined);
+    this.server.replay(kept, ({ kind, command, args }) => link.execute(kind, command, args, () => undefined));
+    link.close();
+    // A replica gets effects, not scripts.
+    this.engine.flushScripts();
   }
 
   #crash(number: number, process: VirtualProcess, fault: Fault): void {
