@@ -26,7 +26,7 @@ import type { OnCodedError } from './on-coded-error.js';
 import { withCodes } from './on-coded-error.js';
 import { RunAtPastError } from './errors.js';
 import { ENQUEUE_OPTIONS, QUEUE_OPTIONS, WORKER_OPTIONS } from './option-names.js';
-import { MAX_DELAY_MS, MAX_PRIORITIES } from './limits.js';
+import { MAX_DELAY_MS, MAX_PRIORITIES, MAX_SHARDS } from './limits.js';
 import type { OnFailed, OnSucceeded } from './ended-attempt.js';
 
 /**
@@ -73,8 +73,8 @@ export interface QueueOptions<Tasks = Record<string, unknown>> {
   /** Cancelled tasks that stay stored; the oldest are removed. 1 to 10,000,000. Default 1,000. */
   readonly keepCancelled?: number | undefined;
   /**
-   * Number of slots over which the queue is spread, to use several masters of a Cluster. 1 to 64, fixed by the call that creates the queue.
-   * Order, priorities and limits hold within a shard. Default: the stored number, or 1.
+   * Number of slots over which a new queue is spread, to use several masters of a Cluster. 1 to 64. `Queue.reshard` changes it later. Order
+   * and priorities hold within a shard. Default: the stored number, or 1.
    */
   readonly shards?: number | undefined;
   /**
@@ -217,7 +217,6 @@ const MAX_TIMEOUT_MS = 24 * 86_400_000;
 const MAX_ATTEMPTS = 65_535;
 export const MAX_HEADERS_BYTES = 16_384;
 const MAX_PAST_MS = 60_000;
-const MAX_SHARDS = 64;
 
 export function resolvePriorities(names: readonly string[]): readonly string[] {
   requireArray('priorities', names, { min: 1, max: MAX_PRIORITIES });

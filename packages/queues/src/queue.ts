@@ -40,6 +40,7 @@ import type { ScheduleRule } from './schedule/rule.js';
 import type { Schedule, Scheduled } from './schedule/schedules.js';
 import { Schedules } from './schedule/schedules.js';
 import { configure, setPaused } from './operate/configure.js';
+import { reshard } from './operate/reshard.js';
 import type { ConfigureOptions, QueueLimits } from './operate/queue-limits.js';
 import type { SettingsValues } from './shard/settings-text.js';
 import { Shards } from './shard/shards.js';
@@ -165,10 +166,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return this.#operator.retry(id);
   }
 
-  /**
-   * Makes a scheduled or retrying task due now. Resolves to false for other tasks, and for due ones. A resent command answers false. Costs
-   * what `cancel` does.
-   */
+  /** Makes a scheduled or retrying task due now. Resolves to false for others. A resent command answers false. Costs what `cancel` does. */
   async promote(id: string): Promise<boolean> {
     return this.#operator.promote(id);
   }
@@ -226,10 +224,7 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return drain(this.#shards, options);
   }
 
-  /**
-   * Deletes succeeded, dead or cancelled tasks, the oldest first. Resolves to the number of deleted tasks, without those of a resent
-   * command. One round trip for each 500 tasks and shard; not atomic.
-   */
+  /** Deletes ended tasks, the oldest first. Resolves to their number, without those of a resent command. Costs what `drain` does. */
   async clean(state: EndedState, options: CleanOptions = {}): Promise<number> {
     return clean(this.#shards, state, options);
   }
@@ -239,10 +234,9 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * due tasks first, grouped tasks last. Scheduled and retrying tasks are ordered by priority and due instant, active tasks by the end of
    * their leases. Ended tasks come the latest first, waiting tasks in no order.
    *
-   * A task that stays in the state is on some page, perhaps on two pages while others come and go. A call reads up to 1,000 tasks, or 4
-   * MiB, of each shard, so a page may have few tasks, or none. The cursor of the last page is null. Cursors don't expire. One round trip,
-   * and one for each further shard of the page. O(limit · log n), read-only. Rejects with ERR_INVALID_ARG for options and for a cursor of
-   * another state.
+   * A task that stays in the state is on some page, perhaps on two pages while others come and go. A call reads up to 1,000 tasks, or 4 MiB, of each shard,
+   * so a page may have few tasks, or none. The cursor of the last page is null. Cursors don't expire. One round trip, and one for each further shard of the
+   * page. O(limit · log n), read-only. Rejects with ERR_INVALID_ARG for options and for a cursor of another state.
    */
   async list(state: TaskState, options: ListOptions = {}): Promise<Page<Task<Tasks>>> {
     return listPage<Tasks>(this.#shards, 'list', state, options);
@@ -254,20 +248,19 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * The names of the tasks that live workers handle, sorted. Each worker lists its first 1,000 names. A name stays for 150 s after the last
-   * worker that handles it. Claims are not listed. One round trip, O(names).
+   * The names of the tasks that live workers handle, sorted: the first 1,000 of each worker, and for 150 s after the last one. Without claims.
+   * One round trip, O(names).
    */
   async names(): Promise<string[]> {
     return handledNames(this.#shards.first);
   }
 
   /**
-   * Removes the queue with its tasks, settings, schedules, results, events, flows and its name. Resolves to whether the queue had anything;
-   * a resent command, or the call after a crash, may answer false. A later `enqueue` creates the queue anew, and may give it other
-   * priorities and shards.
+   * Removes the queue with its tasks, settings, schedules, results, events, flows and its name. Resolves to whether the queue had anything; a resent
+   * command, or the call after a crash, may answer false. A later `enqueue` creates the queue anew, and may give it other priorities and shards.
    *
-   * Rejects with ERR_QUEUE_IN_USE while tasks are active or workers wait for tasks. `force` cancels active tasks, and a worker that still
-   * completes one reports ERR_LEASE_LOST. Children in other queues still run. Parents in other queues learn that their children were
+   * Rejects with ERR_QUEUE_IN_USE while tasks are active or workers wait for tasks. `force` cancels active tasks, and a worker that
+   * still completes one reports ERR_LEASE_LOST. Children in other queues still run. Parents in other queues learn that their children were
    * removed. One round trip for each shard and three more, whatever the queue holds; after the use of an optional feature also those of
    * `drain`. Atomic for each shard. After a crash or an error, repeat the call.
    */
@@ -280,18 +273,27 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
     return readSettings(this.#shards);
   }
 
+  /**
+   * Changes the number of shards, 1 to 64, while producers and workers run; older tasks stay in their shards. Resolves to whether it changed.
+   * A task with an `id`, `group` or `dedupKey` then costs a round trip for each of up to 3 earlier numbers. Two round trips a shard; may be
+   * repeated after an error. Rejects with ERR_INVALID_ARG, also if a limit is lower than the number.
+   */
+  async reshard(shards: number): Promise<boolean> {
+    return reshard(this.#shards, shards);
+  }
+
   /** Pauses the queue: workers fetch no task until `resume`. Running tasks go on. One round trip for each shard. */
-  async pause(): Promise<void> {
-    await setPaused(this.#shards, true);
+  pause(): Promise<void> {
+    return setPaused(this.#shards, true);
   }
 
   /** Ends a pause and wakes idle workers. One round trip for each shard. */
-  async resume(): Promise<void> {
-    await setPaused(this.#shards, false);
+  resume(): Promise<void> {
+    return setPaused(this.#shards, false);
   }
 
   /**
-   * Stores limits that hold for all workers together, at once. Concurrency and rates are limits of a shard. One round trip for each shard,
+   * Stores limits that hold for all workers together, at once. Each shard has an equal share of a limit. One round trip for each shard,
    * and one for each 200 `groups`. Rejects with ERR_INVALID_ARG; then nothing is changed. `check` gets the stored settings of the first
    * shard. If it throws, the call rejects with its error, and nothing is changed. No other change can come between the check and the write,
    * so `check` may be called several times. It costs two more round trips.
@@ -304,9 +306,8 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
    * Enqueues a task at each instant of a rule, once across all workers. Any worker of the queue does so. A run does not wait for the run
    * before it. The task's id is `<key>@<instant>`; its headers `schedule-key` and `schedule-instant` have both values.
    *
-   * The call replaces a different schedule of the same key, and leaves an equal one alone. The next instant and the count of runs stay if
-   * cron, time zone, `everyMs` and `startAt` are unchanged. An ended schedule is remembered for 30 days. A resent command reports
-   * `isChanged: false`.
+   * The call replaces a different schedule of the same key, and leaves an equal one alone. The next instant and the count of runs stay if cron, time zone,
+   * `everyMs` and `startAt` are unchanged. An ended schedule is remembered for 30 days. A resent command reports `isChanged: false`.
    *
    * One round trip if nothing changes, otherwise two; O(log n). Rejects with ERR_INVALID_SCHEDULE, ERR_TOO_MANY_SCHEDULES (10,000), or as
    * `enqueue` does. Then nothing is stored.
@@ -345,20 +346,18 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Waits until no task is ready, active, retrying or waiting for its children. Scheduled tasks count when they are due. Tasks that come
-   * during the call count, and so do ready tasks of a paused queue. The call looks at one shard after the other.
-   * Costs what `result` does for one task after another, each time the last one of the tasks that exist. Rejects with ERR_IDLE_TIMEOUT
-   * after `waitMs` (default: never), or with the reason of the signal.
+   * Waits until no task is ready, active, retrying or waiting for its children. Scheduled tasks count when they are due. Tasks that come during the call
+   * count, and so do ready tasks of a paused queue. The call looks at one shard after the other. Costs what `result` does for one task after another, each
+   * time the last one of the tasks that exist. Rejects with ERR_IDLE_TIMEOUT after `waitMs` (default: never), or with the reason of the signal.
    */
   async idle(options: IdleOptions = {}): Promise<void> {
     return waitUntilIdle(this.#shards, this.#results, options);
   }
 
   /**
-   * Yields the events of the queue, from now on or after an event. The first call switches events on: Redis keeps 10,000 in each shard,
-   * unless `configure` has set `keepEvents`. From then on each script that changes something appends its events. A `gap` reports events
-   * that were trimmed before they were read. Events of one task, and those of one shard, are in order. An idle reader sends one command
-   * every 3 s for each shard.
+   * Yields the events of the queue, from now on or after an event. The first call switches events on: Redis keeps 10,000 in each shard, unless `configure`
+   * has set `keepEvents`. From then on each script that changes something appends its events. A `gap` reports events that were trimmed before they were
+   * read. Events of one task, and those of one shard, are in order. An idle reader sends one command every 3 s for each shard.
    *
    * Reading begins with the first `next()`. `next()` rejects with ERR_INVALID_ARG for a cursor of a queue with other shards, and with
    * errors of Redis. Continue after the last event then. The end of `await using` ends the reading.
@@ -378,12 +377,11 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Stores a task and its children, in this and other queues of the prefix: up to 10 levels, 1,000 tasks and 8 MiB. A parent is ready when
-   * all its children have ended. Once Redis has accepted the root, the whole flow will be stored. This call stores the children, or a
-   * worker of the parent's queue does so within 10 s. The end of a child is counted once. One round trip for each level and two more,
-   * O(tasks). With an `id` of the root a repeated call returns the same ids, or rejects with ERR_TASK_CONFLICT for other children. Rejects
-   * with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored. In other shards than the root's, a child with a taken id counts as
-   * dead, and storing a child in a full queue is tried for a minute.
+   * Stores a task and its children, in this and other queues of the prefix: up to 10 levels, 1,000 tasks and 8 MiB. A parent is ready when all its children
+   * have ended. Once Redis has accepted the root, the whole flow will be stored. This call stores the children, or a worker of the parent's queue does so
+   * within 10 s. The end of a child is counted once. One round trip for each level and two more, O(tasks). With an `id` of the root a repeated call returns
+   * the same ids, or rejects with ERR_TASK_CONFLICT for other children. Rejects with ERR_INVALID_FLOW, or as `enqueue` does; then nothing is stored. In
+   * other shards than the root's, a child with a taken id counts as dead, and storing a child in a full queue is tried for a minute.
    */
   async enqueueFlow(flow: FlowTask<Tasks>): Promise<EnqueuedFlow> {
     return this.#flows.enqueue(flow);

@@ -36,6 +36,7 @@ function tableOf(redis: Redis): CallTable {
     'queue.names': [queue.names.bind(queue)],
     'queue.settings': [queue.settings.bind(queue)],
     'queue.pause': [queue.pause.bind(queue)],
+    'queue.reshard': [queue.reshard.bind(queue), 2],
     'queue.resume': [queue.resume.bind(queue)],
     'queue.configure': [queue.configure.bind(queue), {}],
     'queue.schedule': [queue.schedule.bind(queue), 's', { everyMs: 60_000 }, 't', {}, {}],

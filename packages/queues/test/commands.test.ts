@@ -298,9 +298,9 @@ test('the first cancel of a queue; names', async () => {
     }),
   ).toMatchInlineSnapshot(`
 "overview → queue.overview:  time · get settings · exists tombstones · zcount scheduled:0 · zcount retrying:0 · llen ready:0 · zcard scheduled:0 · zcard retrying:0 · zcount scheduled:1 · zcount retrying:1 · llen ready:1 · lindex ready:1 · zcard scheduled:1 · zcard retrying:1 · zcard grouped · hget tasks · zcard active · llen succeeded · zcard dead · zcard cancelled · hget flows
-cancel → shard.configure:  get settings · set settings · set features · zrange idle · zremrangebyrank idle | operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · hset attempts · zadd cancelled · zcard cancelled · exists awaited
+cancel → shard.configure:  get settings · set settings · set features · zrange idle · unlink idle | operator.move:  get settings · time · hget tasks · hget attempts · zrem scheduled:1 · zrem retrying:1 · lpos ready:1 · lrem ready:1 · hset attempts · zadd cancelled · zcard cancelled · exists awaited
 names → sscan names
-pauseAll → sscan names | get settings | shard.configure:  get settings · set settings · set features · zrange idle · zremrangebyrank idle"
+pauseAll → sscan names | get settings | shard.configure:  get settings · set settings · set features · zrange idle · unlink idle"
 `);
 });
 

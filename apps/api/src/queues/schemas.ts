@@ -79,7 +79,7 @@ export const queueBody = z
   .meta({
     id: 'QueueBody',
     description:
-      'Settings that are left out stay as they are; null removes a limit. Limits hold for each shard.',
+      'Settings that are left out stay as they are; null removes a limit. Each shard has an equal share of a limit.',
     examples: [{ concurrency: 10, rate: { limit: 100, periodMs: 1_000 } }],
   });
 

@@ -286,7 +286,7 @@ describe('a queue', () => {
       tasks: [1, 2].map((payload) => ({ name: 't', payload, priority: 'first' })),
     });
     const { json } = await get('/limits');
-    expect(queueSchema.parse(json)).toMatchObject({ counts: { ready: 2, active: 0 }, load: 0.25 });
+    expect(queueSchema.parse(json)).toMatchObject({ counts: { ready: 2, active: 0 }, load: 0.5 });
     expect(json.headAgeMs).toBeGreaterThanOrEqual(0);
     const others = [{ priorities: ['other'] }, { shards: 3 }];
     expect((await Promise.all(others.map((other) => put('/limits', other)))).map(slugOf)).toEqual([

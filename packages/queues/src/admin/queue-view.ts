@@ -23,7 +23,7 @@ export interface SettingsView {
 
 export interface QueueView extends SettingsView {
   readonly counts: Counts;
-  /** Active and ready tasks divided by the concurrency limit of all shards; null without a limit. */
+  /** Active and ready tasks divided by the concurrency limit of the queue; null without a limit. */
   readonly load: number | null;
   /** How long ago the next task was enqueued, ms, by the clock of this process; null when none is ready. */
   readonly headAgeMs: number | null;
@@ -57,12 +57,12 @@ export async function queueView<Tasks extends TaskMap<Tasks>>(queue: Queue<Tasks
     queue.summaries('ready', { limit: 1 }),
   ]);
   const settings = settingsView(queue.name, values);
-  const { concurrency, shards } = settings;
+  const { concurrency } = settings;
   const [next] = head.tasks as readonly { readonly enqueuedAt: number }[];
   return {
     ...settings,
     counts,
-    load: concurrency === null ? null : (counts.active + counts.ready) / (concurrency * shards),
+    load: concurrency === null ? null : (counts.active + counts.ready) / concurrency,
     headAgeMs: next ? Math.max(0, Date.now() - next.enqueuedAt) : null,
   };
 }

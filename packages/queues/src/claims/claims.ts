@@ -50,7 +50,7 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   readonly #id = randomUUID();
   readonly #redis: RedisClient;
   readonly #options: ResolvedClaimsOptions;
-  #shards: Shards;
+  readonly #shards: Shards;
   readonly #reporter: ErrorReporter;
   readonly #telemetry: ClaimTelemetry | undefined;
   readonly #requests = new Set<ClaimRequest>();
@@ -263,13 +263,8 @@ export class Claims<Tasks extends TaskMap<Tasks> = Record<string, unknown>> {
   }
 
   async #open(): Promise<readonly WaitingClaims[]> {
-    let shards = await this.#shards.open();
-    if (shards.length !== shards[0]!.settings.values.shards) {
-      const { prefix, codecs } = this.#options;
-      // The queue seemed new, and another process has created it with shards.
-      this.#shards = new Shards(this.#redis, this.queue, prefix, {}, codecs);
-      shards = await this.#shards.open();
-    }
+    // Again, where the number of shards has changed.
+    const shards = await this.#shards.open();
     if (shards.length > this.#waitingIn.length) {
       const added = shards
         .slice(this.#waitingIn.length)

@@ -7,7 +7,7 @@ import type { Context } from './context.js';
 import { migrate } from './migrate.js';
 import { fields, firstLine, instant, plain, table } from './text.js';
 import type { Command } from './usage.js';
-import { countOf, durationOf, stateOf, singleName, UsageError, USAGES } from './usage.js';
+import { countOf, durationOf, numberOf, stateOf, singleName, UsageError, USAGES } from './usage.js';
 
 type Act = (context: Context) => Promise<0 | 1>;
 
@@ -147,6 +147,21 @@ const clean: Act = async (context) => {
   return 0;
 };
 
+const reshard: Act = async (context) => {
+  const { names, print } = context;
+  const [name, count, ...others] = names;
+  if (name === undefined || count === undefined || others.length > 0) {
+    throw new UsageError(`usage: mortise-queues reshard ${USAGES.reshard.syntax}`);
+  }
+  const shards = numberOf('<shards>', count);
+  const queue = await existingQueue(context, name);
+  if (!queue) return 1;
+  const isChanged = await queue.reshard(shards);
+  const what = isChanged ? 'has' : 'already has';
+  print({ name, shards, isChanged }, `${plain(name)} ${what} ${shards} shards\n`);
+  return 0;
+};
+
 /** Also for a name that is no longer listed, since an earlier call may have died. */
 const obliterate: Act = async ({ redis, prefix, names, values, print, complain }) => {
   const queue = new Queue(redis, singleName('obliterate', names), prefix);
@@ -174,6 +189,7 @@ export const COMMANDS: Readonly<Record<Command, Act>> = {
   promote: (context) => forEachId(context, 'promoted', (queue, id) => queue.promote(id)),
   pause: pauseOrResume('pause'),
   resume: pauseOrResume('resume'),
+  reshard,
   drain,
   clean,
   obliterate,

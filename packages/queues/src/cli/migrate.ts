@@ -25,7 +25,7 @@ export async function migrate(context: Context): Promise<0 | 1> {
   }
   const perSecond = values['per-second'];
   const shards = new Shards(redis, queue.name, prefix.prefix);
-  const options = perSecond === undefined ? {} : { perSecond: numberOf('per-second', perSecond) };
+  const options = perSecond === undefined ? {} : { perSecond: numberOf('--per-second', perSecond) };
   const done: Moved = await new Migration(source, queue, shards, options).run();
   print(done, linesOf('moved', done.moved) + linesOf('left', done.left));
   return Object.keys(done.left).length === 0 ? 0 : 1;

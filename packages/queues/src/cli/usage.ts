@@ -78,6 +78,11 @@ export const USAGES = {
   },
   remove: { syntax: '<queue> <id>…', what: 'removes tasks that do not run', options: [] },
   promote: { syntax: '<queue> <id>…', what: 'makes scheduled or retrying tasks due now', options: [] },
+  reshard: {
+    syntax: '<queue> <shards>',
+    what: 'changes the number of shards while producers and workers run',
+    options: [],
+  },
   pause: {
     syntax: '(<queue>… | --all)',
     what: 'stops workers from fetching tasks; running tasks go on',
@@ -152,11 +157,11 @@ export function singleName(command: Command, names: readonly string[]): string {
 }
 
 export function countOf(option: 'limit', text: string | undefined): { limit?: number } {
-  return text === undefined ? {} : { limit: numberOf(option, text) };
+  return text === undefined ? {} : { limit: numberOf(`--${option}`, text) };
 }
 
-export function numberOf(option: 'limit' | 'per-second', text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new UsageError(`--${option} must be a number from 1, got ${text}`);
+export function numberOf(what: '--limit' | '--per-second' | '<shards>', text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new UsageError(`${what} must be a number from 1, got ${text}`);
   return Number(text);
 }
 

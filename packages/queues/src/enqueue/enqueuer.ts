@@ -1,6 +1,6 @@
 /** Checks tasks, makes records of them, and sends the tasks of one tick and shard in one script call. */
 import type { RedisClient } from '@mortise/redis';
-import { callRedis, Coalescer, keySlot, ServerClock } from '@mortise/redis';
+import { callRedis, Coalescer, ServerClock } from '@mortise/redis';
 import { MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
 import { DEFAULT_MAX_TASKS } from '../limits.js';
 import type { EnqueueOptions } from '../options.js';
@@ -8,12 +8,8 @@ import {
   requireEnqueueOptions,
   requireTaskName,
   resolveAttempts,
-  resolveBackoff,
   resolveDedupMs,
-  resolveExpiresInMs,
   resolveGroup,
-  resolveHeaders,
-  resolveTimeoutMs,
   resolveWhen,
 } from '../options.js';
 import { forgetName, registerName } from '../shard/queue-names.js';
@@ -22,6 +18,7 @@ import type { Schemas } from '../task/schemas.js';
 import { isGone } from '../shard/settings.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
+import { isCurrent } from '../shard/shards.js';
 import type { Extras } from '../task/record.js';
 import { RecordDraft } from '../task/record.js';
 import { encodeTaskId } from '../task/task-id.js';
@@ -29,6 +26,8 @@ import type { NewTask } from '../task/task.js';
 import type { ResultOf, TaskId } from '../task-types.js';
 import type { Enqueue, Whole } from './entries.js';
 import { Entries } from './entries.js';
+import { resolveExtras } from './extras.js';
+import { withStored } from './with-stored.js';
 
 /**
  * Tasks in one script call, which hold the server for 0.2 ms. With larger calls the server waits for the client and the
@@ -43,8 +42,7 @@ const MICROS_PER_MS = 1000;
 export interface Enqueued<Result = unknown> {
   readonly id: unknown extends Result ? string : TaskId<Result>;
   /**
-   * Whether a task with the caller's id was stored before; that task is unchanged. Also true when ioredis has resent this call
-   * after a lost reply.
+   * Whether a task with the caller's id was stored before; that task is unchanged. Also true when ioredis has resent this call after a lost reply.
    */
   readonly isDuplicate: boolean;
 }
@@ -59,11 +57,18 @@ export interface Prepared extends Enqueue {
   readonly record: RecordDraft;
 }
 
+const LIMITS = {
+  maxBatch: MAX_BATCH,
+  maxBytes: MAX_BATCH_BYTES,
+  bytesOf: ({ record }: Enqueue): number => record.length,
+};
+
 /** The script's answer for one task, if not all were stored. */
 const STORED = '1';
 const DUPLICATE = '0';
 const CONFLICT = 'C';
 const FULL = 'F';
+const ELSEWHERE = 'E';
 /** The outcome of a task whose call was refused because of another task. */
 const LEFT_OUT = new Error('another task of the call was refused');
 
@@ -74,12 +79,17 @@ export class Enqueuer {
   readonly #maxPayloadBytes: number;
   readonly #schemas: Schemas | undefined;
   readonly #enqueues = new Coalescer<Shard, Enqueue, Enqueued>(
-    (shard, batch) => MemoryFullError.wrap(this.#queue, this.#send(shard, batch)),
-    {
-      maxBatch: MAX_BATCH,
-      maxBytes: MAX_BATCH_BYTES,
-      bytesOf: ({ record }) => record.length,
-    },
+    (shard, batch) =>
+      MemoryFullError.wrap(this.#queue, this.#send(shard, batch) as Promise<readonly (Enqueued | Error)[]>),
+    LIMITS,
+  );
+  /**
+   * After `reshard`, tasks with an id or group first go to the shards of earlier numbers, which store a task only if they have
+   * its group, and know ids that they have. Undefined: the task belongs elsewhere.
+   */
+  readonly #toEarlier = new Coalescer<Shard, Enqueue, Enqueued | undefined>(
+    (shard, batch) => MemoryFullError.wrap(this.#queue, this.#send(shard, batch, true)),
+    LIMITS,
   );
   /** The next shard for tasks without id and group. It changes with each call, so tasks of one tick share a shard. */
   #nextShard = 0;
@@ -204,6 +214,7 @@ export class Enqueuer {
     this.check(request);
     const shards = this.#shards.all;
     if (!shards) return this.#shards.open().then(() => this.submit(request));
+    if (this.#mayLieElsewhere(request)) return this.#submitLate(request, shards);
     const shard = this.#shardOf(request, shards);
     // One more promise for each task would cost more than the script does.
     return request.usesOptional && !this.#optional.has(shard)
@@ -212,19 +223,31 @@ export class Enqueuer {
   }
 
   /**
-   * As `submit`, for many tasks. Waits for the checks of all, so with asynchronous schemas all or none are sent. Each
-   * script call stores all of its tasks or none. Rejects when all calls have ended; the error lists the tasks that other
-   * calls stored.
+   * As `submit`, for many tasks. Waits for the checks of all, so with asynchronous schemas all or none are sent. Each script call stores all of its tasks
+   * or none. Rejects when all calls have ended; the error lists the tasks that other calls stored.
    */
   async submitAll(requests: readonly Enqueue[]): Promise<Enqueued[]> {
     for (const request of requests) this.check(request);
     const checks = requests.map(({ checking }) => checking).filter((checking) => checking !== undefined);
     if (checks.length > 0) await Promise.all(checks);
     const shards = this.#shards.all ?? (await this.#shards.open());
+    const enqueued = Array.from<Enqueued>({ length: requests.length });
+    const errors = new Map<number, unknown>();
+    const late: Promise<void>[] = [];
     const parts = new Map<Shard, number[]>();
     const whole: Whole | undefined = requests.length > 1 ? {} : undefined;
     for (const [index, request] of requests.entries()) {
       request.checking = undefined;
+      if (this.#mayLieElsewhere(request)) {
+        const submitted = this.#submitLate(request, shards);
+        late.push(
+          submitted.then(
+            (result) => void (enqueued[index] = result),
+            (error: unknown) => void errors.set(index, error),
+          ),
+        );
+        continue;
+      }
       request.whole = whole;
       const shard = this.#shardOf(request, shards);
       const part = parts.get(shard);
@@ -232,10 +255,9 @@ export class Enqueuer {
       else parts.set(shard, [index]);
       if (request.usesOptional && !this.#optional.has(shard)) await this.#enableOptional(shard);
     }
-    const enqueued = Array.from<Enqueued>({ length: requests.length });
-    const errors = new Map<number, unknown>();
-    await Promise.all(
-      Array.from(parts, async ([shard, part]) => {
+    await Promise.all([
+      ...late,
+      ...Array.from(parts, async ([shard, part]) => {
         const all = part.length === requests.length ? requests : part.map((index) => requests[index]!);
         const settled = await this.#enqueues.settleAll(shard, all);
         for (const [at, index] of part.entries()) {
@@ -244,7 +266,7 @@ export class Enqueuer {
           else errors.set(index, settled.errors.get(at));
         }
       }),
-    );
+    ]);
     if (errors.size === 0) return enqueued;
     const error = Array.from(errors.keys())
       .toSorted((a, b) => a - b)
@@ -258,19 +280,38 @@ export class Enqueuer {
     this.#optional.add(shard);
   }
 
-  /** The shard of a task. */
-  #shardOf({ storedId, group }: Enqueue, shards: readonly Shard[]): Shard {
-    if (shards.length === 1) return shards[0]!;
-    if (group !== undefined) return shards[keySlot(group) % shards.length]!;
-    if (storedId) return shards[this.#shards.indexOf(storedId, shards.length)]!;
-    return shards[this.#nextShard % shards.length]!;
+  #mayLieElsewhere({ storedId, group }: Enqueue): boolean {
+    return this.#shards.hasMoved && (storedId !== undefined || group !== undefined);
   }
 
-  async #send(shard: Shard, batch: readonly Enqueue[]): Promise<readonly (Enqueued | Error)[]> {
+  async #submitLate(request: Enqueue, shards: readonly Shard[]): Promise<Enqueued> {
+    const home = this.#shardOf(request, shards);
+    for (const shard of this.#shards.earlierHomes(request)) {
+      if (request.usesOptional && !this.#optional.has(shard)) await this.#enableOptional(shard);
+      const enqueued = await this.#toEarlier.submit(shard, request);
+      if (enqueued) return enqueued;
+    }
+    if (request.usesOptional && !this.#optional.has(home)) await this.#enableOptional(home);
+    return this.#enqueues.submit(home, request);
+  }
+
+  /** The shard of a new task. */
+  #shardOf(request: Enqueue, shards: readonly Shard[]): Shard {
+    if (shards.length === 1) return shards[0]!;
+    const { count } = this.#shards;
+    const hasHome = request.group !== undefined || request.storedId !== undefined;
+    return shards[hasHome ? this.#shards.indexOf(request, count) : this.#nextShard % count]!;
+  }
+
+  /** `isEarlier`: the shard stores only tasks whose group it has, and answers with undefined for others. */
+  async #send(
+    shard: Shard,
+    batch: readonly Enqueue[],
+    isEarlier = false,
+  ): Promise<readonly (Enqueued | Error | undefined)[]> {
     this.#nextShard += 1;
     const { settings, keys } = shard;
     const clock = this.#clockOf(shard);
-    const shards = settings.values.shards;
     let entries!: Entries;
     let sentAt = 0;
     let isElsewhere = false;
@@ -278,13 +319,13 @@ export class Enqueuer {
     const usesOptional = batch.some((request) => request.usesOptional);
     const reply = await settings
       .run(async () => {
-        isElsewhere = settings.values.shards !== shards;
+        isElsewhere = !isCurrent(shard);
         if (isElsewhere) return null;
         // The settings may have been lost, by a failover for example, and created again by another process without optional
         // features.
         if (usesOptional && !settings.values.hasOptional) await shard.enableOptional();
         sentAt = performance.now();
-        entries = new Entries(batch, shard, clock, sentAt, !this.#busy.has(shard));
+        entries = new Entries(batch, shard, clock, sentAt, { seemsIdle: !this.#busy.has(shard), isEarlier });
         if (entries.count === 0) return null;
         return queueEnqueue.run(
           this.#redis,
@@ -305,7 +346,7 @@ export class Enqueuer {
         return null;
       });
     if (isElsewhere || wasRemoved) {
-      // The queue seemed new, and another process has created it with shards; or it was removed.
+      // Another process has changed the number of shards, or created the queue with shards; or it was removed.
       await (wasRemoved ? this.reopen() : this.#shards.open());
       return Promise.all(batch.map((request) => this.submit(request).catch((error: Error) => error)));
     }
@@ -332,8 +373,9 @@ export class Enqueuer {
     return clock;
   }
 
-  #outcome(answer: string | undefined, request: Enqueue, shard: Shard): Enqueued | Error {
+  #outcome(answer: string | undefined, request: Enqueue, shard: Shard): Enqueued | Error | undefined {
     const id = request.id!;
+    if (answer === ELSEWHERE) return undefined;
     if (answer === STORED) return { id, isDuplicate: false };
     // Only a command that was sent twice stores an id of this call before.
     if (answer === DUPLICATE) return { id, isDuplicate: request.storedId !== undefined };
@@ -341,29 +383,4 @@ export class Enqueuer {
     if (answer !== FULL) return LEFT_OUT;
     return new QueueFullError(this.#queue, shard.settings.values.maxTasks ?? DEFAULT_MAX_TASKS);
   }
-}
-
-/** Adds the ids of the stored tasks to an error of the package; other errors stay as they are. */
-function withStored(error: unknown, enqueued: readonly (Enqueued | undefined)[]): unknown {
-  const stored = enqueued.flatMap((one) => (one && !one.isDuplicate ? [one.id] : []));
-  if (error instanceof TaskConflictError) return new TaskConflictError(error.queue, error.taskId, stored);
-  if (error instanceof QueueFullError) return new QueueFullError(error.queue, error.maxTasks, stored);
-  if (error instanceof MemoryFullError) return new MemoryFullError(error.queue, error.cause, stored);
-  return error;
-}
-
-function resolveExtras(options: EnqueueOptions, more: Partial<Extras>): Extras | undefined {
-  const { headers, backoff } = options;
-  const own = headers === undefined ? undefined : resolveHeaders(headers);
-  const timeoutMs = resolveTimeoutMs(options.timeoutMs);
-  const expiresInMs = resolveExpiresInMs(options);
-  const extras: Extras = {
-    ...(own && { headers: own }),
-    ...(backoff !== undefined && { backoff: resolveBackoff(backoff) }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(expiresInMs !== undefined && { expiresInMs }),
-    ...more,
-  };
-  for (const _ in extras) return extras;
-  return undefined;
 }

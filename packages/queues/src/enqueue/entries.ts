@@ -42,7 +42,7 @@ export type Whole = object;
 
 export interface EntryOperands {
   readonly usesOptional: 0 | 1;
-  readonly mayHandOff: 0 | 1;
+  readonly mode: 'h' | 'e' | '-';
   readonly priorities: string;
   readonly stamp: number;
   readonly delays: Buffer;
@@ -74,15 +74,18 @@ export class Entries {
    * @param clock Estimates the server's time, which is written as the enqueue time if known.
    * @param sentAt `performance.now()`
    * @param seemsIdle A worker was idle at the last call: a single small task may be handed off to it.
+   * @param isEarlier The shard is one of an earlier number of shards, and stores only tasks whose group it has.
    */
   constructor(
     batch: readonly Enqueue[],
     { index, settings, keys }: Shard,
     clock: ServerClock,
     sentAt: number,
-    seemsIdle: boolean,
+    { seemsIdle, isEarlier }: { readonly seemsIdle: boolean; readonly isEarlier: boolean },
   ) {
-    const { shards } = settings.values;
+    const { values } = settings;
+    // No id leads to a shard that gets no new tasks, or to one by an earlier number.
+    const shards = isEarlier || index >= values.shards ? 1 : values.shards;
     const stamp = clock.now();
     let bytes = 0;
     let whole: Whole | undefined;
@@ -166,7 +169,12 @@ export class Entries {
     const places = priorities.flatMap((one) => [priorityKeys[3 * one]!, priorityKeys[3 * one + 1]!]);
     const { usesOptional } = settings;
     const mayHandOff =
-      seemsIdle && !usesOptional && count === 1 && delays.length === 0 && end <= MAX_HANDED_OFF_BYTES;
+      seemsIdle &&
+      !isEarlier &&
+      !usesOptional &&
+      count === 1 &&
+      delays.length === 0 &&
+      end <= MAX_HANDED_OFF_BYTES;
     if (mayHandOff) {
       const higher = priorityKeys.slice(0, 3 * priorities[0]!);
       const { active, features } = keys.of;
@@ -174,7 +182,7 @@ export class Entries {
     } else this.places = usesOptional ? [...places, ...keys.optional] : places;
     this.operands = {
       usesOptional: usesOptional ? 1 : 0,
-      mayHandOff: mayHandOff ? 1 : 0,
+      mode: isEarlier ? 'e' : mayHandOff ? 'h' : '-',
       priorities: String.fromCharCode(...priorities.map((one) => FIRST_PRIORITY + one)),
       stamp,
       delays: delays.length === 0 ? NO_DELAYS : Buffer.concat([encodeInstant(clock.latest()), ...delays]),

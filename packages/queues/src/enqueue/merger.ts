@@ -4,7 +4,7 @@
  * A path of its own beside the enqueuer: a plain enqueue knows nothing of keys, and costs what it did without them.
  */
 import type { CommandArgument, RedisClient } from '@mortise/redis';
-import { ArgumentTypeError, Coalescer, keySlot } from '@mortise/redis';
+import { ArgumentTypeError, Coalescer } from '@mortise/redis';
 import type { Enqueued, Enqueuer, Prepared } from './enqueuer.js';
 import { MemoryFullError, QueueFullError, TaskConflictError } from '../errors.js';
 import { DEFAULT_MAX_TASKS } from '../limits.js';
@@ -12,6 +12,7 @@ import { queueMerge } from '../scripts.gen.js';
 import { isGone } from '../shard/settings.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
+import { isCurrent } from '../shard/shards.js';
 import { newTaskId } from '../task/new-task-id.js';
 import { payloadText, setPriority, whenOf } from '../task/record.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
@@ -26,12 +27,20 @@ interface Entry {
 
 const MAX_BATCH = 64;
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
+const LIMITS = {
+  maxBatch: MAX_BATCH,
+  maxBytes: MAX_BATCH_BYTES,
+  bytesOf: ({ bytes }: Entry): number => bytes,
+};
 /** Answers of the script: the first character. */
 const DONE = '1';
 const FOUND = '0';
 const CONFLICT = 'C';
 const FULL = 'F';
 const UNKNOWN = '-';
+const ELSEWHERE = 'E';
+/** In place of an answer: the number of shards has changed, so nothing was sent. */
+const MOVED = Buffer.from('M');
 
 export class Merger {
   readonly #redis: RedisClient;
@@ -41,7 +50,12 @@ export class Merger {
   readonly #maxPayloadBytes: number;
   readonly #entries = new Coalescer<Shard, Entry, Buffer>(
     (shard, batch) => MemoryFullError.wrap(this.#queue, this.#send(shard, batch)),
-    { maxBatch: MAX_BATCH, maxBytes: MAX_BATCH_BYTES, bytesOf: ({ bytes }) => bytes },
+    LIMITS,
+  );
+  /** For shards of an earlier number; see `Enqueuer`. */
+  readonly #toEarlier = new Coalescer<Shard, Entry, Buffer>(
+    (shard, batch) => MemoryFullError.wrap(this.#queue, this.#send(shard, batch, true)),
+    LIMITS,
   );
 
   constructor(
@@ -83,7 +97,10 @@ export class Merger {
       return text === UNKNOWN ? null : text;
     };
     try {
-      return (await this.#shards.find(storedId, look)) === DONE;
+      for (;;) {
+        const answer = await this.#shards.find(storedId, look);
+        if (answer !== MOVED.toString()) return answer === DONE;
+      }
     } catch (error) {
       if (isGone(error)) return false;
       throw error;
@@ -91,11 +108,13 @@ export class Merger {
   }
 
   async #merge(prepared: Prepared, merge: ResolvedMerge, elements: number): Promise<Enqueued> {
-    const all = this.#shards.all ?? (await this.#shards.open());
+    const all = await this.#shards.open();
     const { group = '', priority, record } = prepared;
-    const shard = all[keySlot(group || merge.key) % all.length]!;
+    const { count } = this.#shards;
+    const placed = { storedId: undefined, group: group || merge.key };
+    const shard = all[this.#shards.indexOf(placed, count)]!;
     this.#enqueuer.check(prepared);
-    const { id, storedId } = newTaskId(shard.index, all.length);
+    const { id, storedId } = newTaskId(shard.index, count);
     const encoded = record.encode();
     const entry: Entry = {
       bytes: encoded.length,
@@ -107,9 +126,18 @@ export class Merger {
         return [mode, storedId, keyOfGroup, encoded, whenOf(encoded, 0), ...limits];
       },
     };
-    await shard.enableOptional();
     try {
-      return this.#answer(await this.#entries.submit(shard, entry), id, shard);
+      for (const earlier of this.#shards.earlierHomes(placed)) {
+        await earlier.enableOptional();
+        const answer = await this.#toEarlier.submit(earlier, entry);
+        if (answer[0] === MOVED[0]) return await this.#merge(prepared, merge, elements);
+        if (answer.toString('latin1') !== ELSEWHERE) return this.#answer(answer, id, earlier);
+      }
+      await shard.enableOptional();
+      const answer = await this.#entries.submit(shard, entry);
+      return answer[0] === MOVED[0]
+        ? await this.#merge(prepared, merge, elements)
+        : this.#answer(answer, id, shard);
     } catch (error) {
       if (!isGone(error)) throw error;
       await this.#enqueuer.reopen();
@@ -128,14 +156,16 @@ export class Merger {
     throw new TaskConflictError(this.#queue, other, [], what);
   }
 
-  async #send(shard: Shard, batch: readonly Entry[]): Promise<readonly Buffer[]> {
-    const reply = await shard.call((keys, { expectedSettings, publish }) =>
-      queueMerge.runBuffer(this.#redis, keys, {
+  async #send(shard: Shard, batch: readonly Entry[], isEarlier = false): Promise<readonly Buffer[]> {
+    const reply = await shard.call(async (keys, { expectedSettings, publish }) => {
+      if (!isCurrent(shard)) return batch.map(() => MOVED);
+      return queueMerge.runBuffer(this.#redis, keys, {
         expectedSettings,
         publish,
+        isEarlier: isEarlier ? 1 : 0,
         entries: batch.flatMap((entry) => entry.operands(shard)),
-      }),
-    );
+      });
+    });
     return reply as Buffer[];
   }
 }

@@ -18,13 +18,14 @@
 --                     those that it expects, - with lease 0: the worker takes no hand-off
 --   timekeeper        STRING "<next due, ms> <member of idle>"
 --   places...         two for each of `priorities`: ready LIST, scheduled ZSET; then, with usesOptional, the keys of the optional
---                     features in the order of src/keys.ts; with mayHandOff, the active ZSET, features, the retrying ZSET of the
+--                     features in the order of src/keys.ts; with mode h, the active ZSET, features, the retrying ZSET of the
 --                     task's priority, and ready, scheduled and retrying of each higher priority
 -- ARGV
 --   expectedSettings  the settings that the caller expects; after ; if it has not seen any in Redis
 --   publish           PUBLISH or SPUBLISH
 --   usesOptional      1: the queue uses optional features; 0
---   mayHandOff        1: this is one small task of a plain queue, and a worker seems to be idle; 0
+--   mode              h: this is one small task of a plain queue, and a worker seems to be idle; e: the shard is one of an earlier
+--                     number of shards, and stores only tasks whose group it has; - otherwise
 --   priorities        a byte for each priority of the tasks
 --   stamp             the enqueue time in the records, ms: the server's time as the caller estimates it, or 0. If the server's time
 --                     differs, the script corrects it
@@ -36,15 +37,16 @@
 -- RETURNS
 --   the server's time, ms, negative if an idle worker was notified: all are stored
 --   { outcomes, the server's time }: a character for each task: 1 stored, 0 was stored before, C was stored before with another
---   name or payload, F the queue is full, N not stored since another task of its run was refused
+--   name or payload, F the queue is full, N not stored since another task of its run was refused, E not stored in a shard of an
+--   earlier number
 --   error SETTINGS <stored>: other settings are stored; ;: none, the queue was removed. Nothing is written
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local expectedSettings, publish, usesOptional, mayHandOff = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
+local expectedSettings, publish, usesOptional, mode = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4]
 local priorities, stamp, delays, count, entries = ARGV[5], tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), ARGV[9]
 local places = { unpack(KEYS, 6) }
 -- Their number without those of optional features or of a hand-off.
 local PLACES = 2 * #priorities
-local MAX_TASKS = 10000000
+local isEarlier = mode == 'e'
 -- The first byte of a record without flags is smaller.
 local FLAGS = 16
 -- How far the caller's estimate of the time may be off, ms; the call itself takes time.
@@ -64,7 +66,7 @@ end
 
 local isTimely = stamp >= now - MOST_BEHIND and stamp <= now + MOST_AHEAD
 
-mayHandOff = mayHandOff and struct.unpack('>H', fields[2], 2) > 1
+local mayHandOff = mode == 'h' and struct.unpack('>H', fields[2], 2) > 1
 -- The idle worker that waits longest; only for a hand-off.
 local first, leaseMs, theirs, channel, isAlone
 if mayHandOff then
@@ -83,7 +85,7 @@ if mayHandOff then
   end
 end
 
--- Priorities and shards never change, and idle workers are registered with the stored settings. An idle worker with the
+-- Priorities never change, and idle workers are registered with the stored settings. An idle worker with the
 -- expected settings proves that they are stored. So the settings are not read.
 if not first then
   local stored = redis.call('GET', settings)
@@ -166,12 +168,13 @@ if mayHandOff then
   end
 end
 
+-- include shard.room.part.lua
 local known = redis.call('HMGET', tasks, unpack(ids))
 local size = redis.call('HLEN', tasks)
 local reply, isReady, earliest = now, true, nil
 local maxTasks, isPaused, dedupIds, hasDedupIds, keepEvents = MAX_TASKS, false, nil, false, 0
 if usesOptional then
-  maxTasks = tonumber(string.match(expectedSettings, ';max=(%d+)')) or MAX_TASKS
+  maxTasks = mostTasks(expectedSettings)
   isPaused = string.find(expectedSettings, ';paused=1', 1, true)
   keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
   dedupIds = places[PLACES + 17]
@@ -180,7 +183,7 @@ end
 
 -- The common case: all tasks new, ready at once, of one priority, without optional features.
 local isPlain = isTimely and #priorities == 1 and delays == '' and not hasDedupIds and keepEvents == 0
-  and size + count <= maxTasks
+  and size + count <= maxTasks and not isEarlier
 if isPlain then
   local seen = {}
   for i = 1, count do
@@ -208,6 +211,10 @@ else
 -- include task.group.part.lua
 -- include task.events.part.lua
     optional = { joinGroup = joinGroup, recordEvent = recordEvent }
+
+    function optional.hasGroup(group)
+      return redis.call('HEXISTS', groups, group) == 1
+    end
 
     function optional.publish()
       placeGroups()
@@ -306,6 +313,8 @@ else
       outcomes[i] = contentOf(other) == contentOf(record) and '0' or 'C'
     elseif refused[i] and tonumber(refused[i]) > now then
       outcomes[i] = '0'
+    elseif isEarlier and not (optional and groupOf(record) and optional.hasGroup(groupOf(record))) then
+      outcomes[i] = 'E'
     elseif room <= 0 then
       outcomes[i] = 'F'
     else

@@ -23,21 +23,23 @@
 -- ARGV
 --   expectedSettings  the settings that the caller expects
 --   publish           PUBLISH or SPUBLISH
+--   isEarlier         1: the shard is one of an earlier number of shards, and changes only tasks that it has, and stores only those of
+--                     a group that it has; 0
 --   entries...        eight for each, 64 at most: mode; id; key; record, or the payload for a P; when the task is due, ms (0: now,
 --                     negative: so many ms from now); number of elements of its payload; most elements and most bytes of a payload
 --                     modes: K keep the task of the key, R replace its payload, E the same and the earlier time, L the same and the
 --                     later time, A append the elements; P replace the payload of the task `id`, whatever its key
 -- RETURNS
 --   for each entry a string: 1 stored or replaced; 0 and the id of the task that has the key; C and its id: that task has another
---   name, or its payload is no array; F the queue is full; for a P also A the task is active or has succeeded, - unknown
+--   name, or its payload is no array; F the queue is full; E not in a shard of an earlier number; for a P also A the task is active or has succeeded, - unknown
 --   error SETTINGS <stored>: other settings are stored; ;: none, the queue was removed. Nothing is written
 local settings, tasks, attempts, idle, timekeeper = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local tombstones, grouped, groups, runnableGroups = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local limitedGroups, events, dedupKeys = KEYS[10], KEYS[11], KEYS[12]
-local expectedSettings, publish = ARGV[1], ARGV[2]
-local entries = { unpack(ARGV, 3) }
+local expectedSettings, publish, isEarlier = ARGV[1], ARGV[2], ARGV[3] == '1'
+local entries = { unpack(ARGV, 4) }
 local priorityKeys = { unpack(KEYS, 13) }
-local PRIORITIES, MAX_TASKS = 16, 10000000
+local PRIORITIES = 16
 
 -- include shard.settings.part.lua
 if not stored then
@@ -46,7 +48,8 @@ end
 local usesOptional = true
 local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
 local isPaused = string.find(expectedSettings, ';paused=1', 1, true)
-local room = (tonumber(string.match(expectedSettings, ';max=(%d+)')) or MAX_TASKS) - redis.call('HLEN', tasks)
+-- include shard.room.part.lua
+local room = mostTasks(expectedSettings) - redis.call('HLEN', tasks)
 
 -- include task.wake.part.lua
 -- include shard.time.part.lua
@@ -154,6 +157,10 @@ local function enqueue(mode, id, key, record, at, count, most, mostBytes)
   local present, last
   if other then
     present, last = unfetched(other)
+  end
+  local group = groupOf(record)
+  if isEarlier and not present and not (group and redis.call('HEXISTS', groups, group) == 1) then
+    return 'E'
   end
   if not present then
     return store(id, key, record, mode == 'A' and count >= most and now or at, count)

@@ -116,19 +116,28 @@ async function* iterate(
   const { signal } = notifier;
   if (signal?.aborted) return;
   const all = await shards.open();
-  if (positions && positions.length !== all.length) throw refusalOfCursor(cursorOf(positions));
+  if (positions && !areOf(positions, all)) throw refusalOfCursor(cursorOf(positions));
+  const follow = async (shard: Shard, from: 'oldest' | 'newest' | number): Promise<Source> => {
+    await keepEvents(shard);
+    const source: Source = { shard, reader: new EventReader(shard), position: 0, hasNews: true };
+    await notifier.listen(source);
+    source.position = typeof from === 'number' ? from : await source.reader[from]();
+    return source;
+  };
   try {
+    const begin = isFromOldest ? 'oldest' : 'newest';
     const sources = await Promise.all(
-      all.map(async (shard, index) => {
-        await keepEvents(shard);
-        const source: Source = { shard, reader: new EventReader(shard), position: 0, hasNews: true };
-        await notifier.listen(source);
-        if (positions) source.position = positions[index]!;
-        else source.position = await (isFromOldest ? source.reader.oldest() : source.reader.newest());
-        return source;
-      }),
+      all.map((shard, index) => follow(shard, positions ? (positions[index] ?? 0) : begin)),
     );
+    let lookedAt = performance.now();
     while (!notifier.isClosed) {
+      if (performance.now() - lookedAt > RECHECK_MS) {
+        lookedAt = performance.now();
+        await shards.first.settings.learn(shards.first.redis);
+        // `reshard` has added them, so all of their events are new.
+        const added = (await shards.open()).slice(sources.length);
+        sources.push(...(await Promise.all(added.map((shard) => follow(shard, 0)))));
+      }
       const changed = sources.filter((source) => source.hasNews);
       const pages = await Promise.all(
         changed.map(async (source) => {
@@ -150,6 +159,12 @@ async function* iterate(
   } finally {
     notifier.close();
   }
+}
+
+/** Whether a cursor has the shards of the queue, or those before `reshard` added some. */
+function areOf(positions: readonly number[], all: readonly Shard[]): boolean {
+  const hasGrown = all[0]!.settings.values.reshardings > 0 && positions.length < all.length;
+  return positions.length === all.length || hasGrown;
 }
 
 async function keepEvents(shard: Shard): Promise<void> {

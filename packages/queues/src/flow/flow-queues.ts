@@ -1,6 +1,6 @@
 /** The queues of all flows of one client and prefix, each opened once. */
 import type { Codecs, RedisClient } from '@mortise/redis';
-import { callRedis, keySlot } from '@mortise/redis';
+import { callRedis } from '@mortise/redis';
 import { DEFAULTS } from '../options.js';
 import { Enqueuer } from '../enqueue/enqueuer.js';
 import type { Shard } from '../shard/shard.js';
@@ -52,8 +52,7 @@ export class FlowQueues {
 
   /** The shard of an id and group, with optional features enabled. */
   async shardOf(queue: string, storedId: Buffer, group: string | undefined): Promise<Shard> {
-    const all = await this.#reach(queue).shards.open();
-    const shard = this.#place(queue, all, storedId, group);
+    const shard = await this.#reach(queue).shards.locate({ storedId, group });
     await shard.enableOptional();
     return shard;
   }
@@ -65,14 +64,12 @@ export class FlowQueues {
     group: string | undefined,
     others: readonly Placed[],
   ): Promise<Placed[]> {
-    const all = await this.#reach(queue).shards.open();
-    const home = this.#place(queue, all, storedId, group);
-    return others.filter((other) => this.#place(queue, all, other.storedId!, other.group) === home);
-  }
-
-  #place(queue: string, all: readonly Shard[], storedId: Buffer, group: string | undefined): Shard {
     const { shards } = this.#reach(queue);
-    return all[group === undefined ? shards.indexOf(storedId, all.length) : keySlot(group) % all.length]!;
+    const home = await shards.locate({ storedId, group });
+    const located = await Promise.all(
+      others.map((other) => shards.locate({ storedId: other.storedId!, group: other.group })),
+    );
+    return others.filter((_, index) => located[index] === home);
   }
 
   #reach(queue: string): Reached {

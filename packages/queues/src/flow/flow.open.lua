@@ -29,7 +29,6 @@
 local settings, tasks, attempts, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local flows, outbox, dedupIds = KEYS[5], KEYS[6], KEYS[7]
 local expectedSettings, publish, graceMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local MAX_TASKS = 10000000
 
 -- include shard.settings.part.lua
 if not stored then
@@ -37,7 +36,8 @@ if not stored then
   return redis.error_reply('SETTINGS ;')
 end
 local keepEvents = tonumber(string.match(expectedSettings, ';events=(%d+)')) or 0
-local room = (tonumber(string.match(expectedSettings, ';max=(%d+)')) or MAX_TASKS) - redis.call('HLEN', tasks)
+-- include shard.room.part.lua
+local room = mostTasks(expectedSettings) - redis.call('HLEN', tasks)
 
 -- include task.record.part.lua
 -- include task.events.part.lua

@@ -69,13 +69,12 @@ export async function listPage<Tasks extends TaskMap<Tasks>>(
   requireInteger('limit', limit, { min: 1, max: MAX_LIMIT });
   if (name !== undefined) requireTaskName(name);
   let from: Cursor | null = cursor === undefined || cursor === null ? START : decodeCursor(state, cursor);
-  const all = await shards.open();
   const tasks: Task<Tasks>[] = [];
   // A page of few tasks of a name has looked at many of other names.
   const most = method === 'summaries' && name === undefined ? MOST_CALLS : 1;
   for (let calls = 0; calls < most && from !== null && tasks.length < limit; calls += 1) {
     const wanted = { state, limit: limit - tasks.length, name, hasPayloads: method === 'list', from };
-    const page: Listing<Task<Tasks>> = await listTasks<Tasks>(all, wanted);
+    const page: Listing<Task<Tasks>> = await listTasks<Tasks>(shards, wanted);
     for (const { task } of page.listed) tasks.push(task);
     from = page.next;
   }
@@ -84,19 +83,22 @@ export async function listPage<Tasks extends TaskMap<Tasks>>(
 
 /** One script call for each shard of the page. */
 export async function listTasks<Tasks extends TaskMap<Tasks>>(
-  shards: readonly Shard[],
+  shards: Shards,
   wanted: Wanted,
 ): Promise<Listing<Task<Tasks>>> {
   const listed: Listed<Task<Tasks>>[] = [];
   let { from } = wanted;
-  while (from.shard < shards.length) {
+  // Opened again after each call, since a call may learn of more shards.
+  let all = await shards.open();
+  while (from.shard < all.length) {
     const limit = wanted.limit - listed.length;
-    const { found, next } = await listShard<Tasks>(shards[from.shard]!, { ...wanted, limit, from });
+    const { found, next } = await listShard<Tasks>(all[from.shard]!, { ...wanted, limit, from });
     listed.push(...found);
     from = next ?? { ...START, shard: from.shard + 1 };
+    all = await shards.open();
     if (next || listed.length === wanted.limit) break;
   }
-  return { listed, next: from.shard < shards.length ? from : null };
+  return { listed, next: from.shard < all.length ? from : null };
 }
 
 async function listShard<Tasks extends TaskMap<Tasks>>(

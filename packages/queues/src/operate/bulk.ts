@@ -60,13 +60,12 @@ export async function retryAll(
   requireOneOf('state', state, ['dead', 'cancelled']);
   if (name !== undefined) requireTaskName(name);
   requireLimit(limit);
-  const all = await shards.open();
   let retried = 0;
   let from: Cursor | null = START;
   while (from !== null && retried < limit) {
     const most = Math.min(MAX_BATCH, limit - retried);
     const wanted = { state, name, limit: most, hasPayloads: false, from };
-    const page: Listing<unknown> = await listTasks(all, wanted);
+    const page: Listing<unknown> = await listTasks(shards, wanted);
     const answers = await Promise.all(
       page.listed.map(({ shard, storedId }) => operator.moveIn(shard, storedId, 'R', ENDED[state])),
     );

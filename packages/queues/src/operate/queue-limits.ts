@@ -1,5 +1,6 @@
 /** Limits of a queue for all its workers together, the arguments of `Queue.configure`. */
 import {
+  ArgumentRangeError,
   requireBoolean,
   requireFunction,
   requireInteger,
@@ -22,9 +23,12 @@ export interface RateLimitOptions {
   readonly burst?: number | undefined;
 }
 
-/** Limits for all workers of a queue together. An undefined limit stays as it is; null removes a limit. */
+/**
+ * Limits for all workers of a queue together. An undefined limit stays as it is; null removes a limit. Each shard has an equal share of
+ * a limit, rounded down.
+ */
 export interface QueueLimits {
-  /** Tasks that run at the same time. 1 to 1,000,000. */
+  /** Tasks that run at the same time. 1 to 1,000,000; at least the number of shards. */
   readonly concurrency?: number | null | undefined;
   /** Starts in a period. */
   readonly rate?: RateLimitOptions | null | undefined;
@@ -41,7 +45,7 @@ export interface QueueLimits {
     | undefined;
   /**
    * Maximum of tasks in the queue, retained ones included. Beyond it, `enqueue` fails with ERR_QUEUE_FULL. 1 to 1,000,000,000.
-   * Default 10,000,000.
+   * At least the number of shards. Default 10,000,000 in each shard.
    */
   readonly maxTasks?: number | null | undefined;
   /** Events that Redis keeps for `events()`, in each shard. With 0 no event is written. 0 to 10,000,000. */
@@ -71,7 +75,7 @@ export function resolveLimits(values: SettingsValues, limits: QueueLimits): Sett
   const { groups = {} } = limits;
   requireObject('groups', groups);
   requireKnown('groups', groups, GROUP_LIMITS);
-  return {
+  return requireShares({
     ...values,
     concurrency: limitOf('concurrency', limits.concurrency, values.concurrency, 1_000_000),
     rate: rateOf('rate', limits.rate, values.rate),
@@ -86,7 +90,19 @@ export function resolveLimits(values: SettingsValues, limits: QueueLimits): Sett
       min: 0,
       max: 10_000_000,
     }),
-  };
+  });
+}
+
+/** Throws RangeError for a limit of which a shard would have no share. */
+export function requireShares(values: SettingsValues): SettingsValues {
+  const { servedShards, concurrency, maxTasks } = values;
+  for (const [option, limit] of Object.entries({ concurrency, maxTasks })) {
+    if (limit !== undefined && limit < servedShards)
+      throw new ArgumentRangeError(
+        `${option} must be at least the number of shards, ${servedShards}, got ${limit}`,
+      );
+  }
+  return values;
 }
 
 function limitOf(

@@ -76,19 +76,19 @@ async function callScript(shard: Shard, mode: 'look' | 'refuse' | 'force'): Prom
 async function endTasks(shards: Shards, all: readonly Shard[], force: boolean): Promise<void> {
   const { queue } = shards.first;
   const operator = new Operator(queue, shards, DEFAULTS.keepCancelled);
-  if (force) await endAll(all, operator, 'active');
+  if (force) await endAll(shards, operator, 'active');
   const optional = all.filter(({ settings }) => settings.usesOptional);
   if (optional.length === 0) return;
   await drain(shards, { scheduled: true });
-  await endAll(optional, operator, 'waiting');
+  await endAll(shards, operator, 'waiting');
   for (const shard of optional) await deliver(shard, force);
 }
 
 /** Cancels the active tasks, or removes the waiting ones. */
-async function endAll(all: readonly Shard[], operator: Operator, state: 'active' | 'waiting'): Promise<void> {
+async function endAll(shards: Shards, operator: Operator, state: 'active' | 'waiting'): Promise<void> {
   for (;;) {
     const wanted = { state, limit: PAGE, name: undefined, hasPayloads: false, from: START };
-    const { listed } = await listTasks(all, wanted);
+    const { listed } = await listTasks(shards, wanted);
     const moves = listed.map(({ shard, storedId }) =>
       operator.moveIn(shard, storedId, state === 'active' ? 'C' : 'X'),
     );

@@ -36,9 +36,15 @@ export class Results {
     requireSignal(signal);
     const storedId = encodeTaskId(id);
     const deadlineAt = performance.now() + requireDuration('waitMs', waitMs, { min: 0, max: Infinity });
-    for (const shard of await this.#candidates(storedId)) {
-      const end = await this.endOf(shard, storedId, { waitMs, deadlineAt, signal });
-      if (end.length > 0) return this.#read(id, end);
+    const seen = new Set<number>();
+    for (;;) {
+      const candidates = (await this.#candidates(storedId)).filter(({ index }) => !seen.has(index));
+      if (candidates.length === 0) break;
+      for (const shard of candidates) {
+        const end = await this.endOf(shard, storedId, { waitMs, deadlineAt, signal });
+        if (end.length > 0) return this.#read(id, end);
+        seen.add(shard.index);
+      }
     }
     throw new TaskNotFoundError(this.#queue, id);
   }
@@ -51,7 +57,7 @@ export class Results {
   /** The shard of the id comes first. A task with a group and an id of the caller may be in another one. */
   async #candidates(storedId: Buffer): Promise<readonly Shard[]> {
     const all = await this.#shards.open();
-    const home = this.#shards.indexOf(storedId, all.length);
+    const home = this.#shards.indexOf({ storedId, group: undefined }, this.#shards.count);
     return [...all.slice(home), ...all.slice(0, home)];
   }
 

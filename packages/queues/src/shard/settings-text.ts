@@ -3,7 +3,7 @@
  * so a call costs one GET at most, whatever the settings are. A caller with other settings gets the stored ones, adopts them and
  * calls again.
  *
- *   high,medium,low;shards=4;ranked=1;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;optional=1
+ *   high,medium,low;shards=4;to=2;was=1.4;turn=2;ranked=1;paused=1;conc=5;rate=100/60000/1;gconc=1;grate=10/1000/1;ordered=1;max=1000;events=10000;optional=1
  *
  * Scripts of a queue with limits read the numbers from it; no other code parses it.
  */
@@ -17,7 +17,14 @@ export interface RateLimit {
 
 export interface SettingsValues {
   readonly priorities: readonly string[];
+  /** Shards that get new tasks: the first ones. */
   readonly shards: number;
+  /** Shards that may have tasks: the largest number that `shards` ever was. Limits of the queue are shared out among them. */
+  readonly servedShards: number;
+  /** Earlier values of `shards`, the latest last: where older tasks with an id or group lie. */
+  readonly earlierShards: readonly number[];
+  /** How often `reshard` has changed `shards`. */
+  readonly reshardings: number;
   /** Due tasks wait by their ranks, see task.rank.part.lua. Never changes. */
   readonly isRanked: boolean;
   readonly isPaused: boolean;
@@ -37,8 +44,14 @@ export interface SettingsValues {
   readonly hasOptional: boolean;
 }
 
+/** The part of the settings that says where tasks lie. Differs for each `reshardings`. */
+export type Layout = Pick<SettingsValues, 'shards' | 'servedShards' | 'earlierShards' | 'reshardings'>;
+
 export const PLAIN = {
   shards: 1,
+  servedShards: 1,
+  earlierShards: [],
+  reshardings: 0,
   isRanked: false,
   isPaused: false,
   concurrency: undefined,
@@ -52,9 +65,23 @@ export const PLAIN = {
 } as const satisfies Omit<SettingsValues, 'priorities'>;
 
 export function formatSettings(values: SettingsValues): string {
-  const { shards, concurrency, rate, groupConcurrency, groupRate, maxTasks, keepEvents } = values;
+  const {
+    shards,
+    servedShards,
+    earlierShards,
+    reshardings,
+    concurrency,
+    rate,
+    groupConcurrency,
+    groupRate,
+    maxTasks,
+    keepEvents,
+  } = values;
   const fields = [
-    shards > 1 && `shards=${shards}`,
+    servedShards > 1 && `shards=${servedShards}`,
+    shards !== servedShards && `to=${shards}`,
+    earlierShards.length > 0 && `was=${earlierShards.join('.')}`,
+    reshardings > 0 && `turn=${reshardings}`,
     values.isRanked && 'ranked=1',
     values.isPaused && 'paused=1',
     concurrency !== undefined && `conc=${concurrency}`,
@@ -76,7 +103,10 @@ export function parseSettings(text: string): SettingsValues {
     values.has(name) ? Number(values.get(name)) : undefined;
   return {
     priorities: priorities.split(','),
-    shards: count('shards') ?? 1,
+    shards: count('to') ?? count('shards') ?? 1,
+    servedShards: count('shards') ?? 1,
+    earlierShards: values.get('was')?.split('.').map(Number) ?? [],
+    reshardings: count('turn') ?? 0,
     isRanked: values.has('ranked'),
     isPaused: values.has('paused'),
     concurrency: count('conc'),
@@ -88,6 +118,15 @@ export function parseSettings(text: string): SettingsValues {
     keepEvents: count('events') ?? 0,
     hasOptional: values.has('optional'),
   };
+}
+
+export function layoutOf({ shards, servedShards, earlierShards, reshardings }: SettingsValues): Layout {
+  return { shards, servedShards, earlierShards, reshardings };
+}
+
+/** Whether tasks with an id or group lie in the same shards. */
+export function isSameLayout(a: Layout, b: Layout): boolean {
+  return a.reshardings === b.reshardings && a.shards === b.shards;
 }
 
 function formatRate({ limit, periodMs, burst }: RateLimit): string {

@@ -9,7 +9,7 @@ import type { QueueKeys } from '../keys.js';
 import { DEFAULTS, resolvePriorities } from '../options.js';
 import { shardConfigure } from '../scripts.gen.js';
 import type { SettingsValues } from './settings-text.js';
-import { formatSettings, parseSettings, PLAIN } from './settings-text.js';
+import { formatSettings, layoutOf, parseSettings, PLAIN } from './settings-text.js';
 
 const MISMATCH = 'SETTINGS ';
 /** In place of settings: none are stored. Before settings: the script may store them. Settings never begin with it. */
@@ -173,6 +173,7 @@ export class Settings {
       ...PLAIN,
       priorities: resolvePriorities(priorities ?? DEFAULTS.priorities),
       shards: shards ?? 1,
+      servedShards: shards ?? 1,
       isRanked,
     };
     this.#text = formatSettings(this.#values);
@@ -189,7 +190,8 @@ export class Settings {
     if (priorities && priorities.join(',') !== values.priorities.join(',')) {
       throw new SettingsMismatchError(this.#queue, 'priorities', priorities, values.priorities);
     }
-    if (shards !== undefined && shards !== values.shards) {
+    // After `reshard`, the number that a process names is that of a queue to create.
+    if (shards !== undefined && shards !== values.shards && values.reshardings === 0) {
       throw new SettingsMismatchError(this.#queue, 'shards', shards, values.shards);
     }
     this.#text = text;
@@ -208,8 +210,9 @@ export class Settings {
 }
 
 /** Whether a queue with these settings uses no limit, pause or optional feature. */
-function isPlain(text: string, { priorities, shards, isRanked }: SettingsValues): boolean {
-  return text === formatSettings({ ...PLAIN, priorities, shards, isRanked });
+function isPlain(text: string, values: SettingsValues): boolean {
+  const { priorities, isRanked } = values;
+  return text === formatSettings({ ...PLAIN, ...layoutOf(values), priorities, isRanked });
 }
 
 /** Whether a script found no settings where its caller had seen some: the queue was removed. Open it again. */

@@ -44,7 +44,8 @@ if stored ~= wanted then
   for _, member in ipairs(redis.call('ZRANGE', idle, '0', '999')) do
     redis.call(publish, string.match(member, '^%S+ %S+ (.*)$'), 'w:')
   end
-  -- They register again under the new settings.
-  redis.call('ZREMRANGEBYRANK', idle, '0', '999')
+  -- They register again under the new settings. All are removed: a registration with the old ones would let a producer
+  -- believe that these are stored.
+  redis.call('UNLINK', idle)
 end
 return stored and 1 or 2

@@ -6,7 +6,7 @@ import { shardRegroup } from '../scripts.gen.js';
 import { forgetName, registerName } from './queue-names.js';
 import type { NamedSettings } from './settings.js';
 import { Settings } from './settings.js';
-import type { SettingsValues } from './settings-text.js';
+import type { Layout, SettingsValues } from './settings-text.js';
 
 /** Keys for scripts, by name. */
 export type ShardKeys = QueueKeys['of'] & { readonly priorityKeys: readonly string[] };
@@ -14,6 +14,8 @@ export type ShardKeys = QueueKeys['of'] & { readonly priorityKeys: readonly stri
 export class Shard {
   readonly keys: QueueKeys;
   readonly settings: Settings;
+  /** The number of shards by which callers chose this one; see `Shards`. */
+  opened: Layout | undefined;
   /** Whether this process uses an optional feature. */
   #usesOptional = false;
 

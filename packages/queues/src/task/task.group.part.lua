@@ -16,6 +16,7 @@ if usesOptional then
   if isOrdered then
     groupConcurrency = 1
   end
+  -- A group lies in one shard, so its limits are whole there.
   local limit, period, burst = string.match(expectedSettings, ';grate=(%d+)/(%d+)/(%d+)')
   if limit then
     groupInterval = period / limit

@@ -4,7 +4,7 @@
 --
 -- An ack counts only while the task is active under the same token; otherwise another worker has the task. Within a
 -- priority, due tasks come first, by due time, then ready tasks in their order. A token is the server's time in µs, cut to
--- 32 bits, so a reused id gets another one.
+-- 32 bits, so a reused id gets another one. tooling/models/task-lease.pml is a model of leases.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts
@@ -105,7 +105,7 @@ local hasWork = nil
 if isSimple then
   hasWork = redis.call('EXISTS', unpack(priorityKeys, 1, 3 * priorityCount + 1)) > 0
 end
--- Priorities and shards never change. So without features the settings are the expected ones, under which these tasks were
+-- Priorities never change, and the number of shards doesn't matter to a task that is fetched. So without features the settings are the expected ones, under which these tasks were
 -- fetched.
 if hasWork ~= false then
   local stored = redis.call('GET', settings)

@@ -27,13 +27,15 @@ function optional.allowed(want)
   if string.find(expectedSettings, ';paused=1', 1, true) then
     want = 0
   end
+  -- Each shard has an equal share of the limits of the queue.
+  local shards = tonumber(string.match(expectedSettings, ';shards=(%d+)')) or 1
   local concurrency = tonumber(string.match(expectedSettings, ';conc=(%d+)'))
   if concurrency then
-    want = math.max(0, math.min(want, concurrency - redis.call('ZCARD', active)))
+    want = math.max(0, math.min(want, math.floor(concurrency / shards) - redis.call('ZCARD', active)))
   end
   local limit, period, burst = string.match(expectedSettings, ';rate=(%d+)/(%d+)/(%d+)')
   if limit then
-    rateInterval, rateBurst = period / limit, tonumber(burst)
+    rateInterval, rateBurst = shards * period / limit, math.max(1, math.floor(burst / shards))
     usedUntil = math.max(tonumber(redis.call('GET', rate) or 0), nowUs / 1000)
     local mostUsed = nowUs / 1000 + rateBurst * rateInterval
     if usedUntil > mostUsed then

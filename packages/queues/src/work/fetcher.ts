@@ -247,7 +247,9 @@ export class Fetcher<Reserved extends Room = Room> implements Service {
   }
 
   async #call(): Promise<void> {
-    const { demand, completer, maintainer, maxInFlight } = this.#options;
+    const { demand, completer, maintainer } = this.#options;
+    // With shards, the calls for others are under way meanwhile. A second one would halve the tasks of each.
+    const maxInFlight = this.shard.settings.values.servedShards > 1 ? 1 : this.#options.maxInFlight;
     if (this.#state === 'new' || this.#state === 'stopped') return;
     if (this.#inFlight >= maxInFlight || this.#backoff.isWaiting) return;
     // A full worker makes no calls, so silence begins with the first one.

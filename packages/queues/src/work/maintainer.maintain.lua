@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Housekeeping of a shard, once a second while its workers are busy: returns tasks whose lease has ended, removes ended
 -- tasks that are too old or too many, and compacts the records of succeeded tasks (see src/task/compact-record.ts). Each
--- call does a limited part. Several workers may call at the same time.
+-- call does a limited part. Several workers may call at the same time. tooling/models/task-lease.pml is a model of leases.
 --
 -- KEYS
 --   settings          STRING, see src/shard/settings-text.ts

@@ -59,7 +59,7 @@ export class Registration {
     const { shard, workerId, handOffMs } = this.#options;
     const { text: settings, usesOptional, values } = shard.settings;
     // With shards, a task of another one may have to go first.
-    const takesHandOffs = handOffMs > 0 && values.shards === 1 && !usesOptional;
+    const takesHandOffs = handOffMs > 0 && values.servedShards === 1 && !usesOptional;
     return shard.keys.idleMember(workerId, takesHandOffs ? { leaseMs: handOffMs, settings } : undefined);
   }
 

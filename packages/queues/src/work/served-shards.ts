@@ -1,6 +1,6 @@
 /**
- * The shards that a worker serves: shard 0 of each queue, and the others as soon as their number is known, from the first
- * reply or when the queue is created.
+ * The shards that a worker serves: shard 0 of each queue, and the others as soon as their number is known: from the first
+ * reply, when the queue is created, or when `reshard` adds shards.
  */
 import type { RedisClient } from '@mortise/redis';
 import { isClosed } from '@mortise/redis';
@@ -85,7 +85,7 @@ export class ServedShards implements Service {
   #addOthers({ queue, index, settings }: Shard): void {
     if (index !== 0 || this.#state === 'leaving') return;
     const known = this.#served.filter(({ shard }) => shard.queue === queue).length;
-    for (let next = known; next < settings.values.shards; next += 1) {
+    for (let next = known; next < settings.values.servedShards; next += 1) {
       const services = this.#add(queue, next);
       services.start();
       if (this.#state === 'paused') services.fetcher.pause();

@@ -25,7 +25,7 @@ test('a queue without limits has null for each', async () => {
 
 test('the load is of all shards, the age that of the next task', async () => {
   const { queue } = newQueue({ shards: 2 });
-  await queue.configure({ concurrency: 2, groups: { concurrency: 1, ordered: true } });
+  await queue.configure({ concurrency: 4, groups: { concurrency: 1, ordered: true } });
   for (const id of ['a', 'b', 'c']) await queue.enqueue('t', 1, { id });
   const { load, headAgeMs, groups } = await queueView(queue);
   expect([load, groups]).toEqual([0.75, { concurrency: 1, rate: null, isOrdered: true }]);

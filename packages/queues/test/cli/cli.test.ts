@@ -94,6 +94,29 @@ describe('ls and show', () => {
   });
 });
 
+describe('reshard', () => {
+  test('changes the number of shards of a queue, or says that it has that number', async () => {
+    const bench = new Bench({ shards: 2 });
+    const id = await bench.task('ready');
+    expect(await json(bench, 'reshard', 'q', '5')).toEqual([0, { name: 'q', shards: 5, isChanged: true }]);
+    expect(await cli('reshard', 'q', '5', '--prefix', bench.prefix)).toEqual({
+      code: 0,
+      out: 'q already has 5 shards\n',
+      err: '',
+    });
+    expect(await bench.queue.settings()).toMatchObject({ shards: 5, earlierShards: [2] });
+    expect(await bench.queue.get(id)).toMatchObject({ state: 'ready' });
+  });
+
+  test('is refused for a number that no queue has, and for an unknown queue', async () => {
+    const { prefix } = new Bench();
+    expect(await cli('reshard', 'q', '--prefix', prefix)).toMatchObject({ code: 2 });
+    expect(await cli('reshard', 'q', 'x', '--prefix', prefix)).toMatchObject({ code: 2 });
+    const err = 'mortise-queues: no queue "q"\n';
+    expect(await cli('reshard', 'q', '5', '--prefix', prefix)).toMatchObject({ code: 1, err });
+  });
+});
+
 describe('tasks and task', () => {
   test('pages, by name', async () => {
     const bench = new Bench();

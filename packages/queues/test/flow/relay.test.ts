@@ -182,7 +182,7 @@ describe('a flow without room', () => {
 
   test('counts the tasks in the shard of its root', async () => {
     const { queue } = newQueue({ shards: 2 });
-    await queue.configure({ maxTasks: 4 });
+    await queue.configure({ maxTasks: 8 });
     // A group decides where its tasks lie.
     const inGroup = (group: string, count: number): FlowTask[] =>
       leaves(count).map((task) => ({ ...task, options: { group } }));

@@ -33,7 +33,10 @@ describe('the text', () => {
   test('everything that can be set comes back', () => {
     const values = {
       priorities: ['a', 'b-c.d_e'],
-      shards: 4,
+      shards: 2,
+      servedShards: 4,
+      earlierShards: [1, 4],
+      reshardings: 2,
       isRanked: true,
       isPaused: true,
       concurrency: 5,
@@ -47,7 +50,7 @@ describe('the text', () => {
     };
     const text = formatSettings(values);
     expect(text).toBe(
-      'a,b-c.d_e;shards=4;ranked=1;paused=1;conc=5;rate=100/60000/10;gconc=1;grate=10/1000/1;ordered=1;max=1000000000;events=10000;optional=1',
+      'a,b-c.d_e;shards=4;to=2;was=1.4;turn=2;ranked=1;paused=1;conc=5;rate=100/60000/10;gconc=1;grate=10/1000/1;ordered=1;max=1000000000;events=10000;optional=1',
     );
     expect(parseSettings(text)).toEqual(values);
   });

@@ -127,7 +127,7 @@ function ChangeButton({ view, reload }: Pick<Props, 'view' | 'reload'>): JSX.Ele
     <DialogButton label="Change">
       {(close) => (
         <Dialog title={`Settings of ${name}`} submit="Store" close={close} onSubmit={put}>
-          <p class="muted">An empty field lifts the limit. Limits count for each shard.</p>
+          <p class="muted">An empty field lifts the limit. Each shard has an equal share of a limit.</p>
           <div class="fields">
             <Field label="Active at once">
               <input name="concurrency" type="number" min="1" defaultValue={concurrency ?? ''} />
