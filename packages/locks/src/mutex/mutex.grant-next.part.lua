@@ -1,6 +1,6 @@
 -- Grants a lock to the first waiter whose client listens, or frees the lock. The message is
 -- `<acquisition>:<token>:<now µs>:<confirmMs>`; without a token it only wakes the waiter. Expects publish, isListening,
--- clockText and nextFencingToken.
+-- clockText and nextFencingToken. tooling/models/mutex.pml is a model of it.
 local function grantNext(lease, token, queue, isFair)
   -- Maximum of dead waiters that one call drops. The next re-check continues.
   local MAX_DEAD = 100
