@@ -23,6 +23,7 @@ import { files } from './scenarios/files/index.js';
 import { locks } from './scenarios/locks/index.js';
 import { messaging } from './scenarios/messaging/index.js';
 import { queues } from './scenarios/queues/index.js';
+import { scale as scaleOut } from './scenarios/scale/index.js';
 
 const scenarios = [
   ...locks,
@@ -34,6 +35,7 @@ const scenarios = [
   ...aggregation,
   ...api,
   ...consoles,
+  ...scaleOut,
 ];
 const results = fileURLToPath(new URL('../results/', import.meta.url));
 const docs = fileURLToPath(new URL('../../../docs/', import.meta.url));

@@ -41,7 +41,13 @@ const TITLES = new Map([
   ['', 'More'],
 ]);
 const INTERNAL_FOLDERS = new Set(['decisions', 'benchmarks']);
-const INTERNAL_PAGES = new Set(['ARCHITECTURE.md', 'BENCHMARKS.md', 'TESTING.md', 'RELEASING.md']);
+const INTERNAL_PAGES = new Set([
+  'ARCHITECTURE.md',
+  'BENCHMARKS.md',
+  'TESTING.md',
+  'RELEASING.md',
+  'SCALING.md',
+]);
 
 export function readPages(folder: string = docs): Page[] {
   return (

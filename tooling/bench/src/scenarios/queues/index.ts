@@ -4,6 +4,7 @@ import { enqueue } from './enqueue.js';
 import { fleet } from './fleet.js';
 import { killed } from './killed.js';
 import { memory } from './memory.js';
+import { shards } from './shards.js';
 import { size } from './size.js';
 import { timing } from './timing.js';
 
@@ -15,4 +16,5 @@ export const queues: readonly Scenario[] = [
   ...memory,
   ...size,
   ...killed,
+  ...shards,
 ];
