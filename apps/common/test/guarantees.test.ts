@@ -23,14 +23,14 @@ function opened<Client extends Redis | Cluster>(client: Client): Client {
 
 function recordingLog(): { log: Logger; lines: unknown[]; hasLine: Promise<void> } {
   const lines: unknown[] = [];
-  let heard = (): void => undefined;
+  let learned = (): void => undefined;
   const hasLine = new Promise<void>((resolve) => {
-    heard = resolve;
+    learned = resolve;
   });
   const stream = new Writable({
     write: (chunk: Buffer, _, done) => {
       lines.push(JSON.parse(chunk.toString()));
-      heard();
+      learned();
       done();
     },
   });
@@ -62,7 +62,7 @@ test('the settings of a server stand in one line of the log, once it is there', 
   ]);
 });
 
-test('whatever a server refuses to tell is unknown', async () => {
+test('a value that a server refuses to tell is unknown', async () => {
   const server = await startSingle({ appendFsync: 'everysec' });
   closing.push(() => server.stop());
   const redis = opened(new Redis(server.url));

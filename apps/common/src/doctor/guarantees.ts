@@ -17,7 +17,7 @@ export interface Guarantees {
   readonly 'maxmemory-policy': string;
 }
 
-/** Two round trips to each master. What INFO and CONFIG don't tell is `unknown`. */
+/** Two round trips to each master. A value that INFO and CONFIG don't tell is `unknown`. */
 export async function guaranteesOf(redis: Redis | Cluster): Promise<Guarantees> {
   const masters = await Promise.all(mastersOf(redis).map(guaranteesOfNode));
   const all = (name: keyof Guarantees): string =>

@@ -1,4 +1,4 @@
-/** What a server tells of itself, if it does. */
+/** The values that a server tells of itself, if it does. */
 import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 
