@@ -118,9 +118,10 @@ class QueuePrograms implements Programs {
     let isRead = false;
     const read = async (): Promise<void> => {
       const mayWait = world.server.losses.length > 0;
+      // The schedules first: one that has ended has stored its tasks before.
       while (
-        isMoving(await queue.counts(), mayWait) ||
-        (await queue.schedules()).some(({ nextAt }) => nextAt !== undefined)
+        (await queue.schedules()).some(({ nextAt }) => nextAt !== undefined) ||
+        isMoving(await queue.counts(), mayWait)
       )
         await reader.pause(LOOK_MS);
       const counts = await queue.counts();
