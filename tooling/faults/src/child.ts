@@ -43,6 +43,10 @@ export class Child {
     return this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
+  get pid(): number {
+    return this.#process.pid!;
+  }
+
   get exitCode(): number | null {
     return this.#process.exitCode;
   }

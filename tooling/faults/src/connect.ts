@@ -9,11 +9,12 @@ export function connectTo(address: RedisAddress): Redis | Cluster {
     const { url, protocol = 3 } = address;
     client = new Redis(url, { ...patient, protocol, retryStrategy: () => 20 });
   } else if ('name' in address) {
-    const { name, sentinels } = address;
+    const { name, sentinels, natMap } = address;
     client = new Redis({
       ...patient,
       name,
       sentinels: [...sentinels],
+      ...(natMap && { natMap }),
       retryStrategy: () => 50,
       // A sentinel that has missed a failover names the old master, a replica by now.
       reconnectOnError: ({ message }) => message.startsWith('READONLY') && 2,
@@ -22,6 +23,7 @@ export function connectTo(address: RedisAddress): Redis | Cluster {
     client = new Cluster([...address.startupNodes], {
       maxRedirections: 100,
       redisOptions: patient,
+      ...(address.natMap && { natMap: address.natMap }),
       retryDelayOnFailover: 50,
       retryDelayOnClusterDown: 50,
       retryDelayOnTryAgain: 5,

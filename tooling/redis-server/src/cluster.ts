@@ -88,6 +88,11 @@ export class RedisCluster {
     await Promise.all(running.map(async (node) => replicated(node, await this.replicasOf(node))));
   }
 
+  /** Waits until all nodes that run have the same picture of the cluster, and all replicas are linked. */
+  async settled(): Promise<void> {
+    await settle(this.nodes, 'the cluster to be complete');
+  }
+
   /** Moves a slot with all its keys to another master while clients go on, and waits until all nodes know. */
   async moveSlot(slot: number, to: RedisServer): Promise<void> {
     const from = await this.ownerOf(slot);

@@ -16,6 +16,8 @@ export interface ClusterOptions {
   nodeTimeoutMs?: number;
   /** Clients and replicas must log in with it. @defaultValue none */
   password?: string;
+  /** Turns the append-only file on. @defaultValue no persistence */
+  appendFsync?: 'always' | 'everysec';
 }
 
 /** Starts a Redis Cluster and waits until all nodes agree and all replicas are linked. */
@@ -24,7 +26,7 @@ export function startCluster(options: ClusterOptions = {}): Promise<RedisCluster
 }
 
 async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
-  const { masters = 3, replicasPerMaster = 1, nodeTimeoutMs = 2000, password } = options;
+  const { masters = 3, replicasPerMaster = 1, nodeTimeoutMs = 2000, password, appendFsync } = options;
   if (!(masters >= 1)) throw new RangeError(`masters is ${masters}: a cluster needs at least 1`);
   const binary = await findRedisServer();
   const count = masters * (1 + replicasPerMaster);
@@ -33,6 +35,7 @@ async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
   const args = ['--save', '', '--enable-debug-command', 'local', '--repl-diskless-sync-delay', '0'];
   args.push('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1');
   args.push('--cluster-node-timeout', String(nodeTimeoutMs), '--cluster-replica-validity-factor', '0');
+  if (appendFsync !== undefined) args.push('--appendonly', 'yes', '--appendfsync', appendFsync);
   args.push('--cluster-allow-replica-migration', 'no'); // replicas stay where a test knows them
   const nodes = await startAll(
     seed.nodes.map((self) => {

@@ -19,6 +19,8 @@ export interface SentinelOptions {
   sentinels?: number;
   /** After how long a silent master counts as down. @defaultValue 1000 */
   downAfterMs?: number;
+  /** Turns the append-only file on. @defaultValue no persistence */
+  appendFsync?: 'always' | 'everysec';
 }
 
 /**
@@ -37,11 +39,13 @@ async function startOnce({
   replicas = 2,
   sentinels = 3,
   downAfterMs = 1000,
+  appendFsync,
 }: SentinelOptions): Promise<RedisSentinel> {
   if (!(sentinels >= 1))
     throw new RangeError(`sentinels is ${sentinels}: somebody must watch, so at least 1`);
   const binary = await findRedisServer();
   const args = ['--save', '', '--enable-debug-command', 'local', '--repl-diskless-sync-delay', '0'];
+  if (appendFsync !== undefined) args.push('--appendonly', 'yes', '--appendfsync', appendFsync);
   const master = await RedisServer.launch({ binary, args });
   const started = [master];
   try {

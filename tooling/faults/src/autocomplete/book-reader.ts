@@ -1,7 +1,7 @@
 /** Completes all the time, and looks at each answer: every entry in it has to be one version of it, wholly. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AddressBook, Suggestion } from '@mortise/autocomplete';
-import { until } from '@mortise/test-kit';
+import { until } from '../until.js';
 import type { Version } from './versions.js';
 import { versionOf } from './versions.js';
 
@@ -22,7 +22,11 @@ export class BookReader {
   #isStopping = false;
   #running: Promise<void> | undefined;
 
-  constructor(book: AddressBook<Version['payload']>) {
+  constructor(
+    book: AddressBook<Version['payload']>,
+    /** Between two reads. */
+    readonly pauseMs = 0,
+  ) {
     this.#book = book;
   }
 
@@ -46,6 +50,7 @@ export class BookReader {
       try {
         this.#check(await this.#book.complete(TYPED[turn % TYPED.length]!, { limit: LIMIT }));
         this.reads += 1;
+        if (this.pauseMs > 0) await sleep(this.pauseMs);
       } catch (error) {
         const { message } = error as Error;
         if (/script/.test(message) && !MOVING.test(message)) this.torn.push(message);

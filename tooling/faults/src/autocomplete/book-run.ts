@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AddressBook } from '@mortise/autocomplete';
-import { until } from '@mortise/test-kit';
+import { until } from '../until.js';
 import type { Cluster, Redis } from 'ioredis';
 import { Child } from '../child.js';
 import { connectTo } from '../connect.js';
@@ -25,6 +25,8 @@ export interface BookRunOptions {
   /** Entries of each actor. */
   readonly entries: number;
   readonly isBoosting?: boolean;
+  /** Between two changes of an entry. Default: none. */
+  readonly pauseMs?: number;
 }
 
 export interface Verdict {
@@ -58,6 +60,8 @@ export class BookRun {
   readonly #configs: readonly ActorConfig[];
   readonly #directory: string;
   readonly #children: Child[] = [];
+  /** Of each journal: the lines before this one are of changes that may be gone. */
+  readonly #kept = new Map<string, number>();
   /** Changes that were accepted so far, or some fewer. */
   accepted = 0;
   kills = 0;
@@ -65,12 +69,12 @@ export class BookRun {
   private constructor(address: RedisAddress, options: BookRunOptions) {
     this.redis = connectTo(address);
     this.#options = options;
-    const { prefix, role, actors, entries, isBoosting = false } = options;
+    const { prefix, role, actors, entries, isBoosting = false, pauseMs = 0 } = options;
     this.book = new AddressBook(this.redis, BOOK, { prefix });
     this.#directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
     this.#configs = Array.from({ length: actors }, (_, index) => {
       const file = join(this.#directory, `journal-${index}`);
-      return { role, index, file, redis: address, prefix, entries, isBoosting };
+      return { role, index, file, redis: address, prefix, entries, isBoosting, pauseMs };
     });
   }
 
@@ -146,10 +150,30 @@ export class BookRun {
     };
   }
 
+  /** Removes all entries, and those of the book that was compared. */
+  async clean(): Promise<void> {
+    const { prefix } = this.#options;
+    const keys = [...this.#progress().keys()];
+    for (const own of [prefix, `fresh-${prefix}`]) {
+      const book = new AddressBook(this.redis, BOOK, { prefix: own });
+      await eachOf(keys, (key) => book.remove(key));
+    }
+  }
+
   async dispose(): Promise<void> {
     await Promise.all(this.#children.map((child) => child.kill()));
     this.redis.disconnect();
     rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  /** The process of each actor. */
+  get children(): readonly Child[] {
+    return this.#children;
+  }
+
+  /** From now on, changes that were accepted before may be gone: any version that was tried by then is right. */
+  forgets(): void {
+    for (const { file } of this.#configs) this.#kept.set(file, readJournal(file).length);
   }
 
   async #start(config: ActorConfig): Promise<void> {
@@ -167,8 +191,9 @@ export class BookRun {
   #progress(): Map<string, Progress> {
     const progress = new Map<string, Progress>();
     for (const { file } of this.#configs) {
-      for (const { type, key, number } of readJournal(file)) {
-        if (type !== 'tried' && type !== 'accepted') continue;
+      const kept = this.#kept.get(file) ?? 0;
+      for (const [line, { type, key, number }] of readJournal(file).entries()) {
+        if (type !== 'tried' && (type !== 'accepted' || line < kept)) continue;
         const known = progress.get(key) ?? { accepted: 0, tried: 0 };
         known[type] = number;
         progress.set(key, known);

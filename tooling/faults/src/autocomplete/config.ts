@@ -16,6 +16,8 @@ export interface ActorConfig {
   readonly entries: number;
   /** Adds to the scores of entries that belong to nobody: cannot be sent twice. */
   readonly isBoosting: boolean;
+  /** Between two changes of an entry. */
+  readonly pauseMs: number;
 }
 
 /** The order to a process over IPC: end when what is under way is accepted. */

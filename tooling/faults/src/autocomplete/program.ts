@@ -19,7 +19,7 @@ const REFUSED = /^(?:ERR |ERR_|Error running|@user_script)/;
 const MOVING = /non local key/;
 
 const config = JSON.parse(process.argv[2]!) as ActorConfig;
-const { role, index, file, prefix, entries, isBoosting } = config;
+const { role, index, file, prefix, entries, isBoosting, pauseMs } = config;
 const redis = connectTo(config.redis);
 const book = new AddressBook(redis, BOOK, { prefix });
 const ending = new AbortController();
@@ -55,6 +55,7 @@ async function changeInTurn(lane: number): Promise<void> {
   for (let turn = 0; !ending.signal.aborted; turn += 1) {
     const own = Math.floor(entries / AT_ONCE);
     await change(keyOf(index, lane * own + (turn % own)));
+    if (pauseMs > 0) await sleep(pauseMs);
     if (isBoosting && turn % BOOST_EVERY === 0) {
       const key = sharedKey((turn + lane) % SHARED);
       const by = 1 + ((turn + index) % MOST_BOOST);

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dayKeys, DIMENSIONS } from '@mortise/messaging/log-aggregation';
 import { startProxy } from '@mortise/redis-server';
-import { until } from '@mortise/test-kit';
+import { until } from '../until.js';
 import type { Cluster, Redis } from 'ioredis';
 import { connectTo } from '../connect.js';
 import type { RedisAddress } from '../locks/config.js';

@@ -44,8 +44,15 @@ export type Sabotage = 'release ignores the owner' | 'grant is not recorded' | '
 export type RedisAddress =
   /** With protocol 2, subscriptions have a connection of their own. */
   | { readonly url: string; readonly protocol?: 2 | 3 }
-  | { readonly sentinels: readonly { host: string; port: number }[]; readonly name: string }
-  | { readonly startupNodes: readonly { host: string; port: number }[] };
+  | {
+      readonly sentinels: readonly { host: string; port: number }[];
+      readonly name: string;
+      readonly natMap?: NatMap;
+    }
+  | { readonly startupNodes: readonly { host: string; port: number }[]; readonly natMap?: NatMap };
+
+/** The proxy of each server, by the address that servers and sentinels name. */
+export type NatMap = Readonly<Record<string, { host: string; port: number }>>;
 
 /** A message of a worker to its parent over IPC. */
 export type WorkerMessage = { readonly type: 'ready' } | { readonly type: 'turns'; readonly turns: number };

@@ -65,6 +65,11 @@ export class LockRun {
     }
   }
 
+  /** Records a loss that is known only afterwards. */
+  lost(loss: Loss): void {
+    this.#losses.push(loss);
+  }
+
   /** Records that connections break, so that commands may be sent twice. */
   repeats(): void {
     this.#hasRepeats = true;

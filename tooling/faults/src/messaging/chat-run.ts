@@ -1,10 +1,10 @@
 /** One run: chats, processes that post, pull and follow, what is done to them, and the account of every message at the end. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Chats, Mailboxes } from '@mortise/messaging';
-import { until } from '@mortise/test-kit';
+import { until } from '../until.js';
 import type { Cluster, Redis } from 'ioredis';
 import { Child } from '../child.js';
 import { connectTo } from '../connect.js';
@@ -63,6 +63,17 @@ class Actor {
     return this.#child.output;
   }
 
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  /** SIGSTOP, and SIGCONT after this time. */
+  async freeze(ms: number): Promise<void> {
+    await this.#child.pause();
+    await pause(ms);
+    this.#child.resume();
+  }
+
   /** SIGKILL; another one goes on where this one was. */
   async replace(): Promise<void> {
     this.kills += 1;
@@ -101,13 +112,16 @@ export class ChatRun {
   readonly actors: readonly Actor[];
   readonly #directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
   readonly #faults: Fault[] = [];
-
+  /** When all keys were removed, and the chats created again, µs. */
+  readonly #flushes: number[] = [];
+  readonly #options: ChatRunOptions;
   private constructor(address: RedisAddress, options: ChatRunOptions) {
     const { prefix, chats = CHATS, actors = {}, pauseMs = 2, sabotage } = options;
     this.redis = connectTo(address);
     this.chats = new Chats(this.redis, { prefix });
     this.mailboxes = new Mailboxes(this.redis, { prefix });
     this.chatIds = chats;
+    this.#options = options;
     this.actors = ROLES.flatMap((role) =>
       Array.from({ length: actors[role] ?? COUNTS[role] }, (_, index) => {
         const member = `${role} ${index}`;
@@ -121,19 +135,8 @@ export class ChatRun {
   /** Creates the chats, and resolves when all processes run. */
   static async start(address: RedisAddress, options: ChatRunOptions): Promise<ChatRun> {
     const creator = connectTo(address);
-    const { chats = CHATS, actors = {}, prefix } = options;
-    const namesOf = (role: Role): string[] =>
-      Array.from({ length: actors[role] ?? COUNTS[role] }, (_, index) => `${role} ${index}`);
-    const [devices, governors] = [namesOf('receive'), namesOf('govern')];
-    const members = ROLES.flatMap(namesOf).filter(
-      (name) => !devices.includes(name) && !governors.includes(name) && !name.startsWith('send'),
-    );
     try {
-      for (const chatId of chats) {
-        for (const device of devices) await new Mailboxes(creator, { prefix }).addDevice(chatId, device);
-        if (members.length === 0) continue;
-        await new Chats(creator, { prefix }).create({ chatId, sender: members[0]!, members });
-      }
+      await create(creator, options);
     } finally {
       creator.disconnect();
     }
@@ -161,6 +164,11 @@ export class ChatRun {
     return records.filter(({ type }) => type === 'accepted').length;
   }
 
+  /** How much all processes have written down. */
+  get recordBytes(): number {
+    return this.actors.reduce((sum, { config }) => sum + sizeOf(config.file), 0);
+  }
+
   /** Waits until every reader has got so many messages more. */
   async movesOn(messages = 100): Promise<void> {
     const counts = (): number[] => this.#readers().map(({ records }) => records.length);
@@ -180,6 +188,29 @@ export class ChatRun {
     } finally {
       this.#faults.push({ from, to: nowUs(), mayForget });
     }
+  }
+
+  /** Notes a fault that is known only afterwards. */
+  noted(fault: Fault): void {
+    this.#faults.push(fault);
+  }
+
+  /**
+   * After FLUSHALL: creates the chats or mailboxes again, and waits until everybody takes part in the new ones. From then on they
+   * are others, which are accounted for by themselves. Of those before, only lost messages are excused.
+   */
+  async recreate(from: number): Promise<void> {
+    await create(this.redis, this.#options);
+    const createdAt = nowUs();
+    const takesPart = ({ config }: Actor): boolean =>
+      readRecords(config.file).some(
+        (record) => (record.type === 'accepted' || record.type === 'delivered') && record.at > createdAt,
+      );
+    const all = this.actors.filter(({ config }) => [...SENDING, ...READING].includes(config.role));
+    await until('all to take part in the new chats', () => all.every(takesPart), TIMEOUT_MS);
+    const to = nowUs();
+    this.#faults.push({ from, to, mayForget: true });
+    this.#flushes.push(to);
   }
 
   /**
@@ -245,7 +276,17 @@ export class ChatRun {
 
   #account(): Account {
     const senders = this.#senders().map(({ config }) => testimony(config));
-    return account(senders, this.#readers(), this.#faults);
+    const readers = this.#readers();
+    const last = this.#flushes.at(-1) ?? 0;
+    const found = account(within(senders, last, Infinity), within(readers, last, Infinity), this.#faults);
+    const before = this.#flushes.map((to, index) =>
+      account([], within(readers, this.#flushes[index - 1] ?? 0, to), this.#faults),
+    );
+    return {
+      ...found,
+      violations: [...before.flatMap(({ violations }) => violations), ...found.violations],
+      delivered: before.reduce((sum, { delivered }) => sum + delivered, found.delivered),
+    };
   }
 
   #readers(): Testimony[] {
@@ -255,6 +296,33 @@ export class ChatRun {
 
   #senders(): Actor[] {
     return this.actors.filter(({ config }) => SENDING.includes(config.role));
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** The records between these instants, µs. */
+function within(testimonies: readonly Testimony[], from: number, to: number): Testimony[] {
+  return testimonies.map((one) => ({
+    ...one,
+    records: one.records.filter(({ at }) => from <= at && at < to),
+  }));
+}
+
+async function create(redis: Redis | Cluster, options: ChatRunOptions): Promise<void> {
+  const { chats = CHATS, actors = {}, prefix } = options;
+  const namesOf = (role: Role): string[] =>
+    Array.from({ length: actors[role] ?? COUNTS[role] }, (_, index) => `${role} ${index}`);
+  const [devices, governors] = [namesOf('receive'), namesOf('govern')];
+  const members = ROLES.flatMap(namesOf).filter(
+    (name) => !devices.includes(name) && !governors.includes(name) && !name.startsWith('send'),
+  );
+  for (const chatId of chats) {
+    for (const device of devices) await new Mailboxes(redis, { prefix }).addDevice(chatId, device);
+    if (members.length === 0) continue;
+    await new Chats(redis, { prefix }).create({ chatId, sender: members[0]!, members });
   }
 }
 

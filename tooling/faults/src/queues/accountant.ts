@@ -64,6 +64,8 @@ export interface Fault {
   readonly to: number;
   /** Replication is asynchronous: what was accepted in it may be gone. */
   readonly mayForget: boolean;
+  /** All keys were removed: whatever was accepted before is gone as well. */
+  readonly isFlush?: boolean;
 }
 
 export interface Evidence {
@@ -255,8 +257,7 @@ class Accountant {
       if (state) counts[state]! += 1;
       else if (acceptedAt[task] === 0) counts['never accepted']! += 1;
       else if (mayBeRemoved && this.#hasReturned[task] === 1) counts['removed']! += 1;
-      else if (faults.some((fault) => fault.mayForget && isIn(fault, acceptedAt[task]!)))
-        counts['forgotten']! += 1;
+      else if (faults.some((fault) => mayHaveTaken(fault, acceptedAt[task]!))) counts['forgotten']! += 1;
       else this.#violate('lost', task, `was accepted, and Redis doesn't know it`);
       if (cancelledAt[task]! > 0 && state !== 'cancelled') {
         const isExcused = faults.some(({ mayForget }) => mayForget);
@@ -342,6 +343,7 @@ class Accountant {
   }
 }
 
-function isIn({ from, to }: Fault, at: number): boolean {
-  return from <= at && at <= to;
+/** Whether a task that was accepted then may be gone. */
+function mayHaveTaken({ from, to, mayForget, isFlush = false }: Fault, at: number): boolean {
+  return mayForget && (isFlush || from <= at) && at <= to;
 }

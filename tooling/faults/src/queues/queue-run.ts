@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { QueueOptions } from '@mortise/queues';
 import { Queue } from '@mortise/queues';
-import { until } from '@mortise/test-kit';
+import { until } from '../until.js';
 import type { Cluster, Redis } from 'ioredis';
 import { connectTo } from '../connect.js';
 import { nowUs } from '../locks/clock.js';
@@ -108,6 +108,11 @@ export class QueueRun {
       const from = startedAt - (forgets ? REPLICATION_LAG_US : 0);
       this.#faults.push({ from, to: nowUs(), mayForget: forgets });
     }
+  }
+
+  /** Notes a fault that is known only afterwards. */
+  noted(fault: Fault): void {
+    this.#faults.push(fault);
   }
 
   /**

@@ -13,6 +13,8 @@ export interface FleetOptions {
   readonly rows: number;
   readonly everyMs: number;
   readonly leaseMs: number;
+  /** Whether `loads` gets each load. Default: yes. */
+  readonly keepsLoads?: boolean;
 }
 
 async function load(): Promise<never> {
@@ -52,7 +54,7 @@ export class RowFleet {
     const config = { redis, prefix, leaseMs };
     const child = new Child('rows/daemon.js', config, prefix, (message) => {
       if (message === 'ready') ready();
-      else this.loads.push(message as Loaded);
+      else if (this.#options.keepsLoads !== false) this.loads.push(message as Loaded);
     });
     this.daemons.push(child);
     await Promise.race([isReady, child.hasEnded.then(() => Promise.reject(new Error(child.output)))]);
@@ -87,7 +89,14 @@ export class RowFleet {
     return Math.max(...states.map((state) => (state?.row == null ? Infinity : state.ageMs!)));
   }
 
-  async dispose(): Promise<void> {
+  /** Removes the source. */
+  async removeSource(): Promise<void> {
+    const { prefix } = this.#options;
+    await Promise.all([this.redis.del(sourceKey(prefix)), this.redis.del(faultKey(prefix))]);
+  }
+
+  /** Ends all daemons. */
+  async end(): Promise<void> {
     for (const daemon of this.running) {
       daemon.resume();
       daemon.send('stop');
@@ -99,6 +108,10 @@ export class RowFleet {
         clearTimeout(timer);
       }),
     );
+  }
+
+  async dispose(): Promise<void> {
+    await this.end();
     this.redis.disconnect();
     if (this.redis.status !== 'end') await once(this.redis, 'end').catch(() => undefined);
   }

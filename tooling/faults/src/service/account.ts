@@ -3,6 +3,8 @@ import { until } from '@mortise/test-kit';
 import { check } from '../history/check.js';
 import { mutexModel } from '../history/mutex-model.js';
 import { semaphoreModel } from '../history/semaphore-model.js';
+import type { Books } from '../market/books.js';
+import { itemsOf, moneyOf } from '../market/books.js';
 import type { AccessLogs } from './access-logs.js';
 import { linesOf } from './access-logs.js';
 import type { Answer, ServiceClient } from './client.js';
@@ -55,7 +57,8 @@ export async function accountFor(run: Run): Promise<Account> {
     else if (missing(`sale ${sale.id}`, sale)) lostSales += 1;
   }
   for (const { what, ...times } of trade.forgotten) missing(what, times);
-  violations.push(...(await moneyOf(client, kept)), ...(await itemsOf(client, kept, trade, missing)));
+  const books = booksOf(client);
+  violations.push(...(await moneyOf(books, kept)), ...(await itemsOf(books, kept, trade.items, missing)));
 
   const mails = await mailsOf(run, kept);
   let lostMails = 0;
@@ -126,45 +129,15 @@ export async function accountFor(run: Run): Promise<Account> {
   };
 }
 
-/** Each player has what the receipts say, so that no coin was made or lost. */
-async function moneyOf(client: ServiceClient, sales: readonly Sale[]): Promise<string[]> {
-  const expected = new Map(PLAYERS.map((id) => [id, FUNDS]));
-  for (const { sellerId, buyerId, price } of sales) {
-    expected.set(sellerId, expected.get(sellerId)! + price);
-    expected.set(buyerId, expected.get(buyerId)! - price);
-  }
-  const violations: string[] = [];
-  let sum = 0;
-  for (const id of PLAYERS) {
-    const { funds } = (await client.get('GET', `market/players/${id}`)).document;
-    sum += funds;
-    if (funds !== expected.get(id)) violations.push(`${id} has ${funds} coins, not ${expected.get(id)}`);
-  }
-  if (sum !== FUNDS * PLAYERS.length) violations.push(`there are ${sum} coins in all`);
-  return violations;
-}
-
-/** Each item is in one place; a sold one is its buyer's. */
-async function itemsOf(
-  client: ServiceClient,
-  sales: readonly Sale[],
-  trade: Trade,
-  missing: (what: string, times: Times) => boolean,
-): Promise<string[]> {
-  const places = new Map<string, string[]>();
-  const put = (itemId: string, place: string): void => {
-    places.set(itemId, [...(places.get(itemId) ?? []), place]);
+/** The market through its API. */
+function booksOf(client: ServiceClient): Books {
+  return {
+    players: PLAYERS,
+    funds: FUNDS,
+    fundsOf: async (id) => (await client.get('GET', `market/players/${id}`)).document.funds,
+    itemsOf: async (id) => (await client.list(`market/players/${id}/items`)).map((item) => item.id),
+    listed: async () => (await client.list('market/listings')).map(({ itemId }) => itemId),
   };
-  for (const id of PLAYERS)
-    for (const item of await client.list(`market/players/${id}/items`)) put(item.id, id);
-  for (const { itemId } of await client.list('market/listings')) put(itemId, 'the market');
-  for (const [itemId, times] of trade.items) if (!places.has(itemId)) missing(itemId, times);
-  const doubled = [...places].filter(([, some]) => some.length > 1);
-  const misplaced = sales.filter(({ itemId, buyerId }) => places.get(itemId)?.[0] !== buyerId);
-  return [
-    ...doubled.map(([itemId, some]) => `${itemId} is at ${some.join(' and ')}`),
-    ...misplaced.map(({ itemId, buyerId }) => `${itemId} is not at ${buyerId}, who has bought it`),
-  ];
 }
 
 interface Mails {

@@ -1,0 +1,24 @@
+/**
+ * Preloaded into each process of the hour: on SIGUSR2 the process collects its garbage, and writes down how much memory it holds. So the
+ * programs need not know of it.
+ */
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+const { HOUR_HEAP_DIRECTORY: directory } = process.env;
+
+if (directory !== undefined) {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  process.on('SIGUSR2', () => {
+    // The second one takes the objects that the first one finalizes.
+    collect();
+    collect();
+    const { heapUsed, external, rss } = process.memoryUsage();
+    const file = join(directory, String(process.pid));
+    writeFileSync(`${file}.new`, JSON.stringify({ heapBytes: heapUsed + external, rssBytes: rss }));
+    renameSync(`${file}.new`, file);
+  });
+}

@@ -1,0 +1,36 @@
+/** The messages between the hour and the process of a workload. */
+import type { PastFault, Finding, Place, Veteran, WorkloadName } from './workload.js';
+
+export interface ConductorConfig {
+  readonly workload: WorkloadName;
+  readonly place: Place;
+}
+
+/** Keys that are left when all is removed. */
+export interface LeftKeys {
+  /** Keys that expire. */
+  readonly expiring: number;
+  /** Keys that never expire, and should not be there. */
+  readonly leaked: readonly string[];
+}
+
+export interface Results {
+  veterans: readonly Veteran[];
+  strike: null;
+  noted: null;
+  finish: Finding;
+  clean: LeftKeys;
+}
+
+export type Order =
+  | { readonly do: 'veterans' | 'finish' | 'clean' }
+  | { readonly do: 'strike'; readonly how: 'kill' | 'stop'; readonly ms: number }
+  | { readonly do: 'noted'; readonly fault: PastFault };
+
+export type NumberedOrder = Order & { readonly id: number };
+
+export type ConductorMessage =
+  | { readonly type: 'ready' }
+  | { readonly type: 'progress'; readonly progress: number }
+  | { readonly type: 'answer'; readonly id: number; readonly result: unknown }
+  | { readonly type: 'failed'; readonly id: number; readonly error: string };

@@ -1,0 +1,54 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { BookReader } from '../../autocomplete/book-reader.js';
+import { BookRun } from '../../autocomplete/book-run.js';
+import type { Place, Workload } from '../workload.js';
+
+const WRITERS = 2;
+const ENTRIES = 160;
+const PAUSE_MS = 100;
+
+/** Processes that change a book, of which the first one lives as long as the run, and a reader. */
+export async function autocomplete({ redis, prefix }: Place): Promise<Workload> {
+  const run = await BookRun.start(redis, {
+    prefix,
+    role: 'write',
+    actors: WRITERS,
+    entries: ENTRIES,
+    pauseMs: PAUSE_MS,
+  });
+  const reader = new BookReader(run.book, PAUSE_MS);
+  reader.start();
+  const victim = (): number => 1 + Math.floor(Math.random() * (WRITERS - 1));
+  return {
+    progress: () => Math.min(run.accepted, reader.reads),
+    veterans: () => [{ name: 'writer', pid: run.children[0]!.pid }],
+    async strike(how, ms) {
+      if (how === 'kill') {
+        await run.replace(victim());
+        return;
+      }
+      const child = run.children[victim()]!;
+      await child.pause();
+      await pause(ms);
+      child.resume();
+    },
+    async noted({ mayForget }) {
+      if (mayForget) run.forgets();
+    },
+    async finish() {
+      await reader.stop();
+      await run.end();
+      const { wrong, torn, faults, errors } = await run.verdict();
+      const named = { wrong, torn, faults, errors, 'torn read': reader.torn };
+      return {
+        violations: Object.entries(named).flatMap(([rule, some]) => some.map((what) => `${rule}: ${what}`)),
+        figures: { accepted: run.accepted, reads: reader.reads, 'failed reads': reader.failures },
+      };
+    },
+    clean: () => run.clean(),
+    dispose: async () => {
+      await reader.stop();
+      await run.dispose();
+    },
+  };
+}

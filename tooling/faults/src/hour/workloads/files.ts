@@ -1,0 +1,115 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Verdict } from '../../files/log-run.js';
+import { LogRun } from '../../files/log-run.js';
+import type { PastFault, Place, Workload } from '../workload.js';
+import { oneOf } from '../workload.js';
+
+const FILES = 12;
+const PAUSE_MS = 100;
+const LOOK_EVERY_MS = 200;
+
+/**
+ * Directories of logs, sent one after the other, each with processes of its own: a sender, three that count and one that copies. After
+ * FLUSHALL the counts of the directory that was under way are gone, so they alone aren't compared.
+ */
+export async function files(place: Place): Promise<Workload> {
+  const rounds = new Rounds(place);
+  await rounds.next();
+  const running = rounds.run().catch((error: Error) => rounds.violations.push(error.message));
+  return {
+    progress: () => rounds.bytes,
+    // The processes of a round end with it.
+    veterans: () => [],
+    async strike(how, ms) {
+      const actors = rounds.logs?.actors.filter(({ config }) => config.role !== 'send');
+      if (!actors) return;
+      const actor = oneOf(actors);
+      if (how === 'kill') {
+        await actor.replace();
+        return;
+      }
+      const resume = await actor.freeze();
+      await pause(ms);
+      resume();
+    },
+    noted: async (fault) => rounds.noted(fault),
+    async finish() {
+      rounds.stop();
+      await running;
+      return {
+        violations: rounds.violations,
+        figures: { directories: rounds.count, 'without a comparison of counts': rounds.flushed },
+      };
+    },
+    // Results and marks expire.
+    clean: async () => undefined,
+    dispose: () => rounds.dispose(),
+  };
+}
+
+class Rounds {
+  /** Undefined between two directories. */
+  logs: LogRun | undefined;
+  count = 0;
+  /** Directories during which all keys were removed. */
+  flushed = 0;
+  readonly violations: string[] = [];
+  readonly #place: Place;
+  #bytesBefore = 0;
+  #isFlushed = false;
+  #hasForgotten = false;
+  #isStopped = false;
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  get bytes(): number {
+    return this.#bytesBefore + (this.logs?.copiedBytes ?? 0);
+  }
+
+  noted({ mayForget, isFlush }: PastFault): void {
+    if (mayForget) this.logs?.forgets();
+    if (mayForget) this.#hasForgotten = true;
+    if (isFlush) this.#isFlushed = true;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async next(): Promise<LogRun> {
+    const { redis, prefix } = this.#place;
+    if ('url' in redis) throw new TypeError('files need a group of servers');
+    this.count += 1;
+    this.#isFlushed = false;
+    this.#hasForgotten = false;
+    const options = { prefix: `${prefix}-${this.count}`, files: FILES, pauseMs: PAUSE_MS };
+    const logs = await LogRun.start(redis, options);
+    if (this.#hasForgotten) logs.forgets();
+    this.logs = logs;
+    return logs;
+  }
+
+  async run(): Promise<void> {
+    for (let logs = this.logs ?? (await this.next()); ; logs = await this.next()) {
+      while (!logs.hasEnded && !this.#isStopped) await pause(LOOK_EVERY_MS);
+      this.#compare(await logs.verdict());
+      if (this.#isStopped) return;
+      this.#bytesBefore += logs.copiedBytes;
+      this.logs = undefined;
+      await logs.dispose();
+    }
+  }
+
+  async dispose(): Promise<void> {
+    await this.logs?.dispose();
+  }
+
+  #compare({ miscounted, ...others }: Verdict): void {
+    if (this.#isFlushed) this.flushed += 1;
+    const verdict = this.#isFlushed ? others : { miscounted, ...others };
+    for (const [rule, some] of Object.entries(verdict))
+      for (const what of some) this.violations.push(`directory ${this.count}, ${rule}: ${what}`);
+  }
+}

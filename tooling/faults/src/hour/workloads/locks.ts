@@ -1,0 +1,60 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { LockRun } from '../../locks/lock-run.js';
+import type { Finding, Place, Workload } from '../workload.js';
+import { oneOf } from '../workload.js';
+
+/** In slots of several masters. */
+const NAMES = ['lock', 'lock 1', 'lock 2'];
+const KINDS = ['mutex', 'semaphore', 'read-write'] as const;
+const PERMITS = 3;
+/** Longer than any fault. */
+const WAIT_MS = 120_000;
+const OPTIONS = { names: NAMES, contenders: 6, leaseMs: 1_000, holdMs: 150, overstayPart: 0.02 } as const;
+
+/** Contenders for locks of each kind, in two processes each. */
+export async function locks({ redis, prefix }: Place): Promise<Workload> {
+  const runs = await Promise.all(
+    KINDS.map(async (kind) => {
+      const shape = { kind, ...(kind === 'semaphore' && { permits: PERMITS }) };
+      const run = await LockRun.on(redis, { ...OPTIONS, ...shape, prefix, waitMs: WAIT_MS });
+      run.repeats();
+      await run.fleet.start(2);
+      return run;
+    }),
+  );
+  return {
+    progress: () => runs.reduce((sum, { fleet }) => sum + fleet.turns, 0),
+    veterans: () => runs.map(({ fleet }, index) => ({ name: KINDS[index]!, pid: fleet.workers[0]!.pid })),
+    async strike(how, ms) {
+      const { fleet } = oneOf(runs);
+      const victim = oneOf(fleet.workers.slice(1).filter(({ isRunning }) => isRunning));
+      if (how === 'kill') {
+        await victim.kill();
+        await fleet.add();
+      } else {
+        await victim.pause();
+        await pause(ms);
+        victim.resume();
+      }
+    },
+    async noted({ from, to, mayForget }) {
+      if (mayForget) for (const run of runs) run.lost({ from, to });
+    },
+    async finish(): Promise<Finding> {
+      const figures: Record<string, number> = {};
+      const violations: string[] = [];
+      for (const [index, run] of runs.entries()) {
+        const verdict = await run.verdict({ withinMs: WAIT_MS });
+        violations.push(...verdict.violations.map(({ rule, key, message }) => `${rule}, ${key}: ${message}`));
+        for (const what of ['acquired', 'failed', 'timeout'])
+          figures[`${KINDS[index]} ${what}`] = verdict.counts[`acquire ${what}`] ?? 0;
+        figures[`${KINDS[index]} sections`] = verdict.counts['section written'] ?? 0;
+      }
+      return { violations, figures };
+    },
+    clean: async () => undefined,
+    dispose: async () => {
+      await Promise.all(runs.map((run) => run.dispose()));
+    },
+  };
+}
