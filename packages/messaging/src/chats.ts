@@ -49,6 +49,7 @@ import { ChatReader } from './pull/chat-reader.js';
 import type { ChatOverview } from './pull/chats-of.js';
 import { ChatsOf } from './pull/chats-of.js';
 import { Puller } from './pull/pull.js';
+import { QuietChats } from './pull/quiet-chats.js';
 import { Trimmer } from './pull/trimmer.js';
 import type { Pulled } from './pull/pulled.js';
 import { telemetryAttributes } from './telemetry/metrics.js';
@@ -87,12 +88,13 @@ export class Chats<Body = unknown> {
     this.#poster = new Poster(context);
     this.#reviser = new Reviser(context);
     this.#follower = new Follower(context, index);
+    const quiet = new QuietChats(context.limits.keepMs);
     // Tells followers of this process about acks, so that their tokens stay short, and pulls, so that these ask less.
     this.#acks = new Acks(context, (chatId, member, ackedId) => {
       this.#follower.acked(chatId, member, ackedId);
-      this.#puller.acked(chatId, member, ackedId);
+      quiet.acked(chatId, member, ackedId);
     });
-    this.#puller = new Puller(context, index, this.#acks);
+    this.#puller = new Puller(context, index, this.#acks, quiet);
     this.#chatsOf = new ChatsOf(context, index);
     this.#reader = new ChatReader(context);
     this.#signals = new Signals(context);

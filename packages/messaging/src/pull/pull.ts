@@ -14,7 +14,7 @@ import { countRead } from '../telemetry/count-read.js';
 import { LAST_ANSWER_MS, untilUnread } from '../wait/until-unread.js';
 import type { Acks } from './acks.js';
 import type { Pulled } from './pulled.js';
-import { QuietChats } from './quiet-chats.js';
+import type { QuietChats } from './quiet-chats.js';
 import { UNREAD_HEAD, UnreadReader } from './unread-reader.js';
 import { UnreadableChats } from './unreadable-chats.js';
 
@@ -49,11 +49,12 @@ export class Puller<Body> {
   readonly #quiet: QuietChats;
   readonly #unreadable: UnreadableChats;
 
-  constructor(context: ChatsContext, index: MemberIndex, acks: Acks) {
+  /** @param quiet Learns of acks elsewhere. */
+  constructor(context: ChatsContext, index: MemberIndex, acks: Acks, quiet: QuietChats) {
     this.#context = context;
     this.#index = index;
     this.#acks = acks;
-    this.#quiet = new QuietChats(context.limits.keepMs);
+    this.#quiet = quiet;
     this.#reader = new UnreadReader(context);
     this.#unreadable = UnreadableChats.of(context);
   }
@@ -100,11 +101,6 @@ export class Puller<Body> {
     await Promise.all(pulled.map((chat) => this.#ack(member, chat)));
   }
 
-  /** Notes the cursor of a member after an ack. */
-  acked(chatId: string, member: string, ackedId: number): void {
-    this.#quiet.acked(member, chatId, ackedId);
-  }
-
   #count(pulled: readonly Pulled<Body>[]): void {
     const { telemetry } = this.#context;
     if (!telemetry) return;
@@ -117,19 +113,18 @@ export class Puller<Body> {
     const found = await this.#index.find(member, UNREAD_HEAD, includeMuted, known);
     const { chatIds, joined, quiet, awake, useless } = found;
     const unread = joined.filter(({ head: [lastId = 0], score }) => lastId > ackedIdOf(score));
-    const withUnread = new Set(unread.map(({ chatId }) => chatId));
-    const inUse = new Map<string, boolean>();
+    // By chat, as QuietChats has it.
+    const newest = new Map(unread.map(({ chatId, head }) => [chatId, head[0]]));
     for (const group of awake) {
       // Logs with unread messages of this member explain as many.
-      const isInUse = group.chatIds.filter((chatId) => withUnread.has(chatId)).length < group.logs;
+      const isInUse = group.chatIds.filter((chatId) => newest.has(chatId)).length < group.logs;
       for (const chatId of group.chatIds) {
-        inUse.set(chatId, isInUse);
+        if (isInUse && !newest.has(chatId)) newest.set(chatId, Infinity);
         this.#quiet.delete(member, chatId);
       }
     }
-    for (const { chatId, head } of joined) {
-      if (withUnread.has(chatId)) this.#quiet.addUnread(member, chatId, lookedAt, head[0]!);
-      else this.#quiet.add(member, chatId, lookedAt, inUse.get(chatId));
+    for (const { chatId } of joined) {
+      this.#quiet.add(member, chatId, lookedAt, newest.get(chatId) ?? 0);
     }
     const reading = this.#reader.read(member, unread, bounds);
     this.#index.clean(member, useless);

@@ -16,10 +16,11 @@ const MAX_CHATS = 50_000;
 /** The last read of a chat, and the end of its validity, by `performance.now()`. */
 interface Look {
   readonly until: number;
-  /** Whether other members have unread entries in its log. Then EXISTS proves nothing. */
-  readonly isInUse: boolean;
-  /** The newest id at the read, until the member acks it; then 0. */
-  readonly unackedId: number;
+  /**
+   * The newest id at the read, until the member has acked up to it; then 0. Infinity if other members have unread entries in the log: then EXISTS
+   * proves nothing.
+   */
+  upToId: number;
 }
 
 export class QuietChats {
@@ -34,36 +35,39 @@ export class QuietChats {
   /** Chats with nothing new for the member as long as their log is empty. O(chats of the member). */
   of(member: string, now: number): string[] {
     const chatIds: string[] = [];
-    for (const [chatId, { until, isInUse, unackedId }] of this.#members.get(member) ?? []) {
-      if (!isInUse && unackedId === 0 && until > now) chatIds.push(chatId);
-    }
+    this.#members.get(member)?.forEach(({ until, upToId }, chatId) => {
+      if (upToId === 0 && until > now) chatIds.push(chatId);
+    });
     return chatIds;
   }
 
   /**
-   * Records that the member has read everything.
+   * Records what a read found. Changes nothing while others are known to have unread entries: `delete` ends that.
    *
-   * @param isInUse Whether the log may have entries for others. Undefined: unknown.
+   * @param upToId The newest id if the member has not acked it, else 0; Infinity if the log has entries for others only.
    */
-  add(member: string, chatId: string, lookedAt: number, isInUse?: boolean): void {
-    const known = this.#members.get(member)?.get(chatId);
-    // The log is known to have entries.
-    if (isInUse === undefined && known?.isInUse && known.until > lookedAt) return;
-    this.#set(member, chatId, { until: lookedAt + this.#maxAgeMs, isInUse: isInUse === true, unackedId: 0 });
+  add(member: string, chatId: string, lookedAt: number, upToId: number): void {
+    let chats = this.#members.get(member);
+    if (!chats) {
+      chats = new Map();
+      this.#members.set(member, chats);
+    }
+    const known = chats.get(chatId);
+    if (known?.upToId === Infinity && known.until > lookedAt) return;
+    if (!known) this.#count += 1;
+    chats.set(chatId, { until: lookedAt + this.#maxAgeMs, upToId });
+    for (const [other, { size }] of this.#members) {
+      if (this.#count <= MAX_CHATS) return;
+      if (other === member) continue;
+      this.#count -= size;
+      this.#members.delete(other);
+    }
   }
 
-  /** Records that the member has unread messages up to an id, and everything is read once it is acked. */
-  addUnread(member: string, chatId: string, lookedAt: number, lastId: number): void {
-    const known = this.#members.get(member)?.get(chatId);
-    if (known?.isInUse && known.until > lookedAt) return;
-    this.#set(member, chatId, { until: lookedAt + this.#maxAgeMs, isInUse: false, unackedId: lastId });
-  }
-
-  /** Records the cursor of a member after an ack. */
-  acked(member: string, chatId: string, ackedId: number): void {
-    const chats = this.#members.get(member);
-    const look = chats?.get(chatId);
-    if (look && ackedId >= look.unackedId) chats!.set(chatId, { ...look, unackedId: 0 });
+  /** Records the cursor of a member after an ack; called as `Follower.acked` is. */
+  acked(chatId: string, member: string, ackedId: number): void {
+    const look = this.#members.get(member)?.get(chatId);
+    if (look && ackedId >= look.upToId) look.upToId = 0;
   }
 
   /** Records that there was something new, or that the member is not in the chat. */
@@ -83,25 +87,5 @@ export class QuietChats {
     if (chats.size <= chatIds.length) return;
     const kept = new Set(chatIds);
     for (const chatId of chats.keys()) if (!kept.has(chatId)) this.delete(member, chatId);
-  }
-
-  #set(member: string, chatId: string, look: Look): void {
-    let chats = this.#members.get(member);
-    if (!chats) {
-      chats = new Map();
-      this.#members.set(member, chats);
-    }
-    if (!chats.has(chatId)) this.#count += 1;
-    chats.set(chatId, look);
-    this.#forgetOldest(member);
-  }
-
-  #forgetOldest(but: string): void {
-    for (const [member, chats] of this.#members) {
-      if (this.#count <= MAX_CHATS) return;
-      if (member === but) continue;
-      this.#count -= chats.size;
-      this.#members.delete(member);
-    }
   }
 }
