@@ -183,7 +183,10 @@ function telemetry() {
 async function inMemory() {
   const own = new MemoryRedis();
   await own.call('set', ['k', 'v', 'PX', 1_000]);
+  // As in Redis, a key still exists in the ms of its expiry.
   await own.clock.advance('1s');
+  assert.equal(await own.call('exists', ['k']), 1);
+  await own.clock.advance(1);
   assert.equal(await own.call('exists', ['k']), 0);
   await own.close();
 }
