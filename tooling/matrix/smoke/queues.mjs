@@ -14,6 +14,7 @@ export async function smoke({ connect, prefix, until }) {
   const redis = await connect();
   const queue = new Queue(redis, 'mail', { prefix });
   await stored(queue, redis, prefix);
+  await resharded(redis, prefix);
   await worked(queue, redis, prefix, until);
   await flow(queue, redis, prefix);
   await claimed(redis, prefix);
@@ -92,6 +93,18 @@ async function stored(queue, redis, prefix) {
     ['daily'],
   );
   assert.equal(await queue.unschedule('daily'), true);
+}
+
+/** A task of before lies where it was, and is known by its id. */
+async function resharded(redis, prefix) {
+  const queue = new Queue(redis, 'parts', { prefix });
+  await queue.enqueue('send', {}, { id: 'old' });
+  assert.deepEqual([await queue.reshard(2), await queue.reshard(2)], [true, false]);
+  assert.equal((await queue.settings()).shards, 2);
+  assert.equal((await queue.enqueue('send', {}, { id: 'old' })).isDuplicate, true);
+  assert.equal((await queue.counts()).ready, 1);
+  assert.equal(await queue.obliterate(), true);
+  await queue.close();
 }
 
 async function worked(queue, redis, prefix, until) {
