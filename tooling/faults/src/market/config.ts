@@ -22,12 +22,12 @@ interface Timed {
   readonly answeredAt: number;
 }
 
-export interface Gift extends Timed {
+interface Gift extends Timed {
   readonly type: 'given';
   readonly itemId: string;
 }
 
-export interface Sold extends Timed {
+interface Sold extends Timed {
   readonly type: 'sold';
   readonly id: string;
   readonly itemId: string;
