@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const READY_MS = 30_000;
+/** The service starts in 2 s; a busy machine takes its time, and an app that ends is noticed at once. */
+const READY_MS = 180_000;
 const STOP_MS = 15_000;
 
 const MIN_PAUSE_MS = 500;

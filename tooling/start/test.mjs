@@ -45,6 +45,7 @@ const summaries = members().flatMap(readSummaries);
 const total = sumOf(summaries);
 reportTimes(summaries);
 for (const { directory, failures } of summaries) for (const failure of failures) report(directory, failure);
+if (code !== 0) reportLint();
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 // A run that counts no test has not tested anything, whatever its exit code.
 process.exit(code !== 0 || total.failed > 0 || total.passed === 0 ? code || 1 : 0);
@@ -104,6 +105,14 @@ function reportTimes(all) {
   );
   for (const { file, ms } of timed.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_FILES))
     console.log(`${seconds(ms)}  ${file}`);
+}
+
+/** What lint printed last: it counts no tests, so nothing above would say why a run failed. */
+function reportLint() {
+  const log = join(root, '.turbo/turbo-lint.log');
+  if (!existsSync(log)) return;
+  const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+  console.log(`\nThe end of lint:\n${lines.slice(-MAX_FAILURE_LINES).join('\n')}`);
 }
 
 /** Repeats a failure at the end: the parallel output above is long, and often only its end is kept. */

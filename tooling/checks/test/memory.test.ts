@@ -19,7 +19,7 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   cache: ['rows/row-cache', 'read-through/cache.values'],
 };
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
 
 interface Outcome {
   readonly numPassedTests: number;

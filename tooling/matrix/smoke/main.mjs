@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { connections } from './connect.mjs';
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 120_000;
 
 /** Waits until a condition holds. */
 async function until(condition, what) {

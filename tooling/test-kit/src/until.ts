@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 export async function until<Value>(
   what: string,
   look: () => Promise<Value | undefined | null | false> | Value | undefined | null | false,
-  withinMs = 60_000,
+  withinMs = 180_000,
 ): Promise<Value> {
   const deadline = performance.now() + withinMs;
   for (;;) {

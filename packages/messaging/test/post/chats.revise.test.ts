@@ -148,6 +148,14 @@ describe('delete', () => {
     expect((await look()).lastId).toBe(2);
   });
 
+  test('a member who only reads by now is told of the deletion that they made before', async () => {
+    const chats = await openChat();
+    await chats.delete('guild', 'bob', 1);
+    await chats.setRole('guild', 'bob', 'reader');
+    expect(await chats.delete('guild', 'bob', 1)).toEqual({ id: 2, isDuplicate: true });
+    await expectRefusal(chats.delete('guild', 'bob', 2), 'ERR_READ_ONLY_MEMBER');
+  });
+
   test('the author may, and an owner; others may not', async () => {
     const chats = await openChat();
     await expectRefusal(chats.delete('guild', 'carl', 1), 'ERR_NOT_ALLOWED', { member: 'carl' });
