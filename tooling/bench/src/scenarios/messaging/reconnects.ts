@@ -89,7 +89,7 @@ export const reconnects: readonly Scenario[] = [
     method:
       `The members of one chat follow in ${PROCESSES} processes. ${MESSAGES} messages, ${PAUSE_MS} ms apart, so that all have one before the next. In each process members stop to follow and follow again, one after the other. ` +
       'The times are those of all members, from the call of post on. The CPU of Redis is that of the messages: what members cost who come and go without messages is taken off. ' +
-      'Who was away when a message came is not counted.',
+      'A member who was away when a message came is not counted.',
     competitors: [competitor],
     columns: ['p50 ms', P99, 'max ms', CPU, 'reconnects of a message', 'received, %'],
     drawn: P99,
