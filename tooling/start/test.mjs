@@ -114,7 +114,7 @@ function reportTimes(all) {
     console.log(`${seconds(ms)}  ${file}`);
 }
 
-/** What lint printed last: it counts no tests, so nothing above would say why a run failed. */
+/** Prints the end of lint's output: it counts no tests, so nothing above would say why a run failed. */
 function reportLint() {
   const log = join(root, '.turbo/turbo-lint.log');
   if (!existsSync(log)) return;

@@ -148,7 +148,7 @@ describe('delete', () => {
     expect((await look()).lastId).toBe(2);
   });
 
-  test('a member who only reads by now is told of the deletion that they made before', async () => {
+  test('a member who only reads by now gets the id of the deletion that they made before', async () => {
     const chats = await openChat();
     await chats.delete('guild', 'bob', 1);
     await chats.setRole('guild', 'bob', 'reader');

@@ -6,12 +6,14 @@ import { killed } from './killed.js';
 import { memory } from './memory.js';
 import { shards } from './shards.js';
 import { size } from './size.js';
+import { tail } from './tail.js';
 import { timing } from './timing.js';
 
 export const queues: readonly Scenario[] = [
   ...enqueue,
   ...drain,
   ...timing,
+  ...tail,
   ...fleet,
   ...memory,
   ...size,

@@ -25,7 +25,8 @@ export interface QueueKind {
   /** Starts one worker; resolves when it takes tasks. The returned function ends it. */
   work(
     settings: WorkerSettings,
-    handle: (payload: Payload) => void | Promise<void>,
+    /** `isFirst`: left out by what doesn't tell whether the task was started before. */
+    handle: (payload: Payload, isFirst?: boolean) => void | Promise<void>,
   ): Promise<() => Promise<void>>;
   /** How many tasks are waiting or being run. */
   unfinished(redis: Redis): Promise<number>;

@@ -70,6 +70,8 @@ function competitor(kind: QueueKind, most: number): Competitor {
         run: async () => {
           const empty = await dataBytes(redis);
           const isMine = kind === MORTISE;
+          // By default a queue holds ten million, those that ended included.
+          if (isMine) await new Queue(redis, QUEUE).configure({ maxTasks: 2 * tasks });
           if (isMine) await fill(FEW + DRAINED);
           const few = isMine ? await drainMicros(redis, kind, url) : Number.NaN;
           await fill(isMine ? tasks - FEW : tasks);

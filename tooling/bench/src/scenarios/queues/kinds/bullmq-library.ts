@@ -33,11 +33,15 @@ export function workWith(
       };
     },
     work: async ({ url, concurrency }, handle) => {
-      const worker = new Worker<Payload>(QUEUE, async ({ data }) => handle(data), {
-        connection: clientOf(url),
-        concurrency,
-        ...retention,
-      });
+      const worker = new Worker<Payload>(
+        QUEUE,
+        async ({ data, attemptsStarted }) => handle(data, attemptsStarted === 1),
+        {
+          connection: clientOf(url),
+          concurrency,
+          ...retention,
+        },
+      );
       worker.on('error', (error) => console.error(error));
       await worker.waitUntilReady();
       return () => worker.close();

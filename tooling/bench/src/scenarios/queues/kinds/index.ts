@@ -5,7 +5,7 @@ import { FLOOR } from './floor.js';
 import { LAYER } from './layer.js';
 import { MORTISE, MORTISE_FETCHED } from './mortise.js';
 
-export { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, FLOOR, LAYER, MORTISE, MORTISE_FETCHED };
+export { BEE_QUEUE, BEE_QUEUE_LEAN, BULLMQ, BULLMQ_LEAN, FLOOR, LAYER, MORTISE, MORTISE_FETCHED };
 
 export const ALL: readonly QueueKind[] = [MORTISE, BULLMQ, BULLMQ_LEAN, BEE_QUEUE, BEE_QUEUE_LEAN, FLOOR];
 

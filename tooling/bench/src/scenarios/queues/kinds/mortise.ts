@@ -31,7 +31,7 @@ export const MORTISE: QueueKind = {
     const worker = new Worker<{ [TASK]: Payload }>(
       clientOf(url),
       [QUEUE],
-      { [TASK]: (payload) => handle(payload) },
+      { [TASK]: (payload, { attempt }) => handle(payload, attempt === 1) },
       { concurrency },
     );
     await worker.start();
