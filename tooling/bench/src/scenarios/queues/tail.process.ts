@@ -57,7 +57,7 @@ async function produce({ url, kind, perSecond, callers, seconds }: Producing): P
   }
   const pending = new Set<Promise<void>>();
   while (elapsed() < seconds) {
-    for (const due = elapsed() * perSecond; stored < due;) {
+    for (let due = Math.floor(elapsed() * perSecond) - stored; due > 0; due -= 1) {
       const storing = store().finally(() => pending.delete(storing));
       pending.add(storing);
     }
