@@ -7,6 +7,8 @@ module.exports = {
   globalTeardown: require.resolve('./stop-redis.mjs'),
   reporters: ['default', require.resolve('./summary-reporter.cjs'), require.resolve('./end-reporter.cjs')],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // slow.mjs
+  testPathIgnorePatterns: ['/node_modules/', String.raw`\.slow\.test\.ts$`],
   // A bound for what hangs, not for what is slow: a busy machine takes its own time.
   testTimeout: 240_000,
   // Most of what these tests do is wait, for leases, failovers and processes: two files at a time also on two cores.

@@ -1,4 +1,7 @@
-/** `npm test`: install, lint, types, build, all tests against real Redis servers, and one line that counts them. */
+/**
+ * `npm test`: install, lint, types, build, tests against real Redis servers, and one line that counts them. `npm run test:slow`, which
+ * is this with `--slow`, runs the tests that start whole services, browsers or builds instead; with `--all` both.
+ */
 import { connect } from 'node:net';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -34,13 +37,17 @@ const { findPostgres } = await import('../postgres-server/dist/index.js');
 const postgres = await findPostgres({ onProgress });
 console.log(`  ${postgres.version}`);
 
-console.log('\n▸ lint, types, build, tests');
+const TASKS = ['//#lint', 'build', 'test', 'test:packages'];
+const SLOW = ['build', 'test:slow'];
+const tasks = process.argv.includes('--slow')
+  ? SLOW
+  : process.argv.includes('--all')
+    ? [...TASKS, ...SLOW]
+    : TASKS;
+console.log(`\n▸ ${process.argv.includes('--slow') ? 'build, slow tests' : 'lint, types, build, tests'}`);
 for (const directory of members()) rmSync(join(directory, '.jest'), { recursive: true, force: true });
 // Lint checks types too: it has loaded every project for its own rules.
-const code = pnpm(
-  ['exec', 'turbo', 'run', '//#lint', 'build', 'test', 'test:packages', '--continue'],
-  LIMIT_MS,
-);
+const code = pnpm(['exec', 'turbo', 'run', ...new Set(tasks), '--continue'], LIMIT_MS);
 const summaries = members().flatMap(readSummaries);
 const total = sumOf(summaries);
 reportTimes(summaries);

@@ -1,5 +1,5 @@
 /**
- * The pictures of the documents. `UPDATE_DOCS=1 npm test -- screenshots` makes them again, from example data, with a list of what
+ * The pictures of the documents. `UPDATE_DOCS=1 npm run test:slow -- screenshots` makes them again, from example data, with a list of what
  * each page shows and in which styles. A picture is old when its page has other words, elements or colors. After a change of the
  * console this test opens the pages and compares them with the list; before, it knows that nothing can differ.
  */
@@ -218,7 +218,7 @@ if (isUpdating || sources !== list.sources) {
   });
 
   test.each(SHOTS)(
-    '$name.png is of the page as it is (UPDATE_DOCS=1 npm test -- screenshots makes it again)',
+    '$name.png is of the page as it is (UPDATE_DOCS=1 npm run test:slow -- screenshots makes it again)',
     async (shot) => {
       const now = await look(shot);
       if (isUpdating) taken[shot.name] = { sha256: sha256Of(pathOf(shot.name)), ...now };
