@@ -1,8 +1,9 @@
 import type { Bar, Scenario } from '../../scenario.js';
 import { contending, HOLD_MS } from './contention.js';
-import { FIFO_FLOOR, FLOOR, MINE, PEERS } from './mutexes.js';
+import { FIFO_FLOOR, FLOOR, MINE, MINE_ON_CLUSTER, PEERS } from './mutexes.js';
 
 const PROCESSES = 2;
+const ON_CLUSTER = 10;
 
 /** The window cuts through acquisitions at both of its ends, so that 2 is 2 give or take a few in a thousand. */
 const TWO_COMMANDS: Bar = { competitor: MINE.name, figure: 'commands sent', atMost: 2.01 };
@@ -44,7 +45,25 @@ function scenario(contenders: number, seconds: number, bars: readonly Bar[]): Sc
   };
 }
 
+/** Both on a node of a Cluster, so that only what the client makes of it differs. */
+const cluster: Scenario = {
+  name: 'locks.hand-off-cluster',
+  title: `Locks: hand-off by the client of a Cluster, ${ON_CLUSTER} contenders`,
+  operation: `one lock acquired, held for ${HOLD_MS} ms and released`,
+  isCluster: true,
+  competitors: [MINE, MINE_ON_CLUSTER].map((kind) =>
+    contending(kind, { type: 'mutex', contenders: ON_CLUSTER, limit: 1, processes: PROCESSES, seconds: 3 }),
+  ),
+  columns: ['hand-offs/s', 'commands sent', 'Redis CPU µs', 'Node CPU µs', 'over-grants'],
+  drawn: 'Redis CPU µs',
+  bars: [
+    { competitor: MINE_ON_CLUSTER.name, figure: 'Redis CPU µs', atMost: 1.5, times: MINE.name },
+    { ...EXCLUSIVE, competitor: MINE_ON_CLUSTER.name },
+  ],
+};
+
 export const handOff: readonly Scenario[] = [
+  cluster,
   scenario(2, 1.25, [{ competitor: MINE.name, figure: 'hand-offs/s', atLeast: 500 }]),
   scenario(10, 1.25, [NEAR_FLOOR]),
   scenario(100, 3, [

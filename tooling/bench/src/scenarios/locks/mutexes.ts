@@ -3,6 +3,7 @@ import { Mutex } from '@mortise/locks';
 import type { MutexOptions } from '@mortise/locks';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Cluster } from 'ioredis';
 import type { Redis } from 'ioredis';
 import Redlock from 'redlock';
 import { createLock, IoredisAdapter } from 'redlock-universal';
@@ -31,6 +32,14 @@ export const MINE_WITHOUT_TOKEN: MutexKind = {
   name: '@mortise/locks, no token',
   version: versionOf('@mortise/locks'),
   prepare: (redis, lock) => Promise.resolve(mortise(redis, lock, { fencing: false })),
+};
+
+/** With the client of a Cluster, whose messages go to one node each. */
+export const MINE_ON_CLUSTER: MutexKind = {
+  name: '@mortise/locks, Cluster',
+  version: versionOf('@mortise/locks'),
+  prepare: ({ options: { host, port } }, lock) =>
+    Promise.resolve(mortise(new Cluster([{ host, port }]), lock, {})),
 };
 
 /** The least that a lock with a lease can cost: no queue, no token, no renewal, polled. */
@@ -130,13 +139,13 @@ const REDLOCK_UNIVERSAL: MutexKind = {
 
 export const PEERS: readonly MutexKind[] = [REDLOCK, REDLOCK_UNIVERSAL, REDIS_SEMAPHORE];
 
-const ALL = [MINE, MINE_WITHOUT_TOKEN, ...PEERS, FLOOR, FIFO_FLOOR];
+const ALL = [MINE, MINE_WITHOUT_TOKEN, MINE_ON_CLUSTER, ...PEERS, FLOOR, FIFO_FLOOR];
 
 export function mutexKind(name: string): MutexKind {
   return ALL.find((kind) => kind.name === name)!;
 }
 
-function mortise(redis: Redis, lock: string, options: MutexOptions): Acquire {
+function mortise(redis: Redis | Cluster, lock: string, options: MutexOptions): Acquire {
   const mutex = new Mutex(redis, lock, options);
   return async () => {
     const lease = await mutex.acquire();
