@@ -23,7 +23,8 @@ const nameTextSchema = textSchema
 const count = z.int().min(0);
 const name = idSchema.meta({ description: 'the id of the named person or thing', examples: ['lukasz-7'] });
 const display = nameTextSchema.meta({
-  description: 'The text to show, which completions also search, in any writing system. Default: the name itself.',
+  description:
+    'The text to show, which completions also search, in any writing system. Default: the name itself.',
   examples: ['Łukasz Nowak'],
 });
 const aliases = z
