@@ -9,7 +9,7 @@ const EVERY_MS = 500;
 const LEASE_MS = 1_000;
 const DAEMONS = 2;
 const LOOK_EVERY_MS = 100;
-/** After the last fault, no row is older: its delay, a lease, half a second, and the time that a busy machine adds. */
+/** After the last fault, no row is older than its delay, the lease, the longest pause, and what a busy machine adds. */
 const BOUND_MS = EVERY_MS + LEASE_MS + 500 + 10_000;
 const REST_MS = 60_000;
 
@@ -26,7 +26,7 @@ export async function rows({ redis, prefix }: Place): Promise<Workload> {
   await fleet.start(DAEMONS);
   const [veteran] = fleet.daemons;
   const state = { changes: 0, faults: 0, slowestMs: 0, isStopped: false };
-  /** A fault may lose the change of the source, so the run makes the change again after each fault. */
+  /** A loss may take the change of the source, so the change is made again after each fault. */
   const changing = (async () => {
     while (!state.isStopped) {
       const { faults } = state;
