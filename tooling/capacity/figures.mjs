@@ -1,4 +1,4 @@
-/** Figures of `tooling/bench/results`: medians of Mortise, none of which is copied by hand. */
+/** Reads the medians of the benchmarks from `tooling/bench/results`, so that nobody copies them by hand. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -9,7 +9,7 @@ export function figure(scenario, competitor, name) {
   return rowOf(scenario, competitor)?.figures[name]?.median;
 }
 
-/** As `figure`; throws where it was not measured. */
+/** As `figure`, but throws if the benchmark was not measured. */
 export function measured(scenario, competitor, name) {
   const value = figure(scenario, competitor, name);
   if (value === undefined)
@@ -17,7 +17,7 @@ export function measured(scenario, competitor, name) {
   return value;
 }
 
-/** When, and at which load of the machine. */
+/** The date of a benchmark, the load of its machine, and the machine. */
 export function conditionsOf(scenario) {
   const { date, load, machine } = resultOf(scenario).conditions;
   return `${date}, load ${load}, ${machine}`;

@@ -1,6 +1,6 @@
 /**
- * `npm run capacity -- --tasks-per-second 20000 --payload-bytes 500`: prints the masters, processes and memory that a load needs, with the
- * assumptions. `--compare` prints what the model predicts for 1, 2 and 3 masters, and what `npm run bench -- queues.shards` measured. See
+ * `npm run capacity -- --tasks-per-second 20000 --payload-bytes 500`: prints the masters, processes and memory that a load needs, and its
+ * assumptions. `--compare` prints predictions for 1, 2 and 3 masters beside the measurements of `npm run bench -- queues.shards`. See
  * docs/SCALING.md.
  */
 import { parseArgs } from 'node:util';
@@ -23,11 +23,11 @@ const queue = values.queue ?? 'mail';
 if (values.compare) {
   for (const { masters, shares, measuredShare, times, measuredTimes } of compare()) {
     const seen = (value, unit) =>
-      value === undefined ? 'not measured yet' : `${round(value)}${unit} measured`;
-    const share = `the busiest master ${shares} % of the CPU (${seen(measuredShare, ' %')})`;
-    console.log(
-      `${masters} masters: ${share}; a task ${times} × the CPU of one shard (${seen(measuredTimes, ' ×')})`,
-    );
+      value === undefined ? 'not measured yet' : `measured: ${round(value)}${unit}`;
+    const where = `${masters} ${masters === 1 ? 'master' : 'masters'}, 12 shards`;
+    const share = `the busiest master uses ${shares} % of all CPU of Redis (${seen(measuredShare, ' %')})`;
+    const cost = `a task costs ${times} × the CPU that it costs with 1 shard (${seen(measuredTimes, ' ×')})`;
+    console.log(`${where}: ${share}; ${cost}`);
   }
   process.exit(0);
 }
@@ -41,13 +41,13 @@ const settings = {
   ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
 };
 const MOST_QUEUES = 64;
-/** Masters beyond the fewest, before a load is split over more queues. */
+/** A load gets more queues only if fewer queues need more than this many times the fewest masters. */
 const MOST_MORE = 1.5;
 const { needed, queues } = planned();
 if (values.json) console.log(JSON.stringify({ ...needed, queues: queues.length }, null, 2));
 else print();
 
-/** With one queue. A large Cluster needs several, since the 64 shards of one leave some masters empty. */
+/** The plan with the fewest queues. A large Cluster needs several queues: the 64 shards of one leave some masters empty. */
 function planned() {
   const plans = [];
   for (let count = 1; count <= MOST_QUEUES; count *= 2) {
@@ -55,7 +55,7 @@ function planned() {
     const found = planWith(names);
     if (found) plans.push({ needed: found, queues: names });
   }
-  if (plans.length === 0) return stop('no number of masters up to 1,000 carries that');
+  if (plans.length === 0) return stop('this load needs more than 1,000 masters');
   const fewest = Math.min(...plans.map((one) => one.needed.masters));
   return plans.find((one) => one.needed.masters <= MOST_MORE * fewest);
 }
@@ -87,23 +87,33 @@ function print() {
   } = needed;
   const hasTasks = given['tasks-per-second'] !== undefined;
   const rows = [
-    ['masters', `${masters}${masters > 1 ? ' (a Cluster)' : ''}`],
-    ['CPU of Redis', `${round(cores)} cores; the busiest master ${Math.round(100 * busiest)} % of one`],
-    ['commands', `${Math.round(commandsPerSecond).toLocaleString('en')} a second, those in scripts included`],
-    ['memory', `${gigabytes(bytes)}; the fullest master ${gigabytes(bytesOfMaster)}`],
+    [
+      'masters',
+      `${masters}${masters === 2 ? ' (a Cluster; its failover needs 3)' : masters > 2 ? ' (a Cluster)' : ''}`,
+    ],
+    [
+      'CPU of Redis',
+      `${round(cores)} cores; the busiest master uses ${Math.round(100 * busiest)} % of a core`,
+    ],
+    [
+      'commands',
+      `${Math.round(commandsPerSecond).toLocaleString('en')} a second, with the commands inside scripts`,
+    ],
+    ['memory', memoryOf(bytes, bytesOfMaster)],
     [
       'processes',
-      `${processes}: ${round(nodeCores)} cores of Node${hasTasks ? `, ${Math.ceil(slots)} handlers at a time` : ''}`,
+      `${processes}: ${round(nodeCores)} cores in all${hasTasks ? `, ${Math.ceil(slots).toLocaleString('en')} handlers at a time` : ''}`,
     ],
   ];
   if (hasTasks) {
     const spread = shardsOnMasters(queues, shards, masters);
-    const lie = masters > 1 ? `, ${Math.min(...spread)} to ${Math.max(...spread)} on a master` : '';
+    const [least, most] = [Math.min(...spread), Math.max(...spread)];
+    const lie = masters > 1 ? `, ${least === most ? most : `${least} to ${most}`} on each master` : '';
     rows.splice(1, 0, [
       'shards',
       queues.length === 1
-        ? `${shards} of queue "${queue}"${lie}`
-        : `${shards} of each of ${queues.length} queues${lie}`,
+        ? `${shards} for queue "${queue}"${lie}`
+        : `${shards} for each of ${queues.length} queues${lie}`,
     ]);
   }
   const width = Math.max(...rows.map(([name]) => name.length));
@@ -116,17 +126,17 @@ function assumptions() {
   const { kinds, times, isMeasured, masters } = needed;
   const lines = kinds.map(({ what, redisMicros, nodeMicros, option }) => {
     const [scenario] = KINDS[option].redis;
-    return `${what}: ${round(redisMicros)} µs of Redis, ${round(nodeMicros)} µs of Node (${scenario}: ${conditionsOf(scenario)})`;
+    return `${what}: each costs ${round(redisMicros)} µs CPU of Redis and ${round(nodeMicros)} µs CPU of Node (${scenario}: ${conditionsOf(scenario)})`;
   });
   if (masters > 1) {
-    const source = isMeasured ? 'queues.shards' : 'the bar of queues.shards, which was not measured yet';
-    lines.push(`Several masters cost ${round(times)} times as much CPU as one (${source}).`);
-    lines.push('The slots are split evenly among the masters, in order.');
+    const source = isMeasured ? 'measured by queues.shards' : 'the limit of queues.shards: not measured yet';
+    lines.push(`Several masters together use ${round(times)} times the CPU of one master (${source}).`);
+    lines.push('Each master has the same number of slots, in order.');
   }
   lines.push(
-    `A master uses ${100 * settings['core-share']} % of a core at most, a process ${100 * settings['node-share']} %.`,
-    `CPU figures are those of payloads of 100 bytes and of many callers at once. Memory counts payloads of ${settings['payload-bytes']} bytes.`,
-    'Memory is that of Redis without replicas, fragmentation and copy-on-write. Add half for these.',
+    `A master uses at most ${100 * settings['core-share']} % of a core, and a process at most ${100 * settings['node-share']} %.`,
+    `CPU is that of payloads of 100 bytes, with many callers at once. Memory is that of payloads of ${settings['payload-bytes']} bytes.`,
+    'Memory is that of the masters. Add half for fragmentation and copy-on-write. Each replica needs as much as its master.',
   );
   return lines;
 }
@@ -146,6 +156,11 @@ function numberOf(name) {
   const number = Number(text);
   if (!(number > 0) || !Number.isFinite(number)) stop(`--${name} must be a number above 0, got ${text}`);
   return number;
+}
+
+function memoryOf(bytes, bytesOfMaster) {
+  if (bytes === 0) return 'no stored items were named, such as --backlog 1000000';
+  return `${gigabytes(bytes)}; the fullest master has ${gigabytes(bytesOfMaster)}`;
 }
 
 function round(value) {

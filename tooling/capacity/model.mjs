@@ -2,9 +2,9 @@
  * The model of `npm run capacity`, which docs/SCALING.md explains:
  *
  *   CPU of Redis     operations a second × CPU of an operation, summed over all kinds
- *   busiest master   that sum × the share of the master that has most shards
- *   masters          the smallest number whose busiest one stays within its share of a core, and whose memory suffices
- *   processes        CPU of Node, or slots for handlers that wait
+ *   busiest master   that sum × the part of the shards that the master with the most shards has
+ *   masters          the smallest number with which the busiest master has enough CPU, and the fullest one enough memory
+ *   processes        the larger number of two: enough CPU of Node, or enough slots for the handlers
  */
 import { figure, measured } from './figures.mjs';
 
@@ -14,7 +14,7 @@ const MOST_MASTERS = 1_000;
 const SLOTS = 16_384;
 /** The size of the payloads in the benchmarks. */
 const MEASURED_BYTES = 100;
-/** The CPU of several masters together, where nothing was measured: the bar of `queues.shards`. */
+/** CPU of several masters ÷ CPU of one, if `queues.shards` was not measured: the limit that this benchmark sets. */
 const BAR = 1.15;
 const BOTH = 'Redis CPU µs, enqueue + drain';
 
@@ -78,7 +78,7 @@ export const ITEMS = {
   },
 };
 
-/** How much more an operation costs all masters together than one master; `isMeasured` says where that comes from. */
+/** CPU of an operation on several masters together ÷ its CPU on one. `isMeasured`: by `queues.shards`. */
 function costOfMasters(masters) {
   if (masters === 1) return { times: 1, isMeasured: true };
   const name = `${Math.min(masters, 3)} masters, 12 shards`;
@@ -86,7 +86,7 @@ function costOfMasters(masters) {
   return times === undefined ? { times: BAR, isMeasured: false } : { times, isMeasured: true };
 }
 
-/** How many shards of these queues lie on each master, if the slots are split evenly. */
+/** The number of shards of these queues on each master, if all masters have the same number of slots. */
 export function shardsOnMasters(queues, shards, masters) {
   const counts = Array.from({ length: masters }, () => 0);
   for (const queue of queues) {
@@ -98,7 +98,7 @@ export function shardsOnMasters(queues, shards, masters) {
   return counts;
 }
 
-/** The smallest number of shards whose busiest master has at most a fifth more than its part; else the best one. */
+/** The smallest number of shards with which no master has more than 1.2 times its equal part; otherwise the best number. */
 function bestShards(queues, masters) {
   let best = { shards: 1, share: Infinity };
   for (
@@ -114,8 +114,9 @@ function bestShards(queues, masters) {
 }
 
 /**
- * @param rates Operations a second by kind. @param items Numbers of stored items by kind.
- * @returns What is needed, with all figures on the way.
+ * @param rates Operations a second by kind.
+ * @param items Numbers of stored items by kind.
+ * @returns The smallest plan that carries the load, with all figures of its computation; undefined if there is none.
  */
 export function plan(
   rates,
@@ -169,7 +170,7 @@ export function plan(
   return undefined;
 }
 
-/** Predictions for the queue of `queues.shards` with 12 shards, beside what was measured; undefined where nothing was. */
+/** Predictions for the queue of `queues.shards` with 12 shards, and the measured figures, which may be undefined. */
 export function compare() {
   return [1, 2, 3].map((masters) => {
     const counts = shardsOnMasters(['bench'], 12, masters);

@@ -1,9 +1,10 @@
 /**
- * `npm run models [-- name …]`: checks each model with spin, exhaustively: all orders of steps, with all faults that the model has. Then
- * plants each mistake of the model, which spin must find. Ends with code 1 otherwise.
+ * `npm run models [-- name …]`: checks each model with spin, a model checker. spin tries all orders of the steps, with all faults of the
+ * model. Then it checks the model again with each of its planted mistakes, and must find every one. The exit code is 1 if an invariant
+ * doesn't hold, or a mistake isn't found.
  *
- * spin is the one on PATH, or Debian's package, which is unpacked into `.cache/spin` without root. It makes a C program of a model, which
- * needs a C compiler.
+ * The program takes spin from PATH. Otherwise it unpacks Debian's package into `.cache/spin`, without root. spin makes a C program of a
+ * model, so a C compiler named `cc` is necessary.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -43,7 +44,7 @@ for (const name of names) {
 }
 process.exit(problems === 0 ? 0 : 1);
 
-/** Searches all states of a model, up to the first violation. */
+/** Searches all states of a model, and stops at the first violation. */
 function check(name, defines) {
   const work = mkdtempSync(join(tmpdir(), 'mortise-models-'));
   try {
@@ -66,7 +67,7 @@ function check(name, defines) {
   }
 }
 
-/** The program, from PATH or unpacked. */
+/** The path of spin: from PATH, or unpacked. */
 function findSpin() {
   const unpacked = join(cache, 'usr/bin/spin');
   for (const program of ['spin', unpacked]) {

@@ -1,24 +1,30 @@
 /*
- * The hand-over of a Mutex: three clients, one of which acquires twice, and one server.
+ * A model of Mutex: how a lock passes from its holder to a waiter. Three clients and one server take part. One client acquires the lock twice.
  *
- * A member is an acquisition: each has a name of its own (`LockRequest.member` in packages/locks/src/acquire/acquisition.ts). Steps:
+ * Each acquisition is a member with a name of its own (`LockRequest.member` in packages/locks/src/acquire/acquisition.ts). The steps, and
+ * their code:
  *
- *   acquire      mutex.acquire.lua with mode W. A lost reply leaves the client where it was: it asks again
+ *   acquire      mutex.acquire.lua with mode W. If the reply is lost, the client acquires again
  *   subscribe    Acquisition.#wait: `queue.inbox`
- *   receive      Acquisition.#receive, and `granted` of the request: a grant whose term is over counts as none
+ *   receive      Acquisition.#receive, and `granted` of the request. A grant whose lease has ended counts as no grant
  *   recheck      mutex.recheck.lua, which WaitQueue sends after a subscription, an interruption and the end of a lease
- *   release      mutex.release.lua, fair; also of a waiter that leaves. A late holder, whose lease has ended, sends it too
+ *   release      mutex.release.lua, fair. A waiter that gives up sends it too, and so does a holder whose lease has ended
  *   grantNext    mutex.grant-next.part.lua
- *   expire       the end of the key `lease`: of a dead client, or of one that stands still for longer than its lease
- *   write        what a holder does to a resource that compares fencing tokens
+ *   expire       the key `lease` expires: its client is dead, or stands still for longer than the lease
+ *   write        a holder writes to a resource that compares fencing tokens
  *
- * A recheck that changes nothing is left out. So a client that waits for ever is a state without a next step, which spin reports.
+ * The model has no recheck that changes nothing. So a client that waits for ever is a state without a next step, which spin reports.
  *
- * Invariants: at most one member has a lease that hasn't ended (`valid`); tokens grow with each grant; a write is accepted only with a newer
- * token than that of another member; nobody overtakes a waiter that listens; no client waits for ever.
+ * Invariants:
  *
- * Limits: messages are lost `LOSSES` times, leases end early `EARLY` times, one client dies. The clock of the server doesn't jump, and keys are
- * not lost: the simulation and the fault tests have both.
+ *   - At most one member has a lease that hasn't ended (`valid`).
+ *   - Each grant has a greater token than the one before.
+ *   - The resource accepts a member's write only if its token is greater than those of other members so far.
+ *   - No member gets the lock before a waiter that came earlier and has subscribed.
+ *   - No client waits for ever.
+ *
+ * Limits: `LOSSES` messages get lost, `EARLY` leases end early, and one client dies. The clock of the server doesn't jump, and no key is lost:
+ * the simulation and the fault tests have both.
  */
 #ifndef LOSSES
 #define LOSSES 1
@@ -47,7 +53,7 @@ bool listens[N];
 bool hasWritten[N];
 chan inbox[N] = [2] of { byte, byte };
 
-/* The faults so far, and what only the checks see. */
+/* The faults so far, and the variables that only the checks read. */
 byte losses = 0;
 byte early = 0;
 bool hasDied;
@@ -93,7 +99,7 @@ inline findHead() {
   od
 }
 
-/* The script takes the next place from the clock. */
+/* The last place in the queue. The script takes the next place from the clock; here it is the last one plus 1. */
 inline findLast(except) {
   last = 0;
   i = 0;
@@ -165,7 +171,7 @@ inline release(mine) {
 #define MAY_RECHECK \
   (listens[c] && (holder == member[c] || !queued[member[c]] || holder == NONE))
 
-/* Only the order of tokens counts: where none is under way, they begin anew, which saves states. */
+/* Only the order of tokens matters. If no client and no message has a token, they start at 1 again, which saves states. */
 inline forget() {
   i = 0; head = 0;
   if

@@ -1,19 +1,24 @@
 /*
- * The lease of a task: two tasks, two workers and one server.
+ * A model of the lease of a task: two tasks, two workers and one server. The steps, and their code:
  *
- *   fetch        fetcher.fetch-and-ack.lua: a task becomes active under a new token, as its next attempt. A lost reply leaves it without a
- *                worker
+ *   fetch        fetcher.fetch-and-ack.lua: a task becomes active under a new token, as its next attempt. If the reply is lost, no worker has
+ *                the task
  *   renew        heartbeater.renew.lua
- *   ack          the part "Ack" of fetcher.fetch-and-ack.lua, and attempt.return.part.lua: S succeeded, R failed, B given back. A lost reply
- *                lets the worker send it again
+ *   ack          the part "Ack" of fetcher.fetch-and-ack.lua, and attempt.return.part.lua. S: the attempt succeeded. R: it failed. B: the
+ *                worker gives the task back. If the reply is lost, the worker sends the ack again
  *   expire       step 1 of maintainer.maintain.lua: the lease of a dead or silent worker has ended
  *
- * A worker may stand still between any two steps. So it renews and acks long after its lease has ended.
+ * A worker may stand still between any two steps. So it may renew and ack long after its lease has ended.
  *
- * Invariants: only the worker that fetched a task last completes it; an answer that says so is given to nobody else; a task that succeeded has
- * run to its end; an active task has the one lease of its token; the number of attempts stays within `MOST`; each task ends.
+ * Invariants:
  *
- * Limits: replies are lost `LOSSES` times, one task is given back once, one worker dies. A lease ends while its worker is alive `EARLY` times.
+ *   - Only the worker that fetched a task last completes it, and only this worker gets the answer that it did.
+ *   - A task that succeeded has run to its end.
+ *   - An active task has one lease, that of its token.
+ *   - A task has at most `MOST` attempts.
+ *   - Each task ends.
+ *
+ * Limits: `LOSSES` replies get lost, a worker gives a task back once, and one worker dies. `EARLY` leases end while their worker is alive.
  */
 #ifndef LOSSES
 #define LOSSES 2
@@ -31,13 +36,13 @@
 mtype = { ready, running, succeeded, dead }
 mtype = { S, R, B }
 
-/* The keys: tasks and attempts by task; active has a member for each token and task. */
+/* The keys: `tasks` and `attempts` have a field for each task, and `active` has a member for each token of a task. */
 mtype state[TASKS] = ready;
 byte token[TASKS];
 byte attempt[TASKS];
 bool lease[TASKS * TOKENS];
 
-/* What each worker has: the task, its token and attempt. */
+/* Each worker has a task, its token and its attempt. */
 byte task[WORKERS] = NOBODY;
 byte given[WORKERS];
 byte number[WORKERS];
@@ -45,7 +50,7 @@ mtype verdict[WORKERS];
 bool hasRun[WORKERS];
 bool isDead[WORKERS];
 
-/* The faults so far, and what only the checks see. */
+/* The faults so far, and the variables that only the checks read. */
 byte losses = 0;
 byte early = 0;
 bool hasGivenBack;
@@ -65,7 +70,7 @@ inline drop() {
   task[w] = NOBODY; given[w] = 0; number[w] = 0; hasRun[w] = false; verdict[w] = 0
 }
 
-/* As the script: a failed attempt is put back, or the task is dead. */
+/* As in the script: the task of a failed attempt becomes ready again, or dead. */
 inline back(one, counted) {
   if
   :: counted && attempt[one] >= MOST -> state[one] = dead

@@ -73,8 +73,9 @@ export interface QueueOptions<Tasks = Record<string, unknown>> {
   /** Cancelled tasks that stay stored; the oldest are removed. 1 to 10,000,000. Default 1,000. */
   readonly keepCancelled?: number | undefined;
   /**
-   * Number of slots over which a new queue is spread, to use several masters of a Cluster. 1 to 64. `Queue.reshard` changes it later. Order
-   * and priorities hold within a shard. Default: the stored number, or 1.
+   * Number of slots over which a new queue is spread, to use several masters of a Cluster. 1 to 64. Another number than the stored one fails
+   * with ERR_SHARDS_MISMATCH. `Queue.reshard` changes the stored number; from then on this option has no effect. Order and priorities hold
+   * within a shard. Default: the stored number, or 1.
    */
   readonly shards?: number | undefined;
   /**

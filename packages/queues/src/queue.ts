@@ -274,9 +274,11 @@ export class Queue<Tasks extends TaskMap<Tasks> = Record<string, unknown>> exten
   }
 
   /**
-   * Changes the number of shards, 1 to 64, while producers and workers run; older tasks stay in their shards. Resolves to whether it changed.
-   * A task with an `id`, `group` or `dedupKey` then costs a round trip for each of up to 3 earlier numbers. Two round trips a shard; may be
-   * repeated after an error. Rejects with ERR_INVALID_ARG, also if a limit is lower than the number.
+   * Changes the number of shards, 1 to 64, while producers and workers run. Older tasks stay in their shards. Resolves to whether the
+   * number has changed. Afterwards an enqueue with an `id`, `group` or `dedupKey` costs up to one more round trip for each earlier number. A
+   * queue can have 3 earlier numbers. The call takes two round trips for each shard. After an error, repeat it.
+   *
+   * Rejects with ERR_INVALID_ARG, also if `concurrency` or `maxTasks` of the queue is lower than the number, and for a fourth earlier number.
    */
   async reshard(shards: number): Promise<boolean> {
     return reshard(this.#shards, shards);

@@ -23,13 +23,14 @@ const nameTextSchema = textSchema
 const count = z.int().min(0);
 const name = idSchema.meta({ description: 'the id of the named person or thing', examples: ['lukasz-7'] });
 const display = nameTextSchema.meta({
-  description: 'The text that is shown and found, in any script. Default: the name itself.',
+  description:
+    'The text to show, which completions also search, in any writing system. Default: the name itself.',
   examples: ['Łukasz Nowak'],
 });
 const aliases = z
   .array(nameTextSchema)
   .max(MAX_ALIASES)
-  .meta({ description: 'further texts by which the name is found: nicknames, other scripts' });
+  .meta({ description: 'further texts that completions search: nicknames, other writing systems' });
 const score = z
   .number()
   .min(-MAX_SCORE)

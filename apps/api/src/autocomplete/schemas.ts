@@ -10,7 +10,7 @@ import { digits } from '../http/digits.js';
  */
 const UNFIT = /[\p{Cc}\p{Cs}\p{Bidi_Control}\u2028\u2029]/u;
 
-/** A display name, in any script. */
+/** A display name, in any writing system. */
 export const textSchema = z
   .string()
   .min(1)

@@ -84,8 +84,8 @@ export class Enqueuer {
     LIMITS,
   );
   /**
-   * After `reshard`, tasks with an id or group first go to the shards of earlier numbers, which store a task only if they have
-   * its group, and know ids that they have. Undefined: the task belongs elsewhere.
+   * After `reshard`, a task with an id or a group first goes to the shards of earlier numbers. Such a shard recognizes the ids that
+   * it has, and stores a task only if it has its group. Undefined: the task belongs to another shard.
    */
   readonly #toEarlier = new Coalescer<Shard, Enqueue, Enqueued | undefined>(
     (shard, batch) => MemoryFullError.wrap(this.#queue, this.#send(shard, batch, true)),

@@ -161,7 +161,7 @@ async function* iterate(
   }
 }
 
-/** Whether a cursor has the shards of the queue, or those before `reshard` added some. */
+/** Whether a cursor has the shards of the queue, or the fewer shards from before a `reshard`. */
 function areOf(positions: readonly number[], all: readonly Shard[]): boolean {
   const hasGrown = all[0]!.settings.values.reshardings > 0 && positions.length < all.length;
   return positions.length === all.length || hasGrown;

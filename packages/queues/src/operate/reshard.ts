@@ -1,9 +1,9 @@
 /**
- * Changes the number of shards of a queue while producers and workers run. No task moves; see `Shards`.
+ * Changes the number of shards of a queue while producers and workers run. No task moves: see `Shards`.
  *
- *   1. Shards that didn't exist get the settings of the queue, with the new number. Nobody looks at them yet.
- *   2. Shard 0 gets the new number, if its settings are still those of step 1. From here on the change holds.
- *   3. All others get it. Processes that read shard 0 before do the same, so the command may die here.
+ *   1. New shards get the settings of the queue, with the new number. No process uses these shards yet.
+ *   2. Shard 0 gets the new number, if its settings are still those that step 1 read. From here on the change is valid.
+ *   3. All other shards get the new number. If this process dies here, the next process that reads shard 0 completes the step.
  */
 import { ArgumentRangeError, requireInteger } from '@mortise/redis';
 import { MAX_SHARDS } from '../limits.js';
@@ -13,10 +13,10 @@ import { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import { requireShares } from './queue-limits.js';
 
-/** Each costs a call for a task with an id or group. */
+/** Each of them costs one more call for a task with an id or a group. */
 const MOST_EARLIER = 3;
 
-/** Resolves to whether the number has changed. Rejects with ERR_INVALID_ARG. */
+/** Resolves to whether the number has changed. Rejects with ERR_INVALID_ARG: see `Queue.reshard`. */
 export async function reshard(shards: Shards, count: number): Promise<boolean> {
   requireInteger('shards', count, { min: 1, max: MAX_SHARDS });
   await shards.open();

@@ -19,9 +19,9 @@ export interface SettingsValues {
   readonly priorities: readonly string[];
   /** Shards that get new tasks: the first ones. */
   readonly shards: number;
-  /** Shards that may have tasks: the largest number that `shards` ever was. Limits of the queue are shared out among them. */
+  /** Shards that may have tasks: the largest number that `shards` ever was. Each has an equal part of the limits of the queue. */
   readonly servedShards: number;
-  /** Earlier values of `shards`, the latest last: where older tasks with an id or group lie. */
+  /** Earlier values of `shards`, the latest last. They decide where older tasks with an id or a group lie. */
   readonly earlierShards: readonly number[];
   /** How often `reshard` has changed `shards`. */
   readonly reshardings: number;
@@ -44,7 +44,7 @@ export interface SettingsValues {
   readonly hasOptional: boolean;
 }
 
-/** The part of the settings that says where tasks lie. Differs for each `reshardings`. */
+/** The part of the settings that decides the shards of tasks. Each call of `reshard` changes it, and adds 1 to `reshardings`. */
 export type Layout = Pick<SettingsValues, 'shards' | 'servedShards' | 'earlierShards' | 'reshardings'>;
 
 export const PLAIN = {

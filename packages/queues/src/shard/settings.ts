@@ -190,7 +190,7 @@ export class Settings {
     if (priorities && priorities.join(',') !== values.priorities.join(',')) {
       throw new SettingsMismatchError(this.#queue, 'priorities', priorities, values.priorities);
     }
-    // After `reshard`, the number that a process names is that of a queue to create.
+    // After `reshard`, the number that a process names is only for a queue that it creates.
     if (shards !== undefined && shards !== values.shards && values.reshardings === 0) {
       throw new SettingsMismatchError(this.#queue, 'shards', shards, values.shards);
     }

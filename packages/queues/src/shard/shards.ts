@@ -1,12 +1,12 @@
 /**
- * The shards of one queue. Their number is stored with each of them when the queue is created, shard 0 first. The group of a
- * task decides its shard; without a group its id does.
+ * The shards of one queue. The first producer stores their number in each of them, in shard 0 first. The group of a task decides
+ * its shard; without a group its id does.
  *
- * `reshard` changes the number, and moves no task. New tasks go by the new number, and older ones stay where they are until they
- * end. A task with an id or group of the caller first looks for it in the shard of each earlier number, so an id is still stored
- * once, and a group still runs in one shard. All shards have the new number before anything is stored by it: until then each
- * script refuses the callers of one number or of the other. Rejected: moving the tasks, which takes two steps in two slots for
- * each, while the task may be fetched.
+ * `reshard` changes the number, and moves no task. The new number decides the shards of new tasks. Older tasks stay where they
+ * are until they end. An enqueue with an id or a group first looks into the shard of each earlier number. So an id is still
+ * stored once, and a group still runs in one shard. All shards get the new number before a producer stores tasks by it: each
+ * script refuses a caller whose number isn't the one of its shard. Rejected: moving the tasks. Each takes two scripts in two
+ * slots, and a worker may fetch the task between them.
  */
 import type { Codecs, RedisClient } from '@mortise/redis';
 import { callRedis, keySlot } from '@mortise/redis';
@@ -55,7 +55,7 @@ export class Shards {
     return this.#first;
   }
 
-  /** The shards after `open`. Undefined again when shard 0 is known to have another number. */
+  /** The shards after `open`. Undefined again as soon as this process learns that shard 0 has another number. */
   get all(): readonly Shard[] | undefined {
     return this.#layout && isSameLayout(this.#layout, this.#first.settings.values) ? this.#all : undefined;
   }
@@ -65,7 +65,7 @@ export class Shards {
     return this.#layout!.shards;
   }
 
-  /** Whether older tasks may lie elsewhere than their id or group says. Call after `open`. */
+  /** Whether older tasks may lie in other shards than those that their id or group has now. Call after `open`. */
   get hasMoved(): boolean {
     return this.#layout!.earlierShards.length > 0;
   }
@@ -80,7 +80,7 @@ export class Shards {
     return this.#opening;
   }
 
-  /** Begins anew: the queue was removed. */
+  /** Forgets the number, because the queue was removed. */
   forget(): void {
     this.#all = undefined;
     this.#layout = undefined;
@@ -97,7 +97,7 @@ export class Shards {
       : keySlot(storedId!.toString('latin1')) % count;
   }
 
-  /** The shards where an older task of this id or group may lie, but for that of a new task. Call after `open`. */
+  /** The shards where an older task of this id or group may lie, without the shard of a new task. Call after `open`. */
   earlierHomes(placed: Placed): Shard[] {
     const { shards, earlierShards } = this.#layout!;
     const homes = new Set(earlierShards.toReversed().map((count) => this.indexOf(placed, count)));
@@ -105,7 +105,7 @@ export class Shards {
     return [...homes].map((index) => this.#all![index]!);
   }
 
-  /** The shard that has a task of this id, or other tasks of this group; else that of a new task. Round trips only after `reshard`. */
+  /** The shard that has a task of this id, or tasks of this group; otherwise the shard of a new task. Takes round trips only after `reshard`. */
   async locate(placed: Placed & { readonly storedId: Buffer }): Promise<Shard> {
     const all = await this.open();
     for (const shard of this.earlierHomes(placed)) {
@@ -124,7 +124,7 @@ export class Shards {
       const layout = layoutOf(settings.values);
       const all = this.#shardsOf(layout);
       for (const shard of all) {
-        // Shard 2 may have no task before the settings of shard 0 tell of it, nor by another number than theirs.
+        // No shard may get a task before shard 0 has its number, and all shards must have the same number.
         if (layout.servedShards > 1) await shard.configure((values) => later(values, layout));
         shard.opened = layout;
       }
@@ -143,7 +143,7 @@ export class Shards {
     }
   }
 
-  /** New objects after a change: requests that wait in those of before are sent by the number of then, and are refused. */
+  /** New objects after a change: requests that wait in the old objects have the old number, and scripts refuse them. */
   #shardsOf({ shards, servedShards, reshardings }: Layout): Shard[] {
     const { priorities } = this.#first.settings.values;
     const named = { ...this.#named, priorities, shards: reshardings > 0 ? undefined : shards };
@@ -165,8 +165,8 @@ export class Shards {
   }
 
   /**
-   * The first answer that is not null. `look` is called for the shard of the id; when that has none, for all others, since a
-   * group or an earlier number of shards may have decided the shard.
+   * The first answer that is not null. Calls `look` for the shard of the id. If that has no answer, calls it for all others: a
+   * group or an earlier number may have decided the shard.
    */
   async find<Found>(storedId: Buffer, look: (shard: Shard) => Promise<Found | null>): Promise<Found | null> {
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * The shards that a worker serves: shard 0 of each queue, and the others as soon as their number is known: from the first
- * reply, when the queue is created, or when `reshard` adds shards.
+ * The shards that a worker serves: shard 0 of each queue, and the others once the worker knows their number. It learns the number
+ * from the first reply, or later: when a producer creates the queue, or `reshard` adds shards.
  */
 import type { RedisClient } from '@mortise/redis';
 import { isClosed } from '@mortise/redis';
@@ -29,7 +29,7 @@ export class ServedShards implements Service {
     this.#options = options;
   }
 
-  /** Of the shard that has been silent for the longest time. */
+  /** How long the shard that is silent for the longest time has been so. */
   get silentMs(): number {
     return Math.max(...this.#served.map(({ fetcher }) => fetcher.silentMs));
   }

@@ -11,6 +11,10 @@ export const NOT_RUN: readonly { readonly begins: string; readonly reason: strin
   { begins: 'KEY_LIMIT=600/60', reason: STARTED },
   { begins: 'CONSOLE=on npm start', reason: 'the tests of the console start the API so' },
   {
+    begins: 'npm run build -- --filter "./packages/*"',
+    reason: 'tooling/consumers packs and installs the packages in the same way',
+  },
+  {
     begins: 'npm run build\nnpm run pnpm',
     reason: 'the images of deploy/ do it; `npm run test:deploy` replays them',
   },

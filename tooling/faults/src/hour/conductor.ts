@@ -4,11 +4,11 @@ import { deferred } from '../deferred.js';
 import type { ConductorConfig, ConductorMessage, NumberedOrder, Order, Results } from './protocol.js';
 import type { WorkloadName } from './workload.js';
 
-/** The process of a workload, as the hour sees it. */
+/** The conductor of a workload: the process that starts the workload's processes and checks their records. This side sends it orders. */
 export class Conductor {
   readonly name: WorkloadName;
   progress = 0;
-  /** When it came forward last, ms of `performance.now()`. */
+  /** When the workload made progress last, ms of `performance.now()`. */
   movedAt = performance.now();
   readonly #child: Child;
   readonly #asked = new Map<number, Deferred<unknown>>();
@@ -23,7 +23,7 @@ export class Conductor {
     void this.#lookForEnd();
   }
 
-  /** Whether its processes run; fails when it has ended. */
+  /** Whether the processes of the workload run. Throws if the conductor has ended. */
   hasStarted(): boolean {
     if (!this.isRunning) throw this.#ended();
     return this.#isReady;

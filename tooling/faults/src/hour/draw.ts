@@ -26,7 +26,7 @@ export type FaultName = (typeof ON_BOTH)[number] | 'a slot moves';
 
 export interface DrawnFault {
   readonly name: FaultName;
-  /** From 0 up to 1: which process, server or slot is hit. */
+  /** From 0, below 1: decides the workload, server or slot that the fault hits. */
   readonly random: number;
 }
 
@@ -35,10 +35,10 @@ export const FAULTS: Readonly<Record<Deployment, readonly FaultName[]>> = {
   sentinel: ON_BOTH,
 };
 
-/** The first numbers of neighbouring seeds look alike. */
+/** Numbers to skip: the first ones of neighbouring seeds are similar. */
 const WARM_UP = 20;
 
-/** All faults of a deployment in random order, then all in another order, and so on: the first `count`. */
+/** The first `count` faults of a sequence: all faults of a deployment in random order, then all in another order, and so on. */
 export function drawFaults(seed: number, on: Deployment, count: number): DrawnFault[] {
   const random = new Random(seed);
   for (let skipped = 0; skipped < WARM_UP; skipped += 1) random.fraction();

@@ -1,6 +1,6 @@
 /**
- * A full disk, without root and without a disk: the limit for the size of files of a server (RLIMIT_FSIZE) becomes the size of its
- * append-only file. Each write to the file then fails, as on a full disk (with EFBIG in place of ENOSPC).
+ * Imitates a full disk, without root and without a disk of its own. The limit for the size of a server's files (RLIMIT_FSIZE) becomes the
+ * size of its append-only file. Each write to the file then fails, as on a full disk: with EFBIG in place of ENOSPC.
  */
 import { execFile } from 'node:child_process';
 import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -10,13 +10,13 @@ import type { RedisServer } from '@mortise/redis-server';
 import { findRedisServer } from '@mortise/redis-server';
 
 const run = promisify(execFile);
-/** Small files, such as the configuration of a Cluster node, which ends if it cannot write that. */
+/** Leaves room for small files. A Cluster node ends if it can't write its configuration. */
 const LEAST_BYTES = 65_536;
 const NOWHERE = 'prlimit is not on this machine';
 
 /**
- * Has all servers of this process started by a shell that ignores SIGXFSZ, which would end them at the limit. To be called before the
- * first of them.
+ * Makes this process start all servers by a shell that ignores SIGXFSZ. At the limit, this signal would end them. Call it before the first
+ * server starts.
  */
 export async function ignoreSizeSignal(directory: string): Promise<void> {
   const { path, env } = await findRedisServer({ env: process.env });
@@ -27,7 +27,7 @@ export async function ignoreSizeSignal(directory: string): Promise<void> {
   process.env['REDIS_SERVER_BIN'] = file;
 }
 
-/** Why there is no full disk here; undefined if there is. */
+/** Why this machine can't imitate a full disk; undefined if it can. */
 export async function whyNoFullDisk(): Promise<string | undefined> {
   try {
     await run('prlimit', ['--version']);

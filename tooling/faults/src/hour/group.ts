@@ -5,25 +5,25 @@ import type { NatMap, RedisAddress } from '../locks/config.js';
 import type { Deployment } from './draw.js';
 
 export interface Group {
-  /** Not the sentinels. */
+  /** Masters and replicas, without the sentinels. */
   readonly servers: readonly RedisServer[];
   /** Whether a failover on request loses the last writes. */
   readonly losesByFailover: boolean;
-  /** How clients reach it through proxies. */
+  /** The address that clients use, through the proxies. */
   addressBy(natMap: NatMap): RedisAddress;
   masters(): Promise<RedisServer[]>;
-  /** Has a replica promoted, and waits until all agree. */
+  /** Makes a replica take over, and waits until all servers agree on the new master. */
   failover(master: RedisServer): Promise<void>;
-  /** Waits until all servers agree, and all replicas are linked. */
+  /** Waits until all servers agree on the masters, and each replica has a link to its master. */
   settled(): Promise<void>;
   moveSlot?(slot: number, to: RedisServer): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Longer than a busy machine keeps a server waiting: no replica takes over unasked. */
+/** Longer than a busy machine keeps a server waiting, so that no replica takes over by mistake. */
 const NODE_TIMEOUT_MS = 5_000;
 const DOWN_AFTER_MS = 3_000;
-/** One in the slots of each master of the start. */
+/** One slot of each master at the start. */
 const SLOTS = [0, 8_000, 16_000];
 
 export async function startGroup(on: Deployment): Promise<Group> {

@@ -1,6 +1,6 @@
 /**
- * All workloads at once, each in processes of its own, on a Cluster or under Sentinel, and a fault every so many seconds. Clients reach
- * each server through a proxy.
+ * Runs all workloads at once on a Cluster or under Sentinel, each in processes of its own. Injects a fault every so many seconds. Clients
+ * reach each server through a proxy.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,23 +29,23 @@ export interface HourOptions {
   readonly on: Deployment;
   readonly seed: number;
   readonly minutes: number;
-  /** Between the beginnings of two faults, s. Default: 20. */
+  /** From the start of a fault to the start of the next one, s. Default: 20. */
   readonly everySeconds?: number;
   /** Default: all. */
   readonly workloads?: readonly WorkloadName[];
   readonly onProgress?: (line: string) => void;
 }
 
-/** For how long nothing may move forward, ms. */
+/** A workload that makes no progress for this time fails the run, ms. */
 const STALLED_MS = 120_000;
-/** Between the end of a fault and the next one, at least. */
+/** The shortest time from the end of a fault to the start of the next one. */
 const REST_MS = 4_000;
 const STOPPED_MS = 3_000;
 const START_MS = 240_000;
 const CONNECTIONS_MS = 20_000;
-/** A master may forget writes that it accepted in this time before the fault. */
+/** Redis may lose writes that a master accepted in this time before the fault. */
 const LAG_US = 500_000;
-/** With `everysec`, a write may wait for two seconds before it is written to the file. */
+/** With `everysec`, a write may wait for two seconds in memory, before Redis writes it to the file. */
 const FSYNC_LAG_US = 2_000_000;
 const EMPTY: LeftKeys = { expiring: 0, leaked: [] };
 
@@ -60,8 +60,9 @@ export class Hour {
   #injector!: Injector;
   #conductors: Conductor[] = [];
   #startedAt = 0;
-  /** The masters after the last fault, and when that was, µs. */
+  /** The masters after the last fault. */
   #masters = '';
+  /** When that fault was over, µs. */
   #settledAt = 0;
 
   constructor(options: HourOptions) {
@@ -126,7 +127,7 @@ export class Hour {
     this.#links = await Links.start(ports, this.#directory);
     this.#injector = new Injector(this.#group, (order) => this.#links.order(order));
     const redis = this.#group.addressBy(this.#links.natMap);
-    // One after the other: all at once would keep a busy machine, and its servers, waiting.
+    // One after the other: if all started at once, a busy machine would keep its servers waiting.
     for (const workload of workloads) await this.#conduct(workload, redis);
     this.#startedAt = performance.now();
     for (const conductor of this.#conductors) conductor.movedAt = this.#startedAt;
@@ -170,7 +171,7 @@ export class Hour {
   }
 
   async #strike({ name, random }: DrawnFault): Promise<Hit> {
-    // The clients of the cache run in its conductor.
+    // The conductor of the cache runs its clients, and must not die.
     const struck = this.#conductors.filter((conductor) => conductor.name !== 'cache');
     const conductor = struck[Math.floor(random * struck.length)]!;
     const how = name === 'a process is killed' ? 'kill' : 'stop';
@@ -197,7 +198,7 @@ export class Hour {
     this.#options.onProgress(`${at.toFixed(0)} s: ${name}, ${where}, ${event.seconds.toFixed(1)} s`);
   }
 
-  /** A busy machine may keep a master waiting for so long that a replica takes over unasked. */
+  /** Looks for a failover that the run didn't start: on a busy machine, a master may seem dead. */
   async #lookForFailover(): Promise<void> {
     if (!(await this.#haveMastersChanged())) return;
     await this.#injector.settled();
@@ -255,7 +256,7 @@ export class Hour {
     return { samples: await this.#memory.sample(processes), connections: await this.#connections() };
   }
 
-  /** One workload after the other: checks of many records take a while. */
+  /** One workload after the other, because checks of many records take much CPU. */
   async #finish(): Promise<WorkloadReport[]> {
     const reports: WorkloadReport[] = [];
     for (const conductor of this.#conductors) {
@@ -283,7 +284,7 @@ export class Hour {
     return left;
   }
 
-  /** Of clients on all servers, without those that ask. */
+  /** The number of client connections to all servers, without those that send this command. */
   async #connections(): Promise<number> {
     const counts = await Promise.all(
       this.#group.servers.map(async (server) => {

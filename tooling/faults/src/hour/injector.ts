@@ -1,4 +1,4 @@
-/** Does to servers and links what was drawn. */
+/** Injects the faults of servers and links. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisServer } from '@mortise/redis-server';
 import { keySlot } from '@mortise/redis-server';
@@ -8,7 +8,7 @@ import type { DrawnFault, FaultName } from './draw.js';
 import { fillDisk, whyNoFullDisk } from './full-disk.js';
 import type { Group } from './group.js';
 
-/** Where a fault hit, or why it didn't; and whether writes may be gone by its nature. */
+/** Where a fault hit, or why it was skipped, and whether such a fault may lose writes. */
 interface Hit {
   readonly where: string;
   readonly mayForget?: boolean;
@@ -19,7 +19,7 @@ interface Hit {
 type ServerFault = Exclude<FaultName, 'a process is killed' | 'a process is stopped'>;
 
 const REPLACED_WITHIN_MS = 60_000;
-/** Shorter than that after which a server counts as down. */
+/** Shorter than the time after which a server counts as down. */
 const STILL_MS = 1_200;
 const HALF_OPEN_MS = 4_000;
 const DELAYED_MS = 8_000;
@@ -27,7 +27,7 @@ const MOST_DELAY_MS = 120;
 const LOST_REPLIES_MS = 1_500;
 const FULL_MS = 4_000;
 const SETTLE_TRIES = 3;
-/** Entities of the workloads. */
+/** Hash tags of the workloads' keys. */
 const TAGS = ['q', 'a', 'b', 'lock', 'lock 1', 'guild', 'main', 'rows', 'logs', 'pages'];
 
 export class Injector {
@@ -46,7 +46,7 @@ export class Injector {
     return hit;
   }
 
-  /** On a busy machine a master may take longer than one look does. */
+  /** Tries several times: on a busy machine, one try may end before the servers agree. */
   async settled(): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -70,7 +70,7 @@ export class Injector {
       const master = await this.#master(random);
       await master.kill();
       await master.restart();
-      // With `everysec`, a write waits in the memory of the server while an earlier one is on its way to the disk.
+      // With `everysec`, a write waits in the memory of the server while an fsync of earlier ones goes on.
       return { where: nameOf(master), mayForget: true };
     },
     'a replica is killed': async (random) => {

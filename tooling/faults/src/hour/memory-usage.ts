@@ -1,6 +1,6 @@
 /**
- * Preloaded into each process of the hour: on SIGUSR2 the process collects its garbage, and writes down how much memory it holds. So the
- * programs need not know of it.
+ * Preloaded into each process of the hour. On SIGUSR2 the process collects its garbage, and writes its memory usage to a file. So the
+ * programs need no code for it.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ if (directory !== undefined) {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   process.on('SIGUSR2', () => {
-    // The second one takes the objects that the first one finalizes.
+    // The second collection frees the objects that the first one finalizes.
     collect();
     collect();
     const { heapUsed, external, rss } = process.memoryUsage();

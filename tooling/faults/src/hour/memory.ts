@@ -1,4 +1,4 @@
-/** The memory and the open files of processes, now. */
+/** Reads the memory and the open files of processes. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ export interface Sample {
   /** After a collection of garbage. */
   readonly heapBytes: number;
   readonly rssBytes: number;
-  /** Open files and connections; undefined where the system doesn't tell. */
+  /** Open files and connections; undefined on a system without `/proc`. */
   readonly files: number | undefined;
 }
 
@@ -28,7 +28,7 @@ export class MemoryReader {
     };
   }
 
-  /** One process after the other. One that is gone has no sample. */
+  /** One process after the other. A process that has ended has no sample. */
   async sample(processes: readonly Veteran[]): Promise<(Sample | undefined)[]> {
     const samples: (Sample | undefined)[] = [];
     for (const { name, pid } of processes) samples.push(await this.#sample(name, pid));

@@ -1,4 +1,4 @@
-/** A process that conducts one workload of the hour: it starts the processes of the workload, and checks what they got. */
+/** The conductor, a process for one workload: it starts the processes of the workload, and checks their records. */
 import { connectTo } from '../connect.js';
 import { keysOf } from '../files/stored.js';
 import type { ConductorConfig, ConductorMessage, LeftKeys, NumberedOrder } from './protocol.js';
@@ -46,7 +46,7 @@ async function resultOf(order: NumberedOrder): Promise<unknown> {
   }
 }
 
-/** Removes all that is stored, ends all processes, and looks which keys are left. */
+/** Removes all stored data, ends all processes, and counts the keys that are left. */
 async function clean(done: Workload): Promise<LeftKeys> {
   await done.clean();
   await done.dispose();

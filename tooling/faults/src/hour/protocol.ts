@@ -1,4 +1,4 @@
-/** The messages between the hour and the process of a workload. */
+/** The messages between the hour and the conductor of a workload. */
 import type { PastFault, Finding, Place, Veteran, WorkloadName } from './workload.js';
 
 export interface ConductorConfig {
@@ -6,11 +6,11 @@ export interface ConductorConfig {
   readonly place: Place;
 }
 
-/** Keys that are left when all is removed. */
+/** Keys that are left after all removals. */
 export interface LeftKeys {
   /** Keys that expire. */
   readonly expiring: number;
-  /** Keys that never expire, and should not be there. */
+  /** Keys without an expiry, which should not exist any more. */
   readonly leaked: readonly string[];
 }
 

@@ -7,17 +7,17 @@ import type { Finding, WorkloadName } from './workload.js';
 export interface FaultEvent {
   readonly name: string;
   readonly where: string;
-  /** Since the beginning, s. */
+  /** Since the start of the run, s. */
   readonly at: number;
   readonly seconds: number;
-  /** Whether accepted writes were excused, s of them. */
+  /** The time whose accepted writes may be gone, s; 0 if none may. */
   readonly excusedSeconds: number;
   readonly skipped?: string;
 }
 
 export interface ProcessReport {
   readonly name: string;
-  /** A process that keeps evidence grows with it. */
+  /** Whether the process keeps the records of a workload in memory, so that it grows. */
   readonly keepsEvidence: boolean;
   /** After a tenth of the time, and at the end; undefined if the process was gone. */
   readonly early: Sample | undefined;
@@ -43,10 +43,10 @@ export interface HourReport {
 }
 
 const MIB = 1_048_576;
-/** A process may grow by this part and so much more: caches of code, and buffers that fit what came. */
+/** A heap may grow by this part, and by the bytes below: caches of code, and buffers that fit the largest data so far. */
 const HEAP_GROWTH = 0.25;
 const HEAP_SLACK_BYTES = 4 * MIB;
-/** Connections of Cluster clients to further nodes. */
+/** Cluster clients may connect to so many further nodes. */
 const MOST_NEW_FILES = 12;
 const CONNECTION_GROWTH = 0.5;
 const MOST_SHOWN = 20;
@@ -76,7 +76,7 @@ function leaksOf({ name, keepsEvidence, early, late }: ProcessReport): string[] 
   return problems;
 }
 
-/** For people. */
+/** The report as text, for people. */
 export function describe(report: HourReport): string {
   const { seed, on, seconds, faults, workloads, processes, connections } = report;
   const excused = faults.reduce((sum, fault) => sum + fault.excusedSeconds, 0);

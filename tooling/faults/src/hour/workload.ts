@@ -13,17 +13,17 @@ export type WorkloadName =
   | 'autocomplete'
   | 'market';
 
-/** A fault that is over. Instants are µs of CLOCK_MONOTONIC. */
+/** A fault that is over. Its instants are µs of CLOCK_MONOTONIC. */
 export interface PastFault {
   readonly from: number;
   readonly to: number;
-  /** Writes of this time may be gone, because replication is asynchronous or all keys were removed. */
+  /** Whether writes of this time may be gone: replication is asynchronous, or all keys were removed. */
   readonly mayForget: boolean;
-  /** All keys were removed. */
+  /** Whether all keys were removed. */
   readonly isFlush: boolean;
 }
 
-/** A process that lives from the beginning to the end. */
+/** A process that lives as long as the run, so its memory shows leaks. */
 export interface Veteran {
   readonly name: string;
   readonly pid: number;
@@ -31,24 +31,24 @@ export interface Veteran {
 
 export interface Finding {
   readonly violations: readonly string[];
-  /** For the report: how much was done, and what was excused. */
+  /** For the report: the amount of work, and the excused losses. */
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** Processes that use a package all the time, and the check of what they got. */
+/** Processes that use a package all the time, and the checks of their records. */
 export interface Workload {
-  /** Keys that no call removes. */
+  /** Matches keys that no call removes. */
   readonly permanent?: RegExp;
   /** Rises as long as the work goes on. */
   progress(): number | Promise<number>;
   veterans(): readonly Veteran[];
-  /** Kills a process, and starts another in its place; or stops one for a while. Never a veteran. */
+  /** Kills a process and starts another in its place, or stops a process for a while. Never hits a veteran. */
   strike(how: 'kill' | 'stop', ms: number): Promise<void>;
   /** Learns of a fault once it is over. After a loss it creates again what a user would. */
   noted(fault: PastFault): Promise<void>;
   /** Ends the work, and checks it. */
   finish(): Promise<Finding>;
-  /** Removes by calls of the package whatever is stored. */
+  /** Removes all stored data by calls of the package. */
   clean(): Promise<void>;
   dispose(): Promise<void>;
 }
@@ -66,7 +66,7 @@ export function oneOf<Value>(values: readonly Value[]): Value {
   return values[Math.floor(Math.random() * values.length)]!;
 }
 
-/** Calls until an answer comes: Redis may refuse or fail for a while. */
+/** Calls again until the call succeeds: Redis may refuse it, or be down, for a while. */
 export async function persist<Result>(call: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
@@ -77,7 +77,7 @@ export async function persist<Result>(call: () => Promise<Result>): Promise<Resu
   }
 }
 
-/** Whether something between these instants may be gone. */
+/** Whether a write between these instants may be gone. */
 export function isExcused(
   faults: readonly PastFault[],
   { calledAt, answeredAt }: { readonly calledAt: number; readonly answeredAt: number },

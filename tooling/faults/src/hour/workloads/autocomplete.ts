@@ -7,7 +7,7 @@ const WRITERS = 2;
 const ENTRIES = 160;
 const PAUSE_MS = 100;
 
-/** Processes that change a book, of which the first one lives as long as the run, and a reader. */
+/** A reader, and processes that change an address book. The first of these lives as long as the run. */
 export async function autocomplete({ redis, prefix }: Place): Promise<Workload> {
   const run = await BookRun.start(redis, {
     prefix,

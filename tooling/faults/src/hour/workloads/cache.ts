@@ -18,7 +18,7 @@ export async function cache({ redis: address, prefix }: Place): Promise<Workload
         prefix,
         leaseMs: 300,
         commandTimeoutMs: 200,
-        // A value that a process keeps while Redis is away is older than a change by as much.
+        // Otherwise a process returns values from before a change while Redis is down.
         fallbackTtlMs: 0,
         onError: () => undefined,
       }),
@@ -29,7 +29,7 @@ export async function cache({ redis: address, prefix }: Place): Promise<Workload
   return {
     progress: () => Math.min(storm.counts.reads, storm.counts.changes),
     veterans: () => [{ name: 'clients', pid: process.pid }],
-    // There is no other process.
+    // The workload has no other process to hit.
     strike: async () => undefined,
     async noted(fault) {
       if (fault.mayForget) await storm.deleteAll();

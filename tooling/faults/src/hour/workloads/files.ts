@@ -9,8 +9,8 @@ const PAUSE_MS = 100;
 const LOOK_EVERY_MS = 200;
 
 /**
- * Directories of logs, sent one after the other, each with processes of its own: a sender, three that count and one that copies. After
- * FLUSHALL the counts of the directory that was under way are gone, so they alone aren't compared.
+ * Sends directories of logs, one after the other. Each has processes of its own: a sender, three that count lines, and one that copies.
+ * FLUSHALL removes the counts of the present directory, so the check leaves out these counts, and nothing else.
  */
 export async function files(place: Place): Promise<Workload> {
   const rounds = new Rounds(place);
@@ -48,10 +48,10 @@ export async function files(place: Place): Promise<Workload> {
 }
 
 class Rounds {
-  /** Undefined between two directories. */
+  /** The present directory; undefined between two of them. */
   logs: LogRun | undefined;
   count = 0;
-  /** Directories during which all keys were removed. */
+  /** The number of directories that a FLUSHALL hit. */
   flushed = 0;
   readonly violations: string[] = [];
   readonly #place: Place;

@@ -1,6 +1,6 @@
 import type { Place, Workload, WorkloadName } from '../workload.js';
 
-/** Each is loaded in its own process only. */
+/** Each process loads the code of its own workload only. */
 export const WORKLOADS: Readonly<Record<WorkloadName, (place: Place) => Promise<Workload>>> = {
   locks: async (place) => (await import('./locks.js')).locks(place),
   queues: async (place) => (await import('./queues.js')).queues(place),

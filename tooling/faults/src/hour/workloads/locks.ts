@@ -3,11 +3,11 @@ import { LockRun } from '../../locks/lock-run.js';
 import type { Finding, Place, Workload } from '../workload.js';
 import { oneOf } from '../workload.js';
 
-/** In slots of several masters. */
+/** Their slots belong to several masters. */
 const NAMES = ['lock', 'lock 1', 'lock 2'];
 const KINDS = ['mutex', 'semaphore', 'read-write'] as const;
 const PERMITS = 3;
-/** Longer than any fault. */
+/** Waiters wait longer than any fault lasts. */
 const WAIT_MS = 120_000;
 const OPTIONS = { names: NAMES, contenders: 6, leaseMs: 1_000, holdMs: 150, overstayPart: 0.02 } as const;
 

@@ -9,7 +9,7 @@ import { isExcused, oneOf } from '../workload.js';
 const TRADERS = 2;
 const PAUSE_MS = 100;
 
-/** Traders, of whom the first one lives as long as the run. */
+/** Traders. The first one lives as long as the run. */
 export async function market({ redis, prefix }: Place): Promise<Workload> {
   const directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
   const run = new MarketRun(redis, { prefix, directory, pauseMs: PAUSE_MS });

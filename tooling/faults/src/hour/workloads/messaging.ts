@@ -3,7 +3,7 @@ import { ChatRun } from '../../messaging/chat-run.js';
 import type { Place, Workload } from '../workload.js';
 import { oneOf } from '../workload.js';
 
-/** In slots of three masters. */
+/** Their slots belong to three masters. */
 const CHATS = ['a', 'b', 'c'];
 const PAUSE_MS = 100;
 const NOBODY = { post: 0, revise: 0, pull: 0, follow: 0, govern: 0, send: 0, receive: 0 };
@@ -16,7 +16,7 @@ export function mailboxes(place: Place): Promise<Workload> {
   return workload(place, { ...NOBODY, send: 1, receive: 2 });
 }
 
-/** Of each kind, the first process lives as long as the run. */
+/** The first process of each kind lives as long as the run. */
 async function workload({ redis, prefix }: Place, actors: ChatRunOptions['actors']): Promise<Workload> {
   const run = await ChatRun.start(redis, { prefix, chats: CHATS, actors: actors!, pauseMs: PAUSE_MS });
   const isVeteran = ({ config }: (typeof run.actors)[number]): boolean => config.member.endsWith(' 0');
@@ -45,7 +45,7 @@ async function workload({ redis, prefix }: Place, actors: ChatRunOptions['actors
       };
     },
     async clean() {
-      // Readers run on until now.
+      // Readers have run until now.
       await Promise.all(run.actors.map((actor) => actor.kill()));
       for (const chat of CHATS) {
         for (const { config } of run.actors) {

@@ -7,10 +7,10 @@ import { oneOf } from '../workload.js';
 const WORKERS = 3;
 const CHUNK = 4;
 const PAUSE_MS = 100;
-/** Of tasks, after the last fault. */
+/** All tasks must have ended by this time after the last fault. */
 const REST_MS = 120_000;
 
-/** A producer, and three worker processes, of which the first one lives as long as the run. */
+/** A producer and three worker processes. The first of these lives as long as the run. */
 export async function queues({ redis, prefix, seconds }: Place): Promise<Workload> {
   const tasks = Math.ceil(seconds * CHUNK * (1_000 / PAUSE_MS)) + 10_000;
   const run = new QueueRun(redis, {
