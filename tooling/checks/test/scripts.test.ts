@@ -34,11 +34,16 @@ test('scripts read the time of the server in one place, which the simulation and
   expect(reading).toEqual(['tooling/lua/server.time.part.lua']);
 });
 
-test('lint waits for the scripts of all packages that have some', () => {
+test('lint waits for the published types that it reads, and for the scripts of the apps', () => {
   const { tasks } = JSON.parse(read('turbo.json')) as {
     readonly tasks: Readonly<Record<string, { readonly dependsOn: readonly string[] }>>;
   };
   const workspaces = new Set(scripts.map((file) => file.split('/').slice(0, 2).join('/')));
-  const names = [...workspaces].map((folder) => `@mortise/${basename(folder)}#scripts`);
+  const apps = [...workspaces].filter((folder) => folder.startsWith('apps/'));
+  const names = [
+    ...apps.map((folder) => `@mortise/${basename(folder)}#scripts`),
+    // A build makes its scripts first.
+    ...files('packages/*/package.json').map((file) => `@mortise/${file.split('/')[1]}#build`),
+  ];
   expect(tasks['//#lint']!.dependsOn).toEqual(names.toSorted());
 });
