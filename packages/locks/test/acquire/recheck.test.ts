@@ -325,7 +325,7 @@ test('CLIENT KILL TYPE pubsub during waits loses no waiter, of any kind', async 
       return channels.length === 1;
     });
   }
-  expect(Number(await redis.call('client', 'kill', 'type', 'pubsub'))).toBeGreaterThanOrEqual(1);
+  expect(Number(await redis.client('KILL', 'TYPE', 'PUBSUB'))).toBeGreaterThanOrEqual(1);
   await Promise.all(holders.map((holder) => holder.release()));
   const released = await Promise.all(waits.flat().map(async (wait) => (await wait).release()));
   expect(released).toEqual(waits.flat().map(() => true));
