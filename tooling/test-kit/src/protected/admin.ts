@@ -24,7 +24,7 @@ export async function administer(
     servers.masters.map((master) => once(master, servers, (node) => node[call](command, ...args))),
   );
   const replies = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  // CLIENT KILL fails where there is no such connection.
+  // CLIENT KILL fails where there is no such connection, RESTORE where the key is not.
   if (replies.length === 0) throw (outcomes[0] as PromiseRejectedResult).reason;
   return merged([command, String(args[0] ?? '')].join(' ').trim().toLowerCase(), replies);
 }

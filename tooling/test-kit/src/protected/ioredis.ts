@@ -14,7 +14,17 @@ type Client = ioredis.Redis | ioredis.Cluster;
 type Method = (...args: (string | number)[]) => unknown;
 
 /** Refused by the rights of the packages. */
-const ADMINISTRATIVE = ['acl', 'config', 'debug', 'flushall', 'flushdb', 'keys', 'latency', 'slowlog'];
+const ADMINISTRATIVE = [
+  'acl',
+  'config',
+  'debug',
+  'flushall',
+  'flushdb',
+  'keys',
+  'latency',
+  'restore',
+  'slowlog',
+];
 /** Answered by each node for itself. */
 const OF_A_NODE = ['dbsize', 'pubsub', 'script'];
 /** Those about the connection itself. The others are administrative. */
@@ -95,7 +105,13 @@ function administered(client: Client, servers: ProtectedServers): Client {
     const given = isOfRedis ? [[], { redisOptions: override }] : args;
     return administered(own.duplicate(...(given as never[])) as Client, servers);
   };
-  if (client instanceof ioredis.Cluster) asRedis(client, own.duplicate);
+  if (isCluster) {
+    asRedis(client as ioredis.Cluster, own.duplicate);
+    const pages = async function* ({ match = '*' }: { match?: string } = {}): AsyncIterable<unknown> {
+      yield await administer(servers, 'keys', [match]);
+    };
+    Object.assign(client, { scanStream: pages });
+  }
   return Object.assign(client, { [PROTECTED]: true });
 }
 
