@@ -1,5 +1,5 @@
 /**
- * `npm run test:protected -- [cluster] [sentinel] [package …]`: the suites of the packages as the user of docs/operations/redis.md, on a Cluster with
+ * `npm run test:protected -- [cluster] [sentinel] [package …]`: suites of packages as the user of docs/operations/redis.md, on a Cluster with
  * TLS and passwords, and on a master with replicas under Sentinel, with passwords. The commands of tests that this user may not send go
  * over administrative connections (`tooling/test-kit/src/protected`). `tooling/test-kit/protected-*.json` lists the tests that can't hold there.
  */
@@ -9,11 +9,16 @@ import { root } from './pnpm.mjs';
 import { environmentOf, START } from './protected-servers.mjs';
 import { buildPackages, runSuites } from './run-with-client.mjs';
 
+/** Run without arguments: their tests know of such servers. */
+const READY = ['locks'];
 const PACKAGES = ['locks', 'cache', 'autocomplete', 'messaging', 'queues', 'redis'];
 
 const asked = process.argv.slice(2);
-const wanted = (names) =>
-  names.some((name) => asked.includes(name)) ? names.filter((name) => asked.includes(name)) : names;
+/** The names among the arguments, or those of a run without any. */
+const wanted = (names, otherwise = names) => {
+  const named = names.filter((name) => asked.includes(name));
+  return named.length > 0 ? named : otherwise;
+};
 
 const unknown = asked.filter((name) => !PACKAGES.includes(name) && !(name in START));
 if (unknown.length > 0) {
@@ -30,7 +35,7 @@ for (const kind of wanted(Object.keys(START))) {
   const servers = await START[kind](library);
   try {
     const ran = runSuites(`protected-${kind}`, {
-      packages: wanted(PACKAGES),
+      packages: wanted(PACKAGES, READY),
       ignored: ['/test/node-redis/'],
       env: environmentOf(servers),
     });
