@@ -17,7 +17,7 @@ describe.each(KINDS)('$kind', ({ make }) => {
     return { lock: of(redis), lossy: of(resent), second: of(other), prefix };
   }
 
-  /** Until these waiters are in the queue, and hear of grants: a grant leaves out those that do not. */
+  /** Until these waiters are in the queue, and subscribed: a grant leaves out a waiter without a subscription. */
   async function waiting(prefix: string, lock: Subject, clients: number): Promise<void> {
     await queued(lock, clients);
     const pattern = `${prefix}:*`;

@@ -1,4 +1,4 @@
-/** What `npm run test:protected` tells the tests of its servers, in the variable MORTISE_PROTECTED. */
+/** The servers of `npm run test:protected`, as the variable MORTISE_PROTECTED describes them to the tests. */
 export interface ProtectedServers {
   /** The masters of a Cluster, or the one that the sentinels watch. */
   readonly masters: readonly { readonly host: string; readonly port: number }[];
