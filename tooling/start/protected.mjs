@@ -9,7 +9,7 @@ import { root } from './pnpm.mjs';
 import { environmentOf, START } from './protected-servers.mjs';
 import { buildPackages, runSuites } from './run-with-client.mjs';
 
-/** Run without arguments: their tests know of such servers. */
+/** Run without arguments. Many tests of the others expect one node, and the rights of an administrator. */
 const READY = ['locks'];
 const PACKAGES = ['locks', 'cache', 'autocomplete', 'messaging', 'queues', 'redis'];
 
