@@ -21,6 +21,10 @@ module.exports = {
     ...(process.env.MORTISE_CLIENT === 'node-redis' && {
       '^ioredis$': require.resolve('../test-kit/src/node-redis/ioredis.ts'),
     }),
+    // npm run test:protected
+    ...(process.env.MORTISE_PROTECTED && {
+      '^ioredis$': require.resolve('../test-kit/src/protected/ioredis.ts'),
+    }),
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   transform: {

@@ -15,21 +15,39 @@ import { pnpm, requireNode, root } from './pnpm.mjs';
  * @param {{ packages: readonly string[], ignored: readonly string[] }} options `ignored`: patterns of paths of tests.
  */
 export function runWithClient(client, { packages, ignored }) {
+  buildPackages();
+  const asked = process.argv.slice(2);
+  const wanted = packages.filter((each) => asked.length === 0 || asked.includes(each));
+  const { lines, hasFailed } = runSuites(client, { packages: wanted, ignored });
+  console.log(`\n${lines.join('\n')}`);
+  process.exit(hasFailed ? 1 : 0);
+}
+
+/** Ends the process if that fails. */
+export function buildPackages() {
   requireNode();
   const built =
     pnpm(['install', '--frozen-lockfile', '--reporter=silent']) ||
     pnpm(['exec', 'turbo', 'run', 'build', '--output-logs=errors-only']);
   if (built !== 0) process.exit(built);
+}
 
+/**
+ * Returns the lines to print.
+ *
+ * @param {string} client
+ * @param {{ packages: readonly string[], ignored: readonly string[], env?: Record<string, string> }} options
+ */
+export function runSuites(client, { packages, ignored, env = {} }) {
   const exceptions = JSON.parse(readFileSync(join(root, `tooling/test-kit/${client}.json`), 'utf8'));
   const scratch = mkdtempSync(join(tmpdir(), `mortise-${client}-`));
-  const asked = process.argv.slice(2);
   const lines = [];
   let hasFailed = false;
-  for (const name of packages.filter((each) => asked.length === 0 || asked.includes(each))) {
+  for (const name of packages) {
     console.log(`\n▸ ${name}`);
     const known = Object.values(exceptions[name] ?? {}).flat();
-    const { passed, failed } = run(name, { client, ignored, report: join(scratch, `${name}.json`) });
+    const report = join(scratch, `${name}.json`);
+    const { passed, failed } = run(name, { ignored, report, env: { ...env, MORTISE_CLIENT: client } });
     const unexpected = failed.filter((test) => !known.includes(test));
     const stale = known.filter((test) => !failed.includes(test));
     hasFailed ||= passed === 0 || unexpected.length > 0 || stale.length > 0;
@@ -39,17 +57,16 @@ export function runWithClient(client, { packages, ignored }) {
     for (const test of stale) lines.push(`  ✗ no longer fails, or is gone: ${test}`);
   }
   rmSync(scratch, { recursive: true, force: true });
-  console.log(`\n${lines.join('\n')}`);
-  process.exit(hasFailed ? 1 : 0);
+  return { lines, hasFailed };
 }
 
 /**
  * The tests of a package that failed, by name; a file that can't be loaded counts as one.
  *
  * @param {string} name
- * @param {{ client: string, ignored: readonly string[], report: string }} options
+ * @param {{ ignored: readonly string[], report: string, env: Record<string, string> }} options
  */
-function run(name, { client, ignored, report }) {
+function run(name, { ignored, report, env }) {
   spawnSync(
     process.execPath,
     [
@@ -65,7 +82,7 @@ function run(name, { client, ignored, report }) {
     ],
     {
       cwd: join(root, 'packages', name),
-      env: { ...process.env, MORTISE_CLIENT: client },
+      env: { ...process.env, ...env },
       stdio: ['ignore', 'ignore', 'inherit'],
     },
   );

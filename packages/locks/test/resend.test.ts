@@ -1,7 +1,7 @@
 /** Every write, with its reply lost and its command sent again: Redis must have what the first command stored. */
 import { describe, expect, test } from '@jest/globals';
 import { CountDownLatch, Mutex, RateLimiter, ReadWriteLock, Semaphore } from '@mortise/locks';
-import { connect, freshPrefix, interposed, resending } from '@mortise/test-kit';
+import { connect, freshPrefix, interposed, resending, until } from '@mortise/test-kit';
 import type { Subject } from './fixture/lock-kinds.js';
 import { KINDS } from './fixture/lock-kinds.js';
 import { queued } from './fixture/queued.js';
@@ -11,10 +11,19 @@ const [redis, other, resent] = [connect(), connect(), resending(connect())];
 
 describe.each(KINDS)('$kind', ({ make }) => {
   /** The same lock with replies, without, and in another process. */
-  function shared(): { lock: Subject; lossy: Subject; second: Subject } {
-    const options = { prefix: freshPrefix(), leaseMs: 60_000 };
-    const of = (client: typeof redis): Subject => make(client, 'lock', options);
-    return { lock: of(redis), lossy: of(resent), second: of(other) };
+  function shared(): { lock: Subject; lossy: Subject; second: Subject; prefix: string } {
+    const prefix = freshPrefix();
+    const of = (client: typeof redis): Subject => make(client, 'lock', { prefix, leaseMs: 60_000 });
+    return { lock: of(redis), lossy: of(resent), second: of(other), prefix };
+  }
+
+  /** Until these waiters are in the queue, and subscribed: a grant leaves out a waiter without a subscription. */
+  async function waiting(prefix: string, lock: Subject, clients: number): Promise<void> {
+    await queued(lock, clients);
+    const pattern = `${prefix}:*`;
+    const channels = async (): Promise<number> =>
+      ((await redis.pubsub('CHANNELS', pattern)) as string[]).length;
+    await until('their subscriptions', async () => (await channels()) >= clients);
   }
 
   test.each(['acquire', 'tryAcquire'] as const)('%s takes the lock once', async (call) => {
@@ -27,12 +36,12 @@ describe.each(KINDS)('$kind', ({ make }) => {
   });
 
   test('acquire joins the queue once', async () => {
-    const { lock, lossy, second } = shared();
+    const { lock, lossy, second, prefix } = shared();
     const holder = await lock.acquire();
     const waits = [lossy.acquire()];
-    await queued(lock, 1);
+    await waiting(prefix, lock, 1);
     waits.push(second.acquire());
-    await queued(lock, 2);
+    await waiting(prefix, lock, 2);
     await holder.release();
     const lease = await waits[0]!;
     expect(await lock.inspect()).toMatchObject({ holder: lease.holder, queueLength: 1 });
@@ -49,10 +58,12 @@ describe.each(KINDS)('$kind', ({ make }) => {
   });
 
   test.each(['release', 'releaseFor', 'force'] as const)('%s frees nobody else', async (call) => {
-    const { lock, lossy, second } = shared();
+    const { lock, lossy, second, prefix } = shared();
     const former = await lossy.acquire();
-    const waits = [lock.acquire(), second.acquire()];
-    await queued(lock, 2);
+    const waits = [lock.acquire()];
+    await waiting(prefix, lock, 1);
+    waits.push(second.acquire());
+    await waiting(prefix, lock, 2);
     // The second reply is that of a call that found nothing.
     const isReleased = call === 'release' ? await former.release() : await lossy[call](former.holder);
     expect(isReleased).toBe(false);

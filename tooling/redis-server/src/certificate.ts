@@ -10,6 +10,7 @@ export interface Certificate {
   readonly tlsArgs: string[];
   readonly port: number;
   readonly caFile: string;
+  readonly keyFile: string;
   readonly remove: () => void;
 }
 
@@ -25,6 +26,7 @@ export async function makeCertificate(): Promise<Certificate> {
   return {
     tlsArgs: ['--tls-port', String(port), ...files, '--tls-auth-clients', 'no'],
     caFile,
+    keyFile,
     port,
     remove: () => rmSync(directory, { recursive: true }),
   };

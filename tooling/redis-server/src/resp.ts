@@ -2,7 +2,9 @@
 // rejected here because this package starts the servers that the tests of ioredis' users run against, and must be able to talk
 // to nodes that are down, paused or not yet in a cluster without reconnects, retries or redirections of its own.
 
-import { connect } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 import { ReplyError } from './errors.js';
 
@@ -16,15 +18,17 @@ export interface RequestOptions {
   timeoutMs?: number;
   /** Logs in first, as the user `default`. */
   password?: string | undefined;
+  /** The authority of a server that speaks TLS. */
+  caFile?: string | undefined;
 }
 
 /** Sends one command to a server on this machine. Throws {@link ReplyError} for an error reply. */
 export function request(port: number, args: string[], options: RequestOptions = {}): Promise<Reply> {
-  const { encoding = 'utf8', timeoutMs = 30_000, password } = options;
+  const { encoding = 'utf8', timeoutMs = 30_000, password, caFile } = options;
   let isLoggingIn = password !== undefined;
   return new Promise((resolve, reject) => {
     const what = `${args[0]} to 127.0.0.1:${port}`;
-    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+    const socket = connect(port, caFile);
     let received: Buffer = Buffer.alloc(0);
     const settle = (outcome: () => void): void => {
       clearTimeout(timer);
@@ -57,6 +61,11 @@ export function request(port: number, args: string[], options: RequestOptions = 
     if (password !== undefined) socket.write(encode(['AUTH', password], encoding));
     socket.write(encode(args, encoding));
   });
+}
+
+function connect(port: number, caFile: string | undefined): Socket {
+  const address = { host: '127.0.0.1', port, noDelay: true };
+  return caFile === undefined ? connectPlain(address) : connectTls({ ...address, ca: readFileSync(caFile) });
 }
 
 function encode(args: string[], encoding: BufferEncoding): Buffer {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { freePort, releasePort, ServerProcess, StartFailedError, until } from '@mortise/server-process';
 
 import type { RedisBinary } from './binary.js';
+import type { Certificate } from './certificate.js';
 import { request, type Reply, type RequestOptions } from './resp.js';
 import { ServerDirectory } from './server-directory.js';
 
@@ -18,6 +19,8 @@ export interface LaunchOptions {
   hasBus?: boolean;
   /** Clients and replicas must log in with it. */
   password?: string | undefined;
+  /** Clients, replicas and the nodes of its cluster must use TLS. */
+  certificate?: Certificate | undefined;
   /** How long it may take until it serves, ms. */
   startMs?: number | undefined;
   /** Arguments of the program, after those that every server gets. */
@@ -76,8 +79,9 @@ export class RedisServer {
   /** With the password, if it has one. */
   get url(): string {
     const { password } = this;
+    const scheme = this.#options.certificate === undefined ? 'redis' : 'rediss';
     const login = password === undefined ? '' : `:${encodeURIComponent(password)}@`;
-    return `redis://${login}${this.host}:${this.#port}`;
+    return `${scheme}://${login}${this.host}:${this.#port}`;
   }
 
   /** The id of the process that runs or ran last. */
@@ -109,8 +113,9 @@ export class RedisServer {
   }
 
   /** For this package: `command` with further options. */
-  request(args: string[], options: Omit<RequestOptions, 'password'> = {}): Promise<Reply> {
-    return request(this.#port, args, { ...options, password: this.password });
+  request(args: string[], options: Omit<RequestOptions, 'password' | 'caFile'> = {}): Promise<Reply> {
+    const { certificate } = this.#options;
+    return request(this.#port, args, { ...options, password: this.password, caFile: certificate?.caFile });
   }
 
   /**
@@ -170,19 +175,12 @@ export class RedisServer {
   }
 
   async #startOnce(): Promise<void> {
-    const { binary, args, password, prepare, afterStart } = this.#options;
+    const { binary, args, password, certificate, prepare, afterStart } = this.#options;
     await this.#directory.prepare(this.#port);
     const first = (await prepare?.(this)) ?? [];
-    const common = [
-      '--port',
-      String(this.#port),
-      '--bind',
-      this.host,
-      '--dir',
-      this.directory,
-      '--daemonize',
-      'no',
-    ];
+    const common = [certificate === undefined ? '--port' : '--tls-port', String(this.#port)];
+    common.push('--bind', this.host, '--dir', this.directory, '--daemonize', 'no');
+    if (certificate !== undefined) common.push(...tlsOnly(certificate));
     // The log goes to stdout, which is the file: so what the program says before it has read its configuration is in it too.
     // The title of the process stays as it is, because the reaper knows our servers by their arguments.
     common.push('--logfile', '', '--set-proc-title', 'no');
@@ -215,4 +213,11 @@ export class RedisServer {
     const what = `the server on port ${this.#port} to answer`;
     await until(answers, { what, deadlineMs: startMs, everyMs: 5, details: () => this.logTail() });
   }
+}
+
+/** Arguments of a server without a port for plain connections. */
+function tlsOnly({ caFile, keyFile }: Certificate): string[] {
+  const files = ['--tls-cert-file', caFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', caFile];
+  const everywhere = ['--tls-cluster', 'yes', '--tls-replication', 'yes', '--tls-auth-clients', 'no'];
+  return ['--port', '0', ...files, ...everywhere];
 }

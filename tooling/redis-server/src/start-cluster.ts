@@ -1,6 +1,7 @@
 import { freePort, until } from '@mortise/server-process';
 
 import { findRedisServer } from './binary.js';
+import type { Certificate } from './certificate.js';
 import { seedFor, writeSeed, type Placeholder } from './cluster-seed.js';
 import { announceReplica, settle, SETTLE_DEADLINE_MS, viewOf, type SeenNode } from './cluster-view.js';
 import { RedisCluster } from './cluster.js';
@@ -16,6 +17,8 @@ export interface ClusterOptions {
   nodeTimeoutMs?: number;
   /** Clients and replicas must log in with it. @defaultValue none */
   password?: string;
+  /** Clients and nodes must use TLS. @defaultValue plain connections */
+  certificate?: Certificate;
   /** Turns the append-only file on. @defaultValue no persistence */
   appendFsync?: 'always' | 'everysec';
 }
@@ -26,7 +29,14 @@ export function startCluster(options: ClusterOptions = {}): Promise<RedisCluster
 }
 
 async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
-  const { masters = 3, replicasPerMaster = 1, nodeTimeoutMs = 2000, password, appendFsync } = options;
+  const {
+    masters = 3,
+    replicasPerMaster = 1,
+    nodeTimeoutMs = 2000,
+    password,
+    certificate,
+    appendFsync,
+  } = options;
   if (!(masters >= 1)) throw new RangeError(`masters is ${masters}: a cluster needs at least 1`);
   const binary = await findRedisServer();
   const count = masters * (1 + replicasPerMaster);
@@ -45,7 +55,7 @@ async function startOnce(options: ClusterOptions): Promise<RedisCluster> {
         isSeeded = true;
         return [];
       };
-      return RedisServer.launch({ binary, port: self.port, password, args, prepare });
+      return RedisServer.launch({ binary, port: self.port, password, certificate, args, prepare });
     }),
   );
   const cluster = new RedisCluster(nodes);

@@ -21,6 +21,10 @@ export interface SentinelOptions {
   downAfterMs?: number;
   /** Turns the append-only file on. @defaultValue no persistence */
   appendFsync?: 'always' | 'everysec';
+  /** Clients, replicas and sentinels must log in at the servers with it. @defaultValue none */
+  password?: string;
+  /** Clients and sentinels must log in at the sentinels with it. @defaultValue none */
+  sentinelPassword?: string;
 }
 
 /**
@@ -40,24 +44,27 @@ async function startOnce({
   sentinels = 3,
   downAfterMs = 1000,
   appendFsync,
+  password,
+  sentinelPassword,
 }: SentinelOptions): Promise<RedisSentinel> {
   if (!(sentinels >= 1))
     throw new RangeError(`sentinels is ${sentinels}: somebody must watch, so at least 1`);
   const binary = await findRedisServer();
   const args = ['--save', '', '--enable-debug-command', 'local', '--repl-diskless-sync-delay', '0'];
   if (appendFsync !== undefined) args.push('--appendonly', 'yes', '--appendfsync', appendFsync);
-  const master = await RedisServer.launch({ binary, args });
+  const master = await RedisServer.launch({ binary, args, password });
   const started = [master];
   try {
     const replicaArgs = [...args, '--replicaof', `${master.host} ${master.port}`];
     const replicaLaunches = Array.from({ length: replicas }, () =>
-      RedisServer.launch({ binary, args: replicaArgs }),
+      RedisServer.launch({ binary, args: replicaArgs, password }),
     );
     started.push(...(await startAll(replicaLaunches)));
     const sentinelServers = await startSentinels(binary, {
       count: sentinels,
       downAfterMs,
       servers: [...started],
+      password: sentinelPassword,
     });
     const sentinel = new RedisSentinel([...started], sentinelServers);
     started.push(...sentinelServers);
@@ -75,7 +82,12 @@ async function hurry(sentinel: RedisServer): Promise<void> {
 
 async function startSentinels(
   binary: RedisBinary,
-  { count, downAfterMs, servers }: { count: number; downAfterMs: number; servers: RedisServer[] },
+  {
+    count,
+    downAfterMs,
+    servers,
+    password,
+  }: { count: number; downAfterMs: number; servers: RedisServer[]; password: string | undefined },
 ): Promise<RedisServer[]> {
   const ports = await Promise.all(Array.from({ length: count }, () => freePort(false)));
   const known = ports.map((port) => ({ port, id: randomBytes(20).toString('hex') }));
@@ -85,6 +97,7 @@ async function startSentinels(
     [
       `sentinel myid ${self.id}`,
       `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${master?.port} ${quorum}`,
+      ...(master?.password === undefined ? [] : [`sentinel auth-pass ${MASTER_NAME} ${master.password}`]),
       `sentinel down-after-milliseconds ${MASTER_NAME} ${downAfterMs}`,
       `sentinel failover-timeout ${MASTER_NAME} ${Math.max(SHORTEST_FAILOVER_TIMEOUT_MS, 3 * downAfterMs)}`,
       ...replicas.map(({ port }) => `sentinel known-replica ${MASTER_NAME} 127.0.0.1 ${port}`),
@@ -102,7 +115,7 @@ async function startSentinels(
         isWritten = true;
         return [file, '--sentinel'];
       };
-      return RedisServer.launch({ binary, port: self.port, args: [], prepare, afterStart: hurry });
+      return RedisServer.launch({ binary, port: self.port, password, args: [], prepare, afterStart: hurry });
     }),
   );
 }

@@ -1,6 +1,9 @@
-import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { connect as connectPlain } from 'node:net';
 import { createInterface } from 'node:readline';
+import { connect as connectTls } from 'node:tls';
 import type { Redis } from 'ioredis';
+import { isProtected, protectedServers } from './protected/servers.js';
 
 export interface SeenCommand {
   /** In lower case. */
@@ -23,8 +26,32 @@ function request(...args: readonly string[]): string {
  * ioredis takes a command that is seen in the same packet as the reply to MONITOR for the reply to an unknown command.
  */
 export async function monitor(redis: Redis, onCommand: (seen: SeenCommand) => void): Promise<() => void> {
-  const { host = '127.0.0.1', port = 6379, username, password } = redis.options;
-  const socket = connect({ host, port });
+  const closings = await Promise.all(serversOf(redis).map((server) => monitorServer(server, onCommand)));
+  return () => {
+    for (const close of closings) close();
+  };
+}
+
+interface Monitored {
+  readonly host?: string;
+  readonly port?: number;
+  readonly isTls?: boolean;
+  readonly username?: string;
+  readonly password?: string;
+}
+
+/** Every master, in a run with protected servers. */
+function serversOf(redis: Redis): readonly Monitored[] {
+  if (!protectedServers || !isProtected(redis)) return [redis.options as Monitored];
+  const { masters, isTls, adminPassword } = protectedServers;
+  return masters.map((master) => ({ ...master, isTls, password: adminPassword }));
+}
+
+async function monitorServer(
+  { host = '127.0.0.1', port = 6379, isTls = false, username, password }: Monitored,
+  onCommand: (seen: SeenCommand) => void,
+): Promise<() => void> {
+  const socket: Socket = isTls ? connectTls({ host, port }) : connectPlain({ host, port });
   const requests = [request('MONITOR')];
   if (password) requests.unshift(request('AUTH', username ?? 'default', password));
   socket.write(requests.join(''));

@@ -238,7 +238,7 @@ describe('a break', () => {
         await there.set('tools', `saws ${round}`);
         await nearby(cache, 'tools', `saws ${round}`);
         const [line = ''] = await nearConnectionsOf(other, prefix, which);
-        await other.call('client', ['kill', 'id', /^id=(\d+)/.exec(line)?.[1] ?? '']);
+        await other.client('KILL', 'ID', /^id=(\d+)/.exec(line)?.[1] ?? '');
         await there.set('tools', `planes ${round}`);
         await until('the near tier to close, or the news', () => cache.peek('tools') !== `saws ${round}`);
         await nearby(cache, 'tools', `planes ${round}`);

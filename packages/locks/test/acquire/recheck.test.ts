@@ -255,7 +255,8 @@ test.concurrent('a late message of a grant that was made again counts with the l
   const late = `${acquisition}:${tokenOf(holder) + 1}:${nowUs - 3_000_000}:1000`;
   expect(await redis.publish(key(`grant:${clientId}`), late)).toBe(1);
   const lease = await wait;
-  expect(tokenOf(lease)).toBeGreaterThan(nowUs);
+  // The last token, if the waiter read the grant before the message came: on Cluster it does, as it subscribes later.
+  expect(tokenOf(lease)).toBeGreaterThanOrEqual(nowUs);
   expect(await lease.release()).toBe(true);
 });
 
@@ -325,7 +326,7 @@ test('CLIENT KILL TYPE pubsub during waits loses no waiter, of any kind', async 
       return channels.length === 1;
     });
   }
-  expect(Number(await redis.call('client', 'kill', 'type', 'pubsub'))).toBeGreaterThanOrEqual(1);
+  expect(Number(await redis.client('KILL', 'TYPE', 'PUBSUB'))).toBeGreaterThanOrEqual(1);
   await Promise.all(holders.map((holder) => holder.release()));
   const released = await Promise.all(waits.flat().map(async (wait) => (await wait).release()));
   expect(released).toEqual(waits.flat().map(() => true));

@@ -57,9 +57,9 @@ test('CLIENT KILL TYPE pubsub: subscriptions come back, and nothing is missed in
   const waits = await twentyWait(prefix);
   const gate = new CountDownLatch(redis, 'import', { count: 3, prefix });
   await gate.countDown();
-  await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await redis.client('KILL', 'TYPE', 'PUBSUB');
   await gate.countDown();
-  await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await redis.client('KILL', 'TYPE', 'PUBSUB');
   // No client gets the message: after reconnecting, a waiter has to look.
   expect(await gate.countDown()).toBe(0);
   expect(await settledBy(waits)).toEqual(waits.map(() => 'open'));

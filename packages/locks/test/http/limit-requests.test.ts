@@ -137,7 +137,7 @@ describe.each([
     const onError = (error: unknown): unknown => errors.push(error);
     const url = await serve(client, { prefix: freshPrefix(), timeoutMs: 20, onError });
     expect(await statusOf(url)).toBe(200);
-    await redis.call('CLIENT', 'PAUSE', '400', 'ALL');
+    await redis.client('PAUSE', 400, 'ALL');
     expect(await statusOf(url)).toBe(200);
     expect(errors).toMatchObject([{ message: 'Redis did not answer a take within 20 ms' }]);
     await client.ping();

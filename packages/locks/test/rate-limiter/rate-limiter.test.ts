@@ -275,13 +275,13 @@ describe('peek', () => {
     const prefix = freshPrefix();
     const user = `reader-${prefix.replaceAll(':', '-')}`;
     await limiter({}, prefix).take(3);
-    await redis.call('ACL', 'SETUSER', user, 'on', '>secret', `%R~${prefix}:*`, '+@all', '-@admin');
+    await redis.acl('SETUSER', user, 'on', '>secret', `%R~${prefix}:*`, '+@all', '-@admin');
     const reader = redis.duplicate({ username: user, password: 'secret' });
     expect((await new RateLimiter(reader, 'calls', { ...SLOW, prefix }).peek()).remaining).toBe(7);
     expect((await RateLimiter.inspect(reader, 'calls', { prefix }))!.remaining).toBe(7);
     await expect(new RateLimiter(reader, 'calls', { ...SLOW, prefix }).take()).rejects.toThrow('NOPERM');
     reader.disconnect();
-    await redis.call('ACL', 'DELUSER', user);
+    await redis.acl('DELUSER', user);
   });
 });
 

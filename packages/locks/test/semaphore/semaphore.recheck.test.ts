@@ -337,7 +337,7 @@ test('CLIENT KILL TYPE pubsub during 50 waits lets no more in than there are per
   );
   await queued(mine, 50);
   inside -= 2;
-  await Promise.all([redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub'), held.release()]);
+  await Promise.all([redis.client('KILL', 'TYPE', 'PUBSUB'), held.release()]);
   await Promise.all(sections);
   expect(most).toBeLessThanOrEqual(2);
   expect(await mine.inspect()).toMatchObject({ used: 0, queueLength: 0 });

@@ -70,7 +70,7 @@ test('D3: waiting for a chunk or a file sends nothing, and a chunk that another 
   const freeing = await sentBy(channel, async () => {
     await skipped!.fail();
     // The chunk is freed, which wakes both; then half a second on the server's clock.
-    await other.blpop('nothing', 0.5);
+    await other.blpop('test:nothing', 0.5);
   });
   expect(freeing.filter((line) => line.includes('file.complete'))).toHaveLength(1);
   expect(freeing.filter((line) => line.includes('file.ack'))).toEqual([]);
@@ -78,7 +78,7 @@ test('D3: waiting for a chunk or a file sends nothing, and a chunk that another 
   // A round trip after the commands of these two, then half a second.
   await redis.ping();
   await redis.ping();
-  expect(await sentBy(channel, () => other.blpop('nothing', 0.5))).toEqual([]);
+  expect(await sentBy(channel, () => other.blpop('test:nothing', 0.5))).toEqual([]);
   source.push('two\n');
   expect(await next).toBe('two');
   source.push(null);

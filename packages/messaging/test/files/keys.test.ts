@@ -25,7 +25,7 @@ const waiting = connect();
 
 /** Half a second of the server. */
 async function halfASecond(): Promise<void> {
-  await waiting.blpop('nothing', 0.5);
+  await waiting.blpop('test:nothing', 0.5);
 }
 
 test('every key of files is in the table of keys.ts, and expires', async () => {

@@ -164,9 +164,8 @@ describe('open()', () => {
     const events = chats.follow('bob');
     await events.open();
     const channels = ['{bob}:member-events', '{guild}:events', '{other}:events'];
-    const listened = (await redis.call(
-      'pubsub',
-      'numsub',
+    const listened = (await redis.pubsub(
+      'NUMSUB',
       ...channels.map((channel) => `${prefix}:messaging:${channel}`),
     )) as (string | number)[];
     expect(listened.filter((item) => item === 1)).toHaveLength(3);

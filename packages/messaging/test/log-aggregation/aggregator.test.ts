@@ -497,7 +497,7 @@ test.each([
       for (; daysLate >= 0; daysLate -= 1) {
         yield Buffer.from(line('8.8.8.8', day(daysLate)).repeat(10));
         // A pause by the clock of the server, longer than `checkpointMs`.
-        await waiting.blpop('nothing', 0.05);
+        await waiting.blpop('test:nothing', 0.05);
       }
     }
   }

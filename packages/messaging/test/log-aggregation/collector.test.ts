@@ -218,7 +218,7 @@ describe('how far a file is counted is forgotten', () => {
     });
     await aggregator.run(Readable.from([new OnceFile('a', TEXT)]));
     client.disconnect();
-    await redis.blpop('nothing', 0.2);
+    await redis.blpop('test:nothing', 0.2);
     expect(errors).toEqual([]);
   });
 

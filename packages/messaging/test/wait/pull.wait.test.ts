@@ -103,7 +103,7 @@ describe('pull with waitMs', () => {
       'the index to be clean',
       async () => (await redis.exists(`${prefix}:messaging:{ben}:chats`)) === 0,
     );
-    expect(await redis.call('pubsub', ['numsub', eventsOf(chatId)])).toEqual([eventsOf(chatId), 0]);
+    expect(await redis.pubsub('NUMSUB', eventsOf(chatId))).toEqual([eventsOf(chatId), 0]);
     controller.abort();
     await expect(pull).rejects.toThrow(/abort/i);
   });

@@ -24,7 +24,7 @@ async function cancel({ of }: QueueKeys, id: string, isNotified = true): Promise
 }
 
 async function isSubscribed({ of }: QueueKeys): Promise<boolean> {
-  return ((await redis.call('pubsub', 'numsub', of.active)) as [string, number])[1] === 1;
+  return ((await redis.pubsub('NUMSUB', of.active)) as [string, number])[1] === 1;
 }
 
 /** A worker that listens for cancellations. */
