@@ -200,10 +200,12 @@ export class ChatRun {
    * are others, which are accounted for by themselves. Of those before, only lost messages are excused.
    */
   async recreate(from: number): Promise<void> {
+    // Only what comes from now on: the records of an hour are long.
+    const known = new Map(this.actors.map(({ config }) => [config.file, sizeOf(config.file)]));
     await create(this.redis, this.#options);
     const createdAt = nowUs();
     const takesPart = ({ config }: Actor): boolean =>
-      readRecords(config.file).some(
+      readRecords(config.file, known.get(config.file)).some(
         (record) => (record.type === 'accepted' || record.type === 'delivered') && record.at > createdAt,
       );
     const all = this.actors.filter(({ config }) => [...SENDING, ...READING].includes(config.role));
