@@ -145,6 +145,9 @@ class Accountant {
         }
         lastNumbers.set(`${chat} ${from}`, n);
       } else if (isForgiven) {
+        // All senders may go back with the chat.
+        for (const known of [...lastNumbers.keys()])
+          if (known.startsWith(`${chat} `)) lastNumbers.delete(known);
         lastIds.set(chat, id);
         lastNumbers.set(`${chat} ${from}`, n);
       } else if (isFollower) {
