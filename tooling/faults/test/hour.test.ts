@@ -109,7 +109,14 @@ group('the judgement', () => {
 });
 
 group('the check of calls of locks', () => {
-  const call = { id: 'w0.1/3', op: 'acquire', key: 'lock', lease: 'w0.1/3', calledAt: 10, returnedAt: 20 } as const;
+  const call = {
+    id: 'w0.1/3',
+    op: 'acquire',
+    key: 'lock',
+    lease: 'w0.1/3',
+    calledAt: 10,
+    returnedAt: 20,
+  } as const;
   const failed = { ...call, outcome: 'failed', error: 'ERR no' } as const;
 
   test('finds a call that failed, unless a fault touches it', () => {

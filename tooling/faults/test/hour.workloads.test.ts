@@ -14,7 +14,7 @@ import { rows } from '../src/hour/workloads/rows.js';
 import { sourceKey } from '../src/rows/config.js';
 
 /** Meanwhile each entry changes more than once. */
-const SOME_READS = 25;
+const SOME_READS = 15;
 /** Traders write down each trade. */
 const SOME_REFUSALS_BYTES = 400;
 

@@ -120,7 +120,8 @@ function stepsOf(tenures: readonly Tenure[], hasRepeats: NonNullable<History['ha
     const steps = [step('acquire', 'unknown', askedAt, grantedAt)];
     if (release && (release.outcome === 'released' || release.outcome === 'lost')) {
       // The answer to a release that was sent twice says what the second one found.
-      if (release.outcome === 'lost' && mayBeRepeated(release)) steps.push(step('release', 'unknown', release.calledAt));
+      if (release.outcome === 'lost' && mayBeRepeated(release))
+        steps.push(step('release', 'unknown', release.calledAt));
       steps.push(step('release', release.outcome, release.calledAt, release.returnedAt!));
     } else if (release) {
       steps.push(step('release', 'unknown', release.calledAt));

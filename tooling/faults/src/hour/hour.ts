@@ -190,7 +190,12 @@ export class Hour {
   /** Tells all workloads of a fault that is over. */
   async #noted(
     hit: Hit,
-    { name, at, from, isOfProcess = false }: { name: string; at: number; from: number; isOfProcess?: boolean },
+    {
+      name,
+      at,
+      from,
+      isOfProcess = false,
+    }: { name: string; at: number; from: number; isOfProcess?: boolean },
   ): Promise<void> {
     const { mayForget = false, isFlush = false, where, skipped } = hit;
     const lag = name === 'a master restarts at once' ? FSYNC_LAG_US : LAG_US;

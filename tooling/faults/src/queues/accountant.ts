@@ -121,7 +121,9 @@ export function account(evidence: Evidence): Account {
 
 /** Where tasks are that have not ended, for a run in which all had the time to. */
 export function unfinishedOf({ scheduled, ready, active, retrying, waiting }: Account['tasks']): string[] {
-  const left = Object.entries({ scheduled, ready, active, retrying, waiting }).filter(([, count]) => count > 0);
+  const left = Object.entries({ scheduled, ready, active, retrying, waiting }).filter(
+    ([, count]) => count > 0,
+  );
   return left.map(([state, count]) => `${count} tasks are still ${state}`);
 }
 

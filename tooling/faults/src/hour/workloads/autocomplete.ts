@@ -48,7 +48,12 @@ export async function autocomplete({ redis, prefix }: Place): Promise<Workload> 
       const named = { wrong, torn, faults: broken, errors, changed, 'torn read': reader.torn };
       return {
         violations: Object.entries(named).flatMap(([rule, some]) => some.map((what) => `${rule}: ${what}`)),
-        figures: { accepted: run.accepted, reads: reader.reads, 'failed reads': reader.failures, forgotten: all.length - changed.length },
+        figures: {
+          accepted: run.accepted,
+          reads: reader.reads,
+          'failed reads': reader.failures,
+          forgotten: all.length - changed.length,
+        },
       };
     },
     clean: () => run.clean(),

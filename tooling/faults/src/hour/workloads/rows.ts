@@ -54,8 +54,7 @@ export async function rows({ redis, prefix }: Place): Promise<Workload> {
       const startedAt = performance.now();
       const version = await persist(() => fleet.change());
       const isUndisturbed = (): boolean => !state.isStopped && state.faults === faults;
-      while (isUndisturbed() && (await find(version)) < ROWS)
-        await pause(LOOK_EVERY_MS);
+      while (isUndisturbed() && (await find(version)) < ROWS) await pause(LOOK_EVERY_MS);
       if (!isUndisturbed()) continue;
       state.slowestMs = Math.max(state.slowestMs, performance.now() - startedAt);
       state.changes += 1;
