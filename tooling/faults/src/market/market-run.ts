@@ -101,10 +101,10 @@ export class MarketRun {
       else violations.push(`${what} is missing`);
       return isGone;
     };
-    const all = this.#records();
+    const written = this.#records();
     // Of the markets before, nothing else is left.
-    for (const record of all) if (record.type === 'refused') missing(record.what, record);
-    const records = all.filter(({ calledAt }) => calledAt >= this.#beganAt);
+    for (const record of written) if (record.type === 'refused') missing(record.what, record);
+    const records = written.filter(({ calledAt }) => calledAt >= this.#beganAt);
     const known = await this.#sales();
     for (const record of records) {
       if (record.type === 'sold' && !known.has(record.id)) missing(`sale ${record.id}`, record);

@@ -146,7 +146,7 @@ class Accountant {
         lastNumbers.set(`${chat} ${from}`, n);
       } else if (isForgiven) {
         // All senders may go back with the chat.
-        for (const known of [...lastNumbers.keys()])
+        for (const known of lastNumbers.keys())
           if (known.startsWith(`${chat} `)) lastNumbers.delete(known);
         lastIds.set(chat, id);
         lastNumbers.set(`${chat} ${from}`, n);
@@ -201,7 +201,7 @@ class Accountant {
       if (record.type === 'delivered') lastAt.set(record.chat, record.at);
       if (record.type !== 'noted') continue;
       const { at, what } = record;
-      const [chat] = [...lastAt.keys()].filter((one) => what.split(/[ ,]+/).includes(one));
+      const chat = [...lastAt.keys()].find((one) => what.split(/[ ,]+/).includes(one));
       const since = chat === undefined ? at : lastAt.get(chat)!;
       if (!this.#isForgiven(since, at)) this.#violate('noted', `${member}: ${what}`);
     }
