@@ -39,7 +39,7 @@ async function reaches(aim: number): Promise<void> {
   await until('the workload to come forward', async () => (await workload.progress()) >= aim);
 }
 
-/** What the workload finds after `harm`. It comes forward by `aim` before that, and after it. */
+/** The violations after `harm`. The workload comes forward by `aim` before that, and after it. */
 async function findingsAfter(harm: () => Promise<unknown>, aim = 1): Promise<Finding['violations']> {
   await reaches(aim);
   await harm();

@@ -194,7 +194,7 @@ describe('it finds', () => {
   });
 });
 
-test('tasks that nobody runs are told', () => {
+test('tasks that nobody runs are counted', () => {
   const { violations, tasks } = accountOf({ ...ONE, runs: [], states: ['ready'], results: [] });
   expect(violations).toEqual([]);
   expect(unfinishedOf(tasks)).toEqual(['1 tasks are still ready']);

@@ -36,7 +36,7 @@ process.on('message', (order: Order) => {
 mendJournal(file);
 const versions = new Map<string, number>();
 for (const { type, key, number } of readJournal(file)) if (type === 'tried') versions.set(key, number);
-/** What was accepted last of each key, and when, µs: nobody else changes it. */
+/** The last accepted version of each key, and when it was accepted, µs: no other process changes it. */
 const leftAt = new Map<string, { readonly number: number; readonly at: number }>();
 const journal = new Journal(file);
 await redis.ping();

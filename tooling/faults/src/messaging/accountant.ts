@@ -146,8 +146,7 @@ class Accountant {
         lastNumbers.set(`${chat} ${from}`, n);
       } else if (isForgiven) {
         // All senders may go back with the chat.
-        for (const known of lastNumbers.keys())
-          if (known.startsWith(`${chat} `)) lastNumbers.delete(known);
+        for (const known of lastNumbers.keys()) if (known.startsWith(`${chat} `)) lastNumbers.delete(known);
         lastIds.set(chat, id);
         lastNumbers.set(`${chat} ${from}`, n);
       } else if (isFollower) {

@@ -116,7 +116,7 @@ class Rounds {
     await this.logs?.dispose();
   }
 
-  /** What a fault excuses is known once it is over. */
+  /** A fault that comes in between excuses something, and tells so once it is over: then the verdict is made again. */
   async #verdict(logs: LogRun): Promise<Verdict> {
     for (;;) {
       const faults = this.#faults;
