@@ -5,6 +5,7 @@ import type { Sample } from '../src/hour/memory.js';
 import type { HourReport } from '../src/hour/report.js';
 import { describe, problemsOf } from '../src/hour/report.js';
 import { isExcused } from '../src/hour/workload.js';
+import { failuresOf } from '../src/hour/workloads/locks.js';
 import type { Books } from '../src/market/books.js';
 import { itemsOf, moneyOf } from '../src/market/books.js';
 
@@ -104,6 +105,25 @@ group('the judgement', () => {
     expect(isExcused([fault], { calledAt: 5, answeredAt: 9 })).toBe(false);
     expect(isExcused([fault], { calledAt: 21, answeredAt: 30 })).toBe(false);
     expect(isExcused([{ ...fault, mayForget: false }], { calledAt: 12, answeredAt: 13 })).toBe(false);
+  });
+});
+
+group('the check of calls of locks', () => {
+  const call = {
+    id: 'w0.1/3',
+    op: 'acquire',
+    key: 'lock',
+    lease: 'w0.1/3',
+    calledAt: 10,
+    returnedAt: 20,
+  } as const;
+  const failed = { ...call, outcome: 'failed', error: 'ERR no' } as const;
+
+  test('finds a call that failed, unless a fault touches it', () => {
+    expect(failuresOf([failed], [])).toEqual(['acquire w0.1/3 failed without a fault: ERR no']);
+    expect(failuresOf([failed], [{ from: 21, to: 30 }])).toHaveLength(1);
+    expect(failuresOf([failed], [{ from: 20, to: 30 }])).toEqual([]);
+    expect(failuresOf([{ ...call, outcome: 'acquired' }], [])).toEqual([]);
   });
 });
 

@@ -92,3 +92,25 @@ test('only messages that were accepted while a master was replaced may be forgot
   expect(account(senders, [puller(...got)], faults)).toMatchObject({ violations: [], forgotten: 1 });
   expect(rulesOf(senders, [puller(delivered(1, 1, 5))], faults)).toEqual(['lost']);
 });
+
+test('a reader that meets a loss late may get messages of all senders again, and later none', () => {
+  const faults = [{ from: 10, to: 20, mayForget: true }];
+  const other = (n: number, id: number, at: number): ActorRecord => {
+    return { type: 'delivered', at, chat: 'c', epoch: 1, id, from: 'other', n };
+  };
+  const reset = (at: number): ActorRecord => ({ type: 'noted', at, what: 'reset in c' });
+  const before = [delivered(1, 1, 5), other(1, 2, 8), delivered(2, 3, 12), other(2, 4, 13)];
+  const late = [...before, reset(30), other(1, 2, 30), delivered(2, 3, 31), other(3, 4, 32)];
+  expect(rulesOf([], [follower(...late)], faults)).toEqual([]);
+  expect(rulesOf([], [follower(...late)])).toEqual([
+    'noted',
+    'repeated',
+    'repeated',
+    'contradiction',
+    'repeated',
+  ]);
+  expect(rulesOf([], [follower(...late, reset(40), delivered(2, 3, 41))], faults)).toEqual([
+    'noted',
+    'repeated',
+  ]);
+});

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { TASK_STATES } from '@mortise/queues';
 import type { TaskState } from '@mortise/queues';
 import type { Account, Evidence } from '../src/queues/accountant.js';
-import { account } from '../src/queues/accountant.js';
+import { account, unfinishedOf } from '../src/queues/accountant.js';
 import type { Source } from '../src/queues/executions.js';
 import { Executions } from '../src/queues/executions.js';
 import type { Outcome } from '../src/queues/records.js';
@@ -192,6 +192,13 @@ describe('it finds', () => {
     const { violations } = accountOf(given);
     expect(violations.map((violation) => violation.rule)).toContain(rule);
   });
+});
+
+test('tasks that nobody runs are counted', () => {
+  const { violations, tasks } = accountOf({ ...ONE, runs: [], states: ['ready'], results: [] });
+  expect(violations).toEqual([]);
+  expect(unfinishedOf(tasks)).toEqual(['1 tasks are still ready']);
+  expect(unfinishedOf(accountOf(ONE).tasks)).toEqual([]);
 });
 
 describe('it excuses', () => {

@@ -25,6 +25,8 @@ export interface BookRunOptions {
   /** Entries of each actor. */
   readonly entries: number;
   readonly isBoosting?: boolean;
+  /** Whether each actor looks up what it has left an entry at, before it changes the entry again. */
+  readonly looksUp?: boolean;
   /** Between two changes of an entry. Default: none. */
   readonly pauseMs?: number;
 }
@@ -69,12 +71,12 @@ export class BookRun {
   private constructor(address: RedisAddress, options: BookRunOptions) {
     this.redis = connectTo(address);
     this.#options = options;
-    const { prefix, role, actors, entries, isBoosting = false, pauseMs = 0 } = options;
+    const { prefix, role, actors, entries, isBoosting = false, looksUp = false, pauseMs = 0 } = options;
     this.book = new AddressBook(this.redis, BOOK, { prefix });
     this.#directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
     this.#configs = Array.from({ length: actors }, (_, index) => {
       const file = join(this.#directory, `journal-${index}`);
-      return { role, index, file, redis: address, prefix, entries, isBoosting, pauseMs };
+      return { role, index, file, redis: address, prefix, entries, isBoosting, looksUp, pauseMs };
     });
   }
 
@@ -96,6 +98,15 @@ export class BookRun {
     return this.#configs
       .flatMap(({ file }) => readJournal(file))
       .flatMap(({ type, key }) => (type === 'error' ? [key] : []));
+  }
+
+  /** Entries that were another version than their actor had left them at, between these instants, µs. */
+  get changed(): { readonly what: string; readonly calledAt: number; readonly answeredAt: number }[] {
+    return this.#configs
+      .flatMap(({ file }) => readJournal(file))
+      .flatMap(({ type, key, number, to = Infinity }) =>
+        type === 'changed' ? [{ what: key, calledAt: number, answeredAt: to }] : [],
+      );
   }
 
   /** Resolves when so many more changes were accepted. */

@@ -16,6 +16,8 @@ export interface ActorConfig {
   readonly entries: number;
   /** Adds to the scores of entries that belong to nobody: cannot be sent twice. */
   readonly isBoosting: boolean;
+  /** Whether it looks up what it has left an entry at, before it changes the entry again. */
+  readonly looksUp: boolean;
   /** Between two changes of an entry. */
   readonly pauseMs: number;
 }

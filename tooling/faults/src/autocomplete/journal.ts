@@ -5,12 +5,14 @@
 import { existsSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 
 export interface JournalLine {
-  /** `error` is what should not happen. */
-  readonly type: 'tried' | 'accepted' | 'boosted' | 'error';
-  /** The key, or the message of the error. */
+  /** `error` is what should not happen; `changed`, that an entry was another version than its process had left it at. */
+  readonly type: 'tried' | 'accepted' | 'boosted' | 'error' | 'changed';
+  /** The key, or the message of the error, or what was found. */
   readonly key: string;
-  /** The version, or by how much it was boosted. */
+  /** The version, or by how much it was boosted; of `changed`, when the version was accepted, µs. */
   readonly number: number;
+  /** Of `changed`: when another one was found, µs. */
+  readonly to?: number;
 }
 
 export class Journal {
@@ -22,8 +24,12 @@ export class Journal {
 
   write(...lines: readonly JournalLine[]): void {
     // One write for all: a process may be killed between two.
-    writeSync(this.#file, lines.map(({ type, key, number }) => `${type}\t${key}\t${number}\n`).join(''));
+    writeSync(this.#file, lines.map((line) => `${textOf(line)}\n`).join(''));
   }
+}
+
+function textOf({ type, key, number, to }: JournalLine): string {
+  return [type, key, number, ...(to === undefined ? [] : [to])].join('\t');
 }
 
 /** In the order in which they were written. A last line that was cut off never happened. */
@@ -32,8 +38,9 @@ export function readJournal(path: string): JournalLine[] {
   const lines = readFileSync(path, 'utf8').split('\n');
   lines.pop();
   return lines.map((line) => {
-    const [type, key, number] = line.split('\t');
-    return { type: type as JournalLine['type'], key: key!, number: Number(number) };
+    const [type, key, number, to] = line.split('\t');
+    const read = { type: type as JournalLine['type'], key: key!, number: Number(number) };
+    return to === undefined ? read : { ...read, to: Number(to) };
   });
 }
 

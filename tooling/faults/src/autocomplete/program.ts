@@ -4,8 +4,10 @@ import { AddressBook } from '@mortise/autocomplete';
 import { connectTo } from '../connect.js';
 import type { ActorConfig, ActorMessage, Order } from './config.js';
 import { BOOK, SHARED, sharedKey } from './config.js';
+import { nowUs } from '../locks/clock.js';
 import { Journal, mendJournal, readJournal } from './journal.js';
-import { keyOf, versionOf } from './versions.js';
+import type { Version } from './versions.js';
+import { handleOf, keyOf, versionOf } from './versions.js';
 
 /** Entries of a process that are changed at the same time. */
 const AT_ONCE = 16;
@@ -19,9 +21,9 @@ const REFUSED = /^(?:ERR |ERR_|Error running|@user_script)/;
 const MOVING = /non local key/;
 
 const config = JSON.parse(process.argv[2]!) as ActorConfig;
-const { role, index, file, prefix, entries, isBoosting, pauseMs } = config;
+const { role, index, file, prefix, entries, isBoosting, looksUp, pauseMs } = config;
 const redis = connectTo(config.redis);
-const book = new AddressBook(redis, BOOK, { prefix });
+const book = new AddressBook<Version['payload']>(redis, BOOK, { prefix });
 const ending = new AbortController();
 let untold = 0;
 
@@ -34,6 +36,8 @@ process.on('message', (order: Order) => {
 mendJournal(file);
 const versions = new Map<string, number>();
 for (const { type, key, number } of readJournal(file)) if (type === 'tried') versions.set(key, number);
+/** The last accepted version of each key, and when it was accepted, µs: no other process changes it. */
+const leftAt = new Map<string, { readonly number: number; readonly at: number }>();
 const journal = new Journal(file);
 await redis.ping();
 tell('ready');
@@ -66,22 +70,36 @@ async function changeInTurn(lane: number): Promise<void> {
 }
 
 async function change(key: string): Promise<void> {
+  if (looksUp) await lookUp(key);
   const number = (versions.get(key) ?? 0) + 1;
   versions.set(key, number);
   const version = versionOf(key, number);
   journal.write({ type: 'tried', key, number });
   await repeated(() => (version ? book.add(version) : book.remove(key)));
   journal.write({ type: 'accepted', key, number });
+  leftAt.set(key, { number, at: nowUs() });
   untold += 1;
   if (untold % TELL_EVERY === 0) tell(TELL_EVERY);
 }
 
+/** By its handle, as a user finds it. Notes another version than the accepted one, or none. */
+async function lookUp(key: string): Promise<void> {
+  const left = leftAt.get(key);
+  leftAt.delete(key);
+  if (!left) return;
+  const found = await repeated(() => book.complete(handleOf(key), { limit: 10 }));
+  const own = found.filter((suggestion) => suggestion.key === key).map(({ payload }) => payload?.version);
+  const wanted = versionOf(key, left.number)?.payload.version;
+  if (own.length === (wanted === undefined ? 0 : 1) && own[0] === wanted) return;
+  const what = `${key} was found as ${own.join(' and ') || 'nothing'}, accepted ${left.number}`;
+  journal.write({ type: 'changed', key: what, number: left.at, to: nowUs() });
+}
+
 /** Asks again while there is no server, or the book is moving to another one. A script that fails is no such thing. */
-async function repeated(act: () => Promise<unknown>): Promise<void> {
+async function repeated<Result>(act: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
-      await act();
-      return;
+      return await act();
     } catch (error) {
       const { message } = error as Error;
       if (REFUSED.test(message) && !MOVING.test(message)) throw error;

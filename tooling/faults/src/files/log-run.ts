@@ -48,10 +48,10 @@ const FORGOTTEN_WITHIN_MS = 30_000;
 const MOST_DIFFERENCES = 10;
 /**
  * A process may be so late that another one takes its lease: then it is refused, and begins again. A client may give up a master before its
- * replica has taken over.
+ * replica has taken over. A server refuses while it can't do what it is asked for, such as with a full disk or memory.
  */
 const EXPLAINED =
-  /: (?:ERR_LEASE_LOST|ERR_CHECKPOINT_CONFLICT|ERR_REDIS_UNREACHABLE|Connection is closed\.|Too many Cluster redirections\..*|.* was neither done\(\) nor failed: it will come again)$/;
+  /: (?:(?:MISCONF|OOM|READONLY|CLUSTERDOWN|LOADING|MASTERDOWN) .*|ERR_LEASE_LOST|ERR_LEASE_TOO_SHORT|ERR_CHECKPOINT_CONFLICT|ERR_REDIS_UNREACHABLE|Connection is closed\.|Too many Cluster redirections\..*|.* was neither done\(\) nor failed: it will come again)$/;
 
 export class LogRun {
   readonly redis: Redis | Cluster;

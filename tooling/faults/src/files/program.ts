@@ -26,7 +26,8 @@ process.on('message', (order: Order) => {
   else pauseMs = 0;
 });
 
-await redis.ping();
+// A directory may begin while a server refuses everything, such as with a full disk.
+await repeated(() => redis.ping());
 tell('ready');
 await { send, count, copy }[role]();
 redis.disconnect();

@@ -8,18 +8,24 @@
  * earlier choice was wrong. A set of configurations (what is done, and the state) keeps the search from doing
  * anything twice. Porcupine's P-compositionality (A. Athalye, 2017) is the caller's: one search for each key.
  *
+ * Steps that may also never happen, such as the end of a lease, stay in the list when another step has ended their lease. The search
+ * lifts these out: in a run of an hour there are thousands, and it would pass all of them at each step.
+ *
  * In general the problem is NP-complete. Here fencing tokens say which acquisition is the next one, so what remains
  * to be chosen is only when a release or the end of a lease takes place, and the search takes about
  * O(steps · concurrent steps). A history that is broken can take longer: after `maxLooks` the answer is "not shown",
  * which is a failure too.
  */
 import type { Model, Step } from './model.js';
+import type { History, Release } from './operation.js';
 import type { Tenure } from './tenure.js';
 
 interface Entry {
   readonly step: Step;
   /** Undefined for a return. */
   readonly index: number | undefined;
+  /** The index of the acquisition of its lease. */
+  readonly acquisition: number;
   /** The return of the call, if it has one. */
   exit: Entry | undefined;
   previous: Entry | undefined;
@@ -30,13 +36,14 @@ interface Entry {
 export function whyNotLinearizable<State>(
   tenures: readonly Tenure[],
   model: Model<State>,
-  { hasRepeats = false, maxLooks = 50_000_000 }: { hasRepeats?: boolean; maxLooks?: number } = {},
+  { hasRepeats = false, maxLooks = 50_000_000 }: Pick<History, 'hasRepeats'> & { maxLooks?: number } = {},
 ): string | undefined {
   const steps = stepsOf(tenures, hasRepeats);
   const head = listOf(steps);
   const done = new DoneSet(steps);
   const seen = new Set<string>();
-  const choices: { readonly entry: Entry; readonly state: State }[] = [];
+  /** `lifted`: steps that can't happen any more once the entry has. */
+  const choices: { readonly entry: Entry; readonly state: State; readonly lifted: Entry[] }[] = [];
   let required = steps.filter(({ until }) => until < Infinity).length;
   let state = model.initial;
   let entry = head.next;
@@ -53,7 +60,7 @@ export function whyNotLinearizable<State>(
         const configuration = `${done.key()} ${model.keyOf(next)}`;
         if (!seen.has(configuration)) {
           seen.add(configuration);
-          choices.push({ entry, state });
+          choices.push({ entry, state, lifted: [] });
           state = next;
           if (entry.exit) required -= 1;
           takeOut(entry);
@@ -62,6 +69,11 @@ export function whyNotLinearizable<State>(
         }
         done.delete(entry.index);
       }
+      const isOver = !entry.exit && (next === undefined || next === state) && done.has(entry.acquisition);
+      if (isOver) {
+        unlink(entry);
+        choices.at(-1)!.lifted.push(entry);
+      }
       entry = entry.next;
       continue;
     }
@@ -69,6 +81,7 @@ export function whyNotLinearizable<State>(
     if (required < furthest.left) furthest = { left: required, at: entry, state };
     const choice = choices.pop();
     if (!choice) return explain(furthest.at, model, furthest.state);
+    for (const lifted of choice.lifted.toReversed()) link(lifted);
     putBack(choice.entry);
     state = choice.state;
     done.delete(choice.entry.index!);
@@ -87,7 +100,11 @@ function explain<State>(at: Entry | undefined, model: Model<State>, state: State
   );
 }
 
-function stepsOf(tenures: readonly Tenure[], hasRepeats: boolean): Step[] {
+function stepsOf(tenures: readonly Tenure[], hasRepeats: NonNullable<History['hasRepeats']>): Step[] {
+  const mayBeRepeated = ({ calledAt, returnedAt }: Release): boolean =>
+    typeof hasRepeats === 'boolean'
+      ? hasRepeats
+      : hasRepeats.some(({ from, to }) => calledAt <= to && returnedAt! >= from);
   const hasTokens = tenures.every(({ fencingToken }) => fencingToken !== undefined);
   return tenures.flatMap((tenure, index) => {
     const { askedAt, grantedAt, release, mayExpireFrom } = tenure;
@@ -103,7 +120,8 @@ function stepsOf(tenures: readonly Tenure[], hasRepeats: boolean): Step[] {
     const steps = [step('acquire', 'unknown', askedAt, grantedAt)];
     if (release && (release.outcome === 'released' || release.outcome === 'lost')) {
       // The answer to a release that was sent twice says what the second one found.
-      if (release.outcome === 'lost' && hasRepeats) steps.push(step('release', 'unknown', release.calledAt));
+      if (release.outcome === 'lost' && mayBeRepeated(release))
+        steps.push(step('release', 'unknown', release.calledAt));
       steps.push(step('release', release.outcome, release.calledAt, release.returnedAt!));
     } else if (release) {
       steps.push(step('release', 'unknown', release.calledAt));
@@ -116,15 +134,17 @@ function stepsOf(tenures: readonly Tenure[], hasRepeats: boolean): Step[] {
 /** Calls and returns in the order of time; at the same instant calls come first, which allows more orders. */
 function listOf(steps: readonly Step[]): Entry {
   const entries: { at: number; entry: Entry }[] = [];
+  let acquisition = 0;
   steps.forEach((step, index) => {
-    const exit = step.until < Infinity ? entryOf(step, undefined) : undefined;
-    entries.push({ at: step.from, entry: entryOf(step, index, exit) });
+    if (step.kind === 'acquire') acquisition = index;
+    const exit = step.until < Infinity ? entryOf(step, undefined, acquisition) : undefined;
+    entries.push({ at: step.from, entry: entryOf(step, index, acquisition, exit) });
     if (exit) entries.push({ at: step.until, entry: exit });
   });
   entries.sort(
     (a, b) => a.at - b.at || Number(a.entry.index === undefined) - Number(b.entry.index === undefined),
   );
-  const head = entryOf(steps[0]!, undefined);
+  const head = entryOf(steps[0]!, undefined, 0);
   let last = head;
   for (const { entry } of entries) {
     last.next = entry;
@@ -134,8 +154,8 @@ function listOf(steps: readonly Step[]): Entry {
   return head;
 }
 
-function entryOf(step: Step, index: number | undefined, exit?: Entry): Entry {
-  return { step, index, exit, previous: undefined, next: undefined };
+function entryOf(step: Step, index: number | undefined, acquisition: number, exit?: Entry): Entry {
+  return { step, index, acquisition, exit, previous: undefined, next: undefined };
 }
 
 function takeOut(entry: Entry): void {
@@ -172,6 +192,10 @@ class DoneSet {
     this.#isRequired = Uint8Array.from(steps, ({ until }) => Number(until < Infinity));
     this.#isDone = this.#isRequired.map((isRequired) => 1 - isRequired);
     this.#raise();
+  }
+
+  has(index: number): boolean {
+    return this.#isDone[index] === 1;
   }
 
   add(index: number): void {

@@ -66,8 +66,11 @@ export interface History {
   readonly operations: readonly Operation[];
   /** Leases of these moments may be forgotten: then somebody else may be granted the lock while they last. */
   readonly losses?: readonly Loss[];
-  /** Connections broke, so commands may have been sent twice: a release that says `lost` may have been the second. */
-  readonly hasRepeats?: boolean;
+  /**
+   * Connections broke, so commands may have been sent twice: a release that says `lost` may have been the second. Any of them, or
+   * those of these moments.
+   */
+  readonly hasRepeats?: boolean | readonly Loss[];
 }
 
 /** A broken rule, with the history and its key. */

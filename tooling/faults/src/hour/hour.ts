@@ -20,7 +20,7 @@ import type { Hit } from './injector.js';
 import { Injector, isOfServers } from './injector.js';
 import type { Sample } from './memory.js';
 import { MemoryReader } from './memory.js';
-import type { LeftKeys } from './protocol.js';
+import type { LeftKeys, Order } from './protocol.js';
 import type { FaultEvent, HourReport, ProcessReport, WorkloadReport } from './report.js';
 import type { PastFault, Veteran, WorkloadName } from './workload.js';
 import { WORKLOADS } from './workloads/index.js';
@@ -152,10 +152,12 @@ export class Hour {
     await this.#lookForFailover();
     const at = this.#seconds;
     const from = nowUs();
+    const isOfProcess = !isOfServers(fault);
     try {
-      const hit = isOfServers(fault)
-        ? await this.#injector.inject(fault.name, fault.random)
-        : await this.#strike(fault);
+      if (!isOfProcess) await this.#tell({ do: 'begins' });
+      const hit = isOfProcess
+        ? await this.#strike(fault)
+        : await this.#injector.inject(fault.name, fault.random);
       const isUnasked = !hit.mayForget && fault.name !== 'failover' && (await this.#haveMastersChanged());
       await this.#noted(
         isUnasked ? { ...hit, where: `${hit.where}, and a failover`, mayForget: true } : hit,
@@ -163,6 +165,8 @@ export class Hour {
           name: fault.name,
           at,
           from,
+          // The workload knows of it, and it excuses nothing in the others.
+          isOfProcess,
         },
       );
     } catch (error) {
@@ -179,12 +183,25 @@ export class Hour {
     return { where: conductor.name };
   }
 
-  /** Tells all workloads. */
-  async #noted(hit: Hit, { name, at, from }: { name: string; at: number; from: number }): Promise<void> {
+  async #tell(order: Order): Promise<void> {
+    const running = this.#conductors.filter(({ isRunning }) => isRunning);
+    await Promise.all(running.map((one) => one.ask(order)));
+  }
+
+  /** Tells all workloads of a fault that is over. */
+  async #noted(
+    hit: Hit,
+    {
+      name,
+      at,
+      from,
+      isOfProcess = false,
+    }: { name: string; at: number; from: number; isOfProcess?: boolean },
+  ): Promise<void> {
     const { mayForget = false, isFlush = false, where, skipped } = hit;
     const lag = name === 'a master restarts at once' ? FSYNC_LAG_US : LAG_US;
     const past: PastFault = { from: from - (mayForget ? lag : 0), to: nowUs(), mayForget, isFlush };
-    await Promise.all(this.#conductors.map((one) => one.ask({ do: 'noted', fault: past })));
+    if (!isOfProcess || mayForget) await this.#tell({ do: 'noted', fault: past });
     await this.#noteMasters();
     const event: FaultEvent = {
       name,
@@ -262,6 +279,8 @@ export class Hour {
     for (const conductor of this.#conductors) {
       const { name } = conductor;
       try {
+        // Those that come later still work, on a machine that is busy with the checks.
+        await this.#lookForFailover();
         const finding = await conductor.ask<'finish'>({ do: 'finish' });
         const left = await conductor.ask<'clean'>({ do: 'clean' });
         reports.push({ name, ...finding, left });

@@ -34,6 +34,8 @@ async function resultOf(order: NumberedOrder): Promise<unknown> {
       return [...workload.veterans(), { name: 'conductor', pid: process.pid }];
     case 'strike':
       return workload.strike(order.how, order.ms);
+    case 'begins':
+      return workload.begins?.();
     case 'noted':
       return workload.noted(order.fault);
     case 'finish':

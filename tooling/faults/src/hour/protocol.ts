@@ -17,13 +17,14 @@ export interface LeftKeys {
 export interface Results {
   veterans: readonly Veteran[];
   strike: null;
+  begins: null;
   noted: null;
   finish: Finding;
   clean: LeftKeys;
 }
 
 export type Order =
-  | { readonly do: 'veterans' | 'finish' | 'clean' }
+  | { readonly do: 'veterans' | 'begins' | 'finish' | 'clean' }
   | { readonly do: 'strike'; readonly how: 'kill' | 'stop'; readonly ms: number }
   | { readonly do: 'noted'; readonly fault: PastFault };
 

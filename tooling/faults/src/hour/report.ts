@@ -49,7 +49,8 @@ const HEAP_SLACK_BYTES = 4 * MIB;
 /** Cluster clients may connect to so many further nodes. */
 const MOST_NEW_FILES = 12;
 const CONNECTION_GROWTH = 0.5;
-const MOST_SHOWN = 20;
+/** Problems of a workload. */
+const MOST_SHOWN = 8;
 
 /** Everything that makes the run a failure. */
 export function problemsOf(report: HourReport): string[] {
@@ -103,10 +104,20 @@ export function describe(report: HourReport): string {
     ),
     `connections: ${connections.early} → ${connections.late}; ${connections.left} when all processes had ended`,
     '',
-    ...problems.slice(0, MOST_SHOWN).map((problem) => `✗ ${problem}`),
+    ...shown(problems).map((problem) => `✗ ${problem}`),
     problems.length === 0 ? '✓ no violation, no leak' : `✗ ${problems.length} problems`,
     '',
   ].join('\n');
+}
+
+/** Some of each workload. */
+function shown(problems: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  return problems.filter((problem) => {
+    const [of = ''] = problem.split(/[:,]/);
+    counts.set(of, (counts.get(of) ?? 0) + 1);
+    return counts.get(of)! <= MOST_SHOWN;
+  });
 }
 
 function textOf(figures: Readonly<Record<string, number>>): string {

@@ -44,7 +44,9 @@ export interface Workload {
   veterans(): readonly Veteran[];
   /** Kills a process and starts another in its place, or stops a process for a while. Never hits a veteran. */
   strike(how: 'kill' | 'stop', ms: number): Promise<void>;
-  /** Learns of a fault once it is over. After a loss it creates again what a user would. */
+  /** A fault of servers or links begins. */
+  begins?(): void;
+  /** Learns of a fault of servers or links once it is over. After a loss it creates again what a user would. */
   noted(fault: PastFault): Promise<void>;
   /** Ends the work, and checks it. */
   finish(): Promise<Finding>;

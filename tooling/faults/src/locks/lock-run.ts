@@ -41,7 +41,7 @@ export class LockRun {
   readonly resource: RedisServer;
   readonly #options: LockRunOptions;
   readonly #losses: Loss[] = [];
-  #hasRepeats = false;
+  #hasRepeats: boolean | Loss[] = false;
 
   private constructor(fleet: Fleet, resource: RedisServer, options: LockRunOptions) {
     this.fleet = fleet;
@@ -70,9 +70,10 @@ export class LockRun {
     this.#losses.push(loss);
   }
 
-  /** Records that connections break, so that commands may be sent twice. */
-  repeats(): void {
-    this.#hasRepeats = true;
+  /** Records that connections break, so that commands may be sent twice: at any time, or in this moment. */
+  repeats(during?: Loss): void {
+    const known = Array.isArray(this.#hasRepeats) ? this.#hasRepeats : [];
+    this.#hasRepeats = during ? [...known, during] : true;
   }
 
   /** Ends the rounds, which must not take longer than a waiter waits, and checks the history. */

@@ -101,10 +101,12 @@ export class MarketRun {
       else violations.push(`${what} is missing`);
       return isGone;
     };
-    const records = this.#records();
+    const written = this.#records();
+    // Of the markets before, nothing else is left.
+    for (const record of written) if (record.type === 'refused') missing(record.what, record);
+    const records = written.filter(({ calledAt }) => calledAt >= this.#beganAt);
     const known = await this.#sales();
     for (const record of records) {
-      if (record.type === 'refused') missing(record.what, record);
       if (record.type === 'sold' && !known.has(record.id)) missing(`sale ${record.id}`, record);
     }
     const sales = [...known.values()];
@@ -134,12 +136,9 @@ export class MarketRun {
     this.redis.disconnect();
   }
 
-  /** Of the present market. */
   #records(): TraderRecord[] {
     const lines = this.#traders.flatMap(({ file }) => readFileSync(file, 'utf8').split('\n').slice(0, -1));
-    return lines
-      .map((line) => JSON.parse(line) as TraderRecord)
-      .filter(({ calledAt }) => calledAt >= this.#beganAt);
+    return lines.map((line) => JSON.parse(line) as TraderRecord);
   }
 
   /** All that the market has, by id; see the table of its keys. */

@@ -122,8 +122,7 @@ async function receive(): Promise<void> {
         await pause(pauseMs);
         const lastId = messages.at(-1)?.id;
         if (lastId === undefined) continue;
-        await repeated(() => mailboxes.ack(chat, lastId, { device: member }));
-        recorder.write({ type: 'acked', at: nowUs(), chat, id: lastId });
+        await acked(chat, lastId, () => mailboxes.ack(chat, lastId, { device: member }));
       }
     }),
   );
@@ -144,7 +143,7 @@ async function pull(): Promise<void> {
       const lastId = messages.at(-1)?.id ?? gap!.toId;
       // As long as something is done with them.
       await pause(pauseMs);
-      await repeated(() => ackOf(chat, lastId));
+      await acked(chat, lastId, () => chats.ack(chat, member, lastId));
     }
   }
 }
@@ -170,7 +169,7 @@ async function follow(): Promise<void> {
             token: event.token,
           });
           sinceAck += 1;
-          if (sinceAck % ACK_EVERY === 0) await repeated(() => ackOf(chat, id));
+          if (sinceAck % ACK_EVERY === 0) await acked(chat, id, () => chats.ack(chat, member, id));
         } else if (type === 'gap' || type === 'reset' || type === 'ended') {
           recorder.write({ type: 'noted', at, what: `${type} in ${chat}` });
         }
@@ -187,15 +186,20 @@ function numberOf({ kind, body }: ChatMessage<Numbered>): number {
   return kind === 'edit' ? body.edit! : body.n;
 }
 
-/** A failover may forget the messages that are acked. */
-async function ackOf(chat: string, id: number): Promise<void> {
-  try {
-    await chats.ack(chat, member, id);
-    recorder.write({ type: 'acked', at: nowUs(), chat, id });
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_UNKNOWN_MESSAGE') throw error;
-    recorder.write({ type: 'noted', at: nowUs(), what: `ack of ${id}, which ${chat} doesn't know` });
-  }
+/** A failover may forget the messages that are acked. Asking again would wait until others have their ids. */
+async function acked(chat: string, id: number, ack: () => Promise<unknown>): Promise<void> {
+  const isKnown = await repeated(async () => {
+    try {
+      await ack();
+      return true;
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ERR_UNKNOWN_MESSAGE') throw error;
+      return false;
+    }
+  });
+  const at = nowUs();
+  if (isKnown) recorder.write({ type: 'acked', at, chat, id });
+  else recorder.write({ type: 'noted', at, what: `ack of ${id}, which ${chat} doesn't know` });
 }
 
 async function repeated<Result>(call: () => Promise<Result>): Promise<Result> {

@@ -112,8 +112,8 @@ export class ChatRun {
   readonly actors: readonly Actor[];
   readonly #directory = mkdtempSync(join(tmpdir(), 'mortise-faults-'));
   readonly #faults: Fault[] = [];
-  /** When all keys were removed, and the chats created again, µs. */
-  readonly #flushes: number[] = [];
+  /** When the chats were created again, and when everybody took part in them, µs. */
+  readonly #flushes: { readonly createdAt: number; readonly to: number }[] = [];
   readonly #options: ChatRunOptions;
   private constructor(address: RedisAddress, options: ChatRunOptions) {
     const { prefix, chats = CHATS, actors = {}, pauseMs = 2, sabotage } = options;
@@ -200,17 +200,19 @@ export class ChatRun {
    * are others, which are accounted for by themselves. Of those before, only lost messages are excused.
    */
   async recreate(from: number): Promise<void> {
+    // Only what comes from now on: the records of an hour are long.
+    const known = new Map(this.actors.map(({ config }) => [config.file, sizeOf(config.file)]));
     await create(this.redis, this.#options);
     const createdAt = nowUs();
     const takesPart = ({ config }: Actor): boolean =>
-      readRecords(config.file).some(
+      readRecords(config.file, known.get(config.file)).some(
         (record) => (record.type === 'accepted' || record.type === 'delivered') && record.at > createdAt,
       );
     const all = this.actors.filter(({ config }) => [...SENDING, ...READING].includes(config.role));
     await until('all to take part in the new chats', () => all.every(takesPart), TIMEOUT_MS);
     const to = nowUs();
     this.#faults.push({ from, to, mayForget: true });
-    this.#flushes.push(to);
+    this.#flushes.push({ createdAt, to });
   }
 
   /**
@@ -277,10 +279,11 @@ export class ChatRun {
   #account(): Account {
     const senders = this.#senders().map(({ config }) => testimony(config));
     const readers = this.#readers();
-    const last = this.#flushes.at(-1) ?? 0;
-    const found = account(within(senders, last, Infinity), within(readers, last, Infinity), this.#faults);
-    const before = this.#flushes.map((to, index) =>
-      account([], within(readers, this.#flushes[index - 1] ?? 0, to), this.#faults),
+    const { createdAt = 0, to = 0 } = this.#flushes.at(-1) ?? {};
+    // A reader may have a message before its sender has the answer.
+    const found = account(within(senders, to, Infinity), within(readers, createdAt, Infinity), this.#faults);
+    const before = this.#flushes.map((flush, index) =>
+      account([], within(readers, this.#flushes[index - 1]?.createdAt ?? 0, flush.createdAt), this.#faults),
     );
     return {
       ...found,

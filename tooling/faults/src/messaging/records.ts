@@ -2,7 +2,16 @@
  * The records of a process: a line for each event, written before it goes on. The lines survive its death, and the next
  * process in its place appends to them.
  */
-import { closeSync, existsSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
 
 /** A post was accepted. */
 export interface Accepted {
@@ -69,12 +78,26 @@ export class Recorder {
   }
 }
 
-/** In the order in which they were written. A last line that was cut off never happened. */
-export function readRecords(path: string): ActorRecord[] {
+/**
+ * In the order in which they were written. A last line that was cut off never happened.
+ * @param from The bytes before the first line to read.
+ */
+export function readRecords(path: string, from = 0): ActorRecord[] {
   if (!existsSync(path)) return [];
-  const lines = readFileSync(path, 'utf8').split('\n');
+  const lines = textFrom(path, from).split('\n');
   lines.pop();
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ActorRecord);
+}
+
+function textFrom(path: string, from: number): string {
+  if (from === 0) return readFileSync(path, 'utf8');
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(Math.max(0, fstatSync(file).size - from));
+    return bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, from));
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Removes a last line that was cut off, before somebody else goes on in the file. */

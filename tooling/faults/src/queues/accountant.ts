@@ -119,6 +119,14 @@ export function account(evidence: Evidence): Account {
   return new Accountant(evidence).account();
 }
 
+/** Where tasks are that have not ended, for a run in which all had the time to. */
+export function unfinishedOf({ scheduled, ready, active, retrying, waiting }: Account['tasks']): string[] {
+  const left = Object.entries({ scheduled, ready, active, retrying, waiting }).filter(
+    ([, count]) => count > 0,
+  );
+  return left.map(([state, count]) => `${count} tasks are still ${state}`);
+}
+
 class Accountant {
   readonly #violations: Violation[] = [];
   readonly #repetitions: Record<Reason, number> = {

@@ -79,8 +79,14 @@ export class RowFleet {
 
   /** How many rows readers have of the version. */
   async count(version: string): Promise<number> {
+    const versions = await this.versions();
+    return [...versions.values()].filter((one) => one === Number(version)).length;
+  }
+
+  /** The version of each row that readers have; 0 of one that isn't there. */
+  async versions(): Promise<Map<string, number>> {
     const rows = await this.rows.getMany(this.ids);
-    return [...rows.values()].filter((row) => row === version).length;
+    return new Map(this.ids.map((id) => [id, Number(rows.get(id) ?? 0)]));
   }
 
   /** The age of the oldest row, in ms; Infinity when one is not there. */

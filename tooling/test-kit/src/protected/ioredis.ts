@@ -57,11 +57,12 @@ function isOptions(arg: unknown): arg is RedisOptions {
 }
 
 function connectSentinel(
-  { host: _, port: __, ...options }: RedisOptions,
+  options: RedisOptions,
   { name, sentinels, sentinelPassword }: NonNullable<ProtectedServers['sentinel']>,
 ): Client {
+  const { host: _, port: __, ...rest } = options;
   return new ioredis.Redis({
-    ...options,
+    ...rest,
     name,
     sentinels: sentinels.map(({ host, port }) => ({ host, port })),
     sentinelPassword,

@@ -32,6 +32,7 @@ export async function files(place: Place): Promise<Workload> {
       await pause(ms);
       resume();
     },
+    begins: () => rounds.begins(),
     noted: async (fault) => rounds.noted(fault),
     async finish() {
       rounds.stop();
@@ -59,6 +60,9 @@ class Rounds {
   #isFlushed = false;
   #hasForgotten = false;
   #isStopped = false;
+  /** A fault has begun, and is not over. */
+  #isUnderFault = false;
+  #faults = 0;
 
   constructor(place: Place) {
     this.#place = place;
@@ -68,7 +72,13 @@ class Rounds {
     return this.#bytesBefore + (this.logs?.copiedBytes ?? 0);
   }
 
+  begins(): void {
+    this.#isUnderFault = true;
+    this.#faults += 1;
+  }
+
   noted({ mayForget, isFlush }: PastFault): void {
+    this.#isUnderFault = false;
     if (mayForget) this.logs?.forgets();
     if (mayForget) this.#hasForgotten = true;
     if (isFlush) this.#isFlushed = true;
@@ -94,7 +104,7 @@ class Rounds {
   async run(): Promise<void> {
     for (let logs = this.logs ?? (await this.next()); ; logs = await this.next()) {
       while (!logs.hasEnded && !this.#isStopped) await pause(LOOK_EVERY_MS);
-      this.#compare(await logs.verdict());
+      this.#compare(await this.#verdict(logs));
       if (this.#isStopped) return;
       this.#bytesBefore += logs.copiedBytes;
       this.logs = undefined;
@@ -104,6 +114,17 @@ class Rounds {
 
   async dispose(): Promise<void> {
     await this.logs?.dispose();
+  }
+
+  /** A fault that comes in between excuses something, and tells so once it is over: then the verdict is made again. */
+  async #verdict(logs: LogRun): Promise<Verdict> {
+    for (;;) {
+      const faults = this.#faults;
+      const verdict = await logs.verdict();
+      const isDisturbed = this.#isUnderFault || this.#faults !== faults;
+      if (!isDisturbed || this.#isStopped) return verdict;
+      while (this.#isUnderFault && !this.#isStopped) await pause(LOOK_EVERY_MS);
+    }
   }
 
   #compare({ miscounted, ...others }: Verdict): void {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { nowUs } from '../../locks/clock.js';
 import { MarketRun } from '../../market/market-run.js';
 import type { PastFault, Place, Workload } from '../workload.js';
 import { isExcused, oneOf } from '../workload.js';
@@ -34,7 +35,8 @@ export async function market({ redis, prefix }: Place): Promise<Workload> {
     },
     async noted(fault) {
       if (fault.isFlush) await run.restart();
-      faults.push(fault);
+      // Until then there are no players.
+      faults.push(fault.isFlush ? { ...fault, to: nowUs() } : fault);
     },
     async finish() {
       await run.stop();

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { unfinishedOf } from '../../queues/accountant.js';
 import { endOfLoad, LOAD_WORKERS, planLoad } from '../../queues/load.js';
 import { QueueRun } from '../../queues/queue-run.js';
 import type { Place, Workload } from '../workload.js';
@@ -56,6 +57,7 @@ export async function queues({ redis, prefix, seconds }: Place): Promise<Workloa
       const own = run.fleet.failed.filter(({ isKilled }) => !isKilled).length;
       return {
         violations: [
+          ...unfinishedOf(counts),
           ...violations.map(({ rule, task, details }) => `${rule}, task ${task}: ${details}`),
           ...(own > 0 ? [`${own} workers ended by themselves`] : []),
         ],
