@@ -366,8 +366,8 @@ test('flows, results, events', async () => {
     'nothing to relay': () => relay.run(),
   });
   expect(`${sent}\n${relayed}`).toMatchInlineSnapshot(`
-"enqueueFlow with 50 children → flow.open | queue.enqueue | hdel flows | hdel outbox
-twenty flows → flow.open | queue.enqueue | hdel flows ×20 | hdel outbox ×20
+"enqueueFlow with 50 children → flow.open | queue.enqueue | flow.stored
+twenty flows → flow.open | queue.enqueue | flow.stored ×20
 results of one tick → result.wait
 the first event → events.open | events.read ×2
 the next event → nothing

@@ -137,6 +137,21 @@ test.each(['channel', 'all'] as const)(
   },
 );
 
+test('the last chunks of a file are lost before its end: it is not closed without them', async () => {
+  const channel = await usedChannel();
+  const source = pushed(TEXT.slice(0, 5_000));
+  const { sending, sentBytes } = sendCounted(channel, source, { name: 'log', id: 'log' }, { lingerMs: 0 });
+  await until('all of it', () => sentBytes() === 5_000);
+  const forget = await snapshot(redis, keysOf(channel, 'all'));
+  source.push(TEXT.slice(5_000));
+  await until('the rest', () => sentBytes() === TEXT.length);
+  await forget();
+  source.push(null);
+  await expect(sending).rejects.toMatchObject({ code: 'ERR_FILE_FORGOTTEN' });
+  await channel.sender().send(Readable.from([TEXT]), { name: 'log', id: 'log' });
+  expect(await readNext(channel.receiver())).toBe(TEXT);
+});
+
 test('a fully stored file is lost: its receivers do not count as done', async () => {
   const channel = await usedChannel();
   const forget = await snapshot(redis, keysOf(channel, 'channel'));

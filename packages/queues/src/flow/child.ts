@@ -11,6 +11,7 @@ import { flowChildren } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import type { Shards } from '../shard/shards.js';
 import type { TaskError } from '../task-error.js';
+import type { ParentAddress } from '../task/record.js';
 import { decodeRecord } from '../task/record.js';
 import { readError } from '../task/stored-error.js';
 import { encodeTaskId } from '../task/task-id.js';
@@ -42,6 +43,14 @@ const EMPTY = Buffer.alloc(0);
 const JSON_AT = 10;
 /** Offset of the data in the entry of `attempts`. */
 const DATA_AT = 11;
+
+/** A child as the fields of its parent's flow have it: 8 bytes flow, u16 index. */
+export function childField({ flow, index }: ParentAddress): Buffer {
+  const field = Buffer.alloc(10);
+  field.write(flow, 0, 'hex');
+  field.writeUInt16BE(index, 8);
+  return field;
+}
 
 export function encodeChild(identity: ChildIdentity, end: Buffer): Buffer {
   const json = Buffer.from(JSON.stringify(identity));

@@ -11,7 +11,7 @@ import type { RedisClient } from '@mortise/redis';
 import { callRedis, callRedisBuffer, Coalescer, withoutLink } from '@mortise/redis';
 import { QueueFullError, SettingsMismatchError, TaskConflictError } from '../errors.js';
 import { DEFAULT_MAX_TASKS } from '../limits.js';
-import { flowOpen, flowReport } from '../scripts.gen.js';
+import { flowOpen, flowReport, flowStored } from '../scripts.gen.js';
 import { isGone } from '../shard/settings.js';
 import type { Shard } from '../shard/shard.js';
 import type { ParentAddress } from '../task/record.js';
@@ -19,7 +19,7 @@ import { decodeRecord, setPriority } from '../task/record.js';
 import { isCompact } from '../task/compact-record.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
 import type { ChildIdentity } from './child.js';
-import { encodeChild, failureOf } from './child.js';
+import { childField, encodeChild, failureOf } from './child.js';
 import type { FlowNode } from './flow-node.js';
 import { decodeNode } from './flow-node.js';
 import type { FlowQueues } from './flow-queues.js';
@@ -130,12 +130,9 @@ export class FlowStore {
   async report(identity: ChildIdentity, parent: ParentAddress, end: Buffer): Promise<void> {
     const parentId = encodeTaskId(parent.id);
     const shard = await this.queues.shardOf(parent.queue, parentId, parent.group);
-    const child = Buffer.alloc(10);
-    child.write(parent.flow, 0, 'hex');
-    child.writeUInt16BE(parent.index, 8);
     await this.#reports.submit(shard, {
       parentId,
-      child,
+      child: childField(parent),
       state: String.fromCharCode(end[0]!),
       reason: failureOf(identity, end),
       kept: encodeChild(identity, end),
@@ -196,18 +193,20 @@ export class FlowStore {
   }
 
   /** Stores the children of a task that was just stored. The outbox retries those that fail. */
-  async #sendAll({ redis, keys }: Shard, { flow, children }: FlowNode): Promise<void> {
-    const waiting = children.map((bytes, index) => {
-      const field = Buffer.concat([Buffer.from('e'), flow, Buffer.alloc(2)]);
-      field.writeUInt16BE(index, field.length - 2);
-      return this.storeChild(bytes).then((isDone) => (isDone ? [field] : []));
-    });
-    const outcomes = await Promise.allSettled(waiting);
-    const sent = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+  async #sendAll(shard: Shard, { flow, children }: FlowNode): Promise<void> {
+    const outcomes = await Promise.allSettled(
+      children.map(async (bytes, index) => {
+        const { queue, storedId, group } = decodeNode(bytes);
+        if (!(await this.storeChild(bytes))) return [];
+        const isHere = (await this.queues.shardOf(queue, storedId, group)) === shard;
+        return [index, isHere ? storedId : ''];
+      }),
+    );
+    const stored = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+    if (stored.length === 0) return;
+    const { tasks, flows, outbox } = shard.keys.of;
     try {
-      if (sent.length > 0) await callRedis(redis, 'hdel', [keys.of.flows, ...sent]);
-      if (sent.length < children.length) return;
-      await callRedis(redis, 'hdel', [keys.of.outbox, Buffer.concat([Buffer.from('e'), flow])]);
+      await flowStored.run(shard.redis, { tasks, flows, outbox }, { flow, count: children.length, stored });
     } catch {
       // The flow is stored. A worker that finds an entry in the outbox stores nothing twice.
     }

@@ -7,7 +7,11 @@
 -- notice once. A round also walks through some children of each flow. A flow whose walk left children that could not be
 -- stored is due again after a delay, which doubles.
 --
+-- A failover may lose what the sender has delivered within this shard. So the step first looks for each such delivery, and keeps
+-- the entry of one that is gone.
+--
 -- KEYS
+--   tasks        HASH id -> record
 --   flows        HASH, see flow.open.lua
 --   outbox       HASH, see flow.open.lua
 -- ARGV
@@ -16,12 +20,14 @@
 --   cursor       continues a round; 0: a new round
 --   handed       entries that this round has returned so far
 --   pauseMs      above 0: release the lease; nothing is due for this time unless a new entry comes
---   sent...      fields of delivered entries, 1,000 at most: n… of the outbox, e… of flows
+--   sent...      three for each delivered entry, 1,000 entries at most: its field, n… of the outbox or e… of flows; for a delivery within
+--                this shard, the id of the child, or of the parent that got a report; and of that parent 8 bytes flow, u16 index of
+--                the child. Else '' and ''
 -- RETURNS
 --   { state }: 0 another sender has the lease, 2 nothing is due, or the lease was released
 --   { 1, cursor, kind, field, value, … }: continue at the cursor; 0: the round is over. Three values for each entry: n, the field, an
 --   ended child; e, the field, a child to enqueue; f as e, of a flow that was tried for RETRY_FOR_MS
-local flows, outbox = KEYS[1], KEYS[2]
+local tasks, flows, outbox = KEYS[1], KEYS[2], KEYS[3]
 local sender, leaseMs, cursor = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local handed, pauseMs = tonumber(ARGV[4]), tonumber(ARGV[5])
 -- Bounds of one step: notices and children, bytes of each, and deleted fields.
@@ -40,10 +46,24 @@ local RETRY_FOR_MS = 60000
 -- include server.time.part.lua
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
+local function isGone(kind, id, child)
+  if id == '' then
+    return false
+  elseif kind == 'e' then
+    return redis.call('HEXISTS', tasks, id) == 0
+  end
+  local head = redis.call('HGET', flows, id)
+  local isWaiting = head and string.sub(head, 9, 16) == string.sub(child, 1, 8)
+  return isWaiting and redis.call('HEXISTS', flows, 'c' .. child) == 0
+end
+
 local sent = { n = {}, e = {} }
-for i = 6, #ARGV do
-  local fields = sent[string.sub(ARGV[i], 1, 1)]
-  fields[#fields + 1] = ARGV[i]
+for i = 6, #ARGV, 3 do
+  local kind = string.sub(ARGV[i], 1, 1)
+  if not isGone(kind, ARGV[i + 1], ARGV[i + 2]) then
+    local fields = sent[kind]
+    fields[#fields + 1] = ARGV[i]
+  end
 end
 if #sent.n > 0 then
   redis.call('HDEL', outbox, unpack(sent.n))

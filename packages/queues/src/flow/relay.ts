@@ -11,6 +11,7 @@ import { flowRelay } from '../scripts.gen.js';
 import type { Shard } from '../shard/shard.js';
 import { decodeRecord } from '../task/record.js';
 import { decodeTaskId, encodeTaskId } from '../task/task-id.js';
+import { childField } from './child.js';
 import { decodeNode } from './flow-node.js';
 import type { FlowStore } from './flow-store.js';
 
@@ -25,6 +26,8 @@ const SENDING = 1;
 const START = '0';
 /** n, f64 instant, id of the child. */
 const ID_AT = 9;
+const NOTHING = Buffer.alloc(0);
+const ELSEWHERE: Proof = [NOTHING, NOTHING];
 
 interface Item {
   /** n: the end of a child; e, f: a child to enqueue, see flow.relay.lua. */
@@ -32,6 +35,9 @@ interface Item {
   readonly field: Buffer;
   readonly value: Buffer;
 }
+
+/** The script looks for this in the shard of the outbox: an id and a child, or nothing if the entry went to another shard. */
+type Proof = readonly [id: Buffer, child: Buffer];
 
 /** The outcome of a round. */
 interface Round {
@@ -82,7 +88,7 @@ export class Relay {
       const outcomes = await Promise.allSettled(items.map((item) => this.#send(item)));
       sent = items.flatMap(({ field }, index) => {
         const outcome = outcomes[index]!;
-        return outcome.status === 'fulfilled' && outcome.value ? [field] : [];
+        return outcome.status === 'fulfilled' && outcome.value ? [field, ...outcome.value] : [];
       });
       failed ??= outcomes.find((outcome) => outcome.status === 'rejected');
       round.handed += items.length;
@@ -108,49 +114,58 @@ export class Relay {
     handed: number,
     pauseMs: number,
   ): Promise<[number, ...Buffer[]]> {
-    const { flows, outbox } = this.#shard.keys.of;
+    const { tasks, flows, outbox } = this.#shard.keys.of;
     return (await flowRelay.runBuffer(
       this.#shard.redis,
-      { flows, outbox },
+      { tasks, flows, outbox },
       { sender: this.#sender, leaseMs: LEASE_MS, cursor, handed, pauseMs, sent },
     )) as [number, ...Buffer[]];
   }
 
-  /** Resolves to false, or rejects, if the entry must be sent again. */
-  #send({ kind, field, value }: Item): Promise<boolean> {
+  /** Resolves to undefined, or rejects, if the entry must be sent again. */
+  async #send({ kind, field, value }: Item): Promise<Proof | undefined> {
     if (kind === 'n') return this.#reportEnd(field, value);
     const { queue, storedId, group } = decodeNode(value);
     const isLast = kind === 'f';
-    return this.#to(queue, storedId, group, isLast, () => this.#store.storeChild(value, isLast));
+    const send = (): Promise<boolean> => this.#store.storeChild(value, isLast);
+    const shard = await this.#to(queue, storedId, group, isLast, send);
+    return shard && (this.#isHere(shard) ? [storedId, NOTHING] : ELSEWHERE);
   }
 
   /** The notice: u32 length · record without payload · entry of `attempts`. */
-  async #reportEnd(field: Buffer, notice: Buffer): Promise<boolean> {
+  async #reportEnd(field: Buffer, notice: Buffer): Promise<Proof> {
     const endAt = 4 + notice.readUInt32BE(0);
     const { name, extras } = decodeRecord(notice.subarray(4, endAt));
     const { parent } = extras;
     // The report of a removed queue would create it.
-    if (!parent || !(await this.#store.queues.exists(parent.queue))) return true;
+    if (!parent || !(await this.#store.queues.exists(parent.queue))) return ELSEWHERE;
     const identity = { queue: this.#shard.queue, id: decodeTaskId(field.subarray(ID_AT)), name };
-    return this.#to(parent.queue, encodeTaskId(parent.id), parent.group, false, async () => {
+    const parentId = encodeTaskId(parent.id);
+    const shard = await this.#to(parent.queue, parentId, parent.group, false, async () => {
       await this.#store.report(identity, parent, notice.subarray(endAt));
       return true;
     });
+    return shard && this.#isHere(shard) ? [parentId, childField(parent)] : ELSEWHERE;
   }
 
-  /** Sends to the shard of a task, unless that shard is skipped. */
+  /** The queues of flows have objects of their own for this shard. */
+  #isHere({ keys }: Shard): boolean {
+    return keys.of.tasks === this.#shard.keys.of.tasks;
+  }
+
+  /** Sends to the shard of a task, unless that shard is skipped. Resolves to it, or to undefined if `send` must be repeated. */
   async #to(
     queue: string,
     storedId: Buffer,
     group: string | undefined,
     isLast: boolean,
     send: () => Promise<boolean>,
-  ): Promise<boolean> {
+  ): Promise<Shard | undefined> {
     const target = await this.#store.queues.shardOf(queue, storedId, group);
     const rest = this.#skipped.get(target);
     if (rest && rest.until > performance.now() && !isLast) throw rest.error;
     try {
-      return await send();
+      return (await send()) ? target : undefined;
     } catch (error) {
       this.#skipped.set(target, { until: performance.now() + SKIP_MS, error });
       throw error;

@@ -9,6 +9,7 @@ import { Relay } from '../../src/flow/relay.js';
 import { QueueKeys } from '../../src/keys.js';
 import { flowReport, flowRelay, queueEnqueue } from '../../src/scripts.gen.js';
 import { Shard } from '../../src/shard/shard.js';
+import { encodeTaskId } from '../../src/task/task-id.js';
 import { connectTo, keys, never, newProxied, newScene, prefix, queueOn } from '../fixture/faults.js';
 import type { Tasks } from '../fixture/launch.js';
 import { launch } from '../fixture/launch.js';
@@ -99,11 +100,11 @@ describe('a flow survives the death of', () => {
 
   test('one relay at a time sends, until its lease ends', async () => {
     const { redis } = await newScene();
-    const { outbox, flows } = keys.of;
+    const { tasks, outbox, flows } = keys.of;
     const step = (sender: string, pauseMs = 0): Promise<unknown> =>
       flowRelay.run(
         redis,
-        { outbox, flows },
+        { tasks, outbox, flows },
         { sender, leaseMs: 60_000, cursor: '0', handed: 0, pauseMs, sent: [] },
       );
     await redis.hset(outbox, 'n12345678id', 'note');
@@ -202,6 +203,62 @@ describe('a flow survives the death of', () => {
     });
     const rest = [keys, new QueueKeys('other', prefix)].flatMap(({ of }) => [of.flows, of.outbox]);
     await until(async () => (await redis.exists(...rest)) === 0);
+  });
+});
+
+describe('after a failover, a parent waits for no', () => {
+  test('child of its shard that the failover has lost', async () => {
+    const { single, redis, queue } = await newScene();
+    const { tasks } = keys.of;
+    const losing = connectTo(single);
+    intercept(losing, async (script, send) => {
+      const reply = await send();
+      if (script !== queueEnqueue) return reply;
+      const lost = (await redis.hkeysBuffer(tasks)).filter((id) => !id.equals(encodeTaskId('root')));
+      if (lost.length > 0) await redis.hdel(tasks, ...lost);
+      await redis.del(...keys.priorityKeys(1));
+      return reply;
+    });
+    await queueOn(losing).enqueueFlow({
+      name: 'sum',
+      payload: 0,
+      options: { id: 'root' },
+      children: [leaf(1), leaf(2), leaf(4, 'other')],
+    });
+    await endGrace(redis, keys);
+    await launch(redis, ['q', 'other'], { leaf: (payload) => payload, sum }, { prefix });
+    expect(await queue.result('root')).toBe(7);
+  });
+
+  test('report to its shard that the failover has lost', async () => {
+    const { single, redis, queue } = await newScene();
+    const { outbox } = keys.of;
+    await queue.enqueueFlow({
+      name: 'sum',
+      payload: 0,
+      options: { id: 'root' },
+      children: [leaf(1), leaf(2)],
+    });
+    // Nobody but this test reads the outbox.
+    const holder = Buffer.concat([doubleOf(Date.now() + 600_000), Buffer.from('somebody')]);
+    await redis.hset(outbox, 'l', holder);
+    const worker = await launch(redis, 'q', { leaf: (payload) => payload, sum }, { prefix });
+    await counted(queue, { succeeded: 2 });
+    await worker.stop();
+    await redis.hdel(outbox, 'l');
+    const losing = connectTo(single);
+    let reports = 0;
+    intercept(losing, async (script, send) => {
+      if (script !== flowReport) return send();
+      reports += 1;
+      return reports === 1 ? 2 : send();
+    });
+    await new Relay(
+      new Shard(losing, 'q', prefix),
+      new FlowStore(losing, new FlowQueues(losing, prefix)),
+    ).run();
+    await launch(redis, 'q', { leaf: (payload) => payload, sum }, { prefix });
+    expect(await queue.result('root')).toBe(3);
   });
 });
 

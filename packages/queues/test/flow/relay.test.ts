@@ -141,11 +141,11 @@ describe('a message that cannot be delivered', () => {
 
 test('a round goes on when something has come in that it may have passed', async () => {
   const { keys } = newQueue();
-  const { outbox, flows } = keys.of;
+  const { tasks, outbox, flows } = keys.of;
   const step = (cursor: string, handed = 0, pauseMs = 0): Promise<unknown> =>
     flowRelay.run(
       redis,
-      { outbox, flows },
+      { tasks, outbox, flows },
       { sender: 'one', leaseMs: 60_000, cursor, handed, pauseMs, sent: [] },
     );
   await redis.hset(outbox, 'x', 'of a kind that is not sent');

@@ -4,10 +4,11 @@
  */
 import type * as Autocomplete from '@mortise/autocomplete';
 import type { Plan } from '../plan.js';
-import { FAULTS, SERVER_CLOCK } from '../plan.js';
+import { FAULTS, LOSSES, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
+import type { ServerState } from '../world/server-state.js';
 import type { World } from '../world/world.js';
 import { persist } from './persist.js';
 import { Operations } from './queue-of-operations.js';
@@ -24,7 +25,7 @@ export const autocomplete: Workload = {
   shape: {
     processes: [1, 3],
     operations: [4, 16],
-    faults: [...FAULTS, ...SERVER_CLOCK],
+    faults: [...FAULTS, ...SERVER_CLOCK, ...LOSSES],
     mostFaults: 5,
     steps: 110,
     longestMs: 2_000,
@@ -32,10 +33,18 @@ export const autocomplete: Workload = {
   begin: (plan) => new BookPrograms(plan),
 };
 
+/** A change that had a reply. Instants are ms since the world began. */
+interface Accepted {
+  /** A version, or a boost. */
+  readonly value: number;
+  readonly calledAt: number;
+  readonly returnedAt: number;
+}
+
 /** An entry: version 0 is none. */
 interface Versions {
   readonly key: string;
-  accepted: number;
+  readonly accepted: Accepted[];
   tried: number;
   /** The versions that are removals. */
   readonly removals: Set<number>;
@@ -51,7 +60,7 @@ class BookPrograms implements Programs {
   readonly #writing = new Set<VirtualProcess>();
   /** Powers of two, so that a sum tells its parts. */
   #boosts = 0;
-  #acceptedBoosts = 0;
+  readonly #acceptedBoosts: Accepted[] = [];
 
   constructor(plan: Plan) {
     this.#operations = new Operations(plan);
@@ -74,7 +83,7 @@ class BookPrograms implements Programs {
     let isRead = false;
     const read = async (): Promise<void> => {
       await this.#checkEntries(book, violations, world);
-      await this.#checkBoosts(book, violations);
+      await this.#checkBoosts(book, violations, world.server);
       isRead = true;
     };
     void read();
@@ -100,31 +109,42 @@ class BookPrograms implements Programs {
     const by = 2 ** this.#boosts;
     const id = `boost ${this.#boosts}`;
     this.#boosts += 1;
-    await persist(process, () => book.boost(SHARED, by, { id }));
-    this.#acceptedBoosts += by;
+    for (;;) {
+      const calledAt = process.now();
+      const score = await persist(process, () => book.boost(SHARED, by, { id }));
+      if (score !== null) {
+        this.#acceptedBoosts.push({ value: by, calledAt, returnedAt: process.now() });
+        break;
+      }
+      // A server forgot the entry, with all earlier boosts.
+      await persist(process, () => book.add({ key: SHARED, display: 'Shared' }));
+    }
     process.note(`has boosted by ${by}`);
   }
 
   async #write(process: VirtualProcess, book: Book, key: string, removes: boolean): Promise<void> {
-    const entry = this.#entries.get(key) ?? { key, accepted: 0, tried: 0, removals: new Set([0]) };
+    const entry = this.#entries.get(key) ?? { key, accepted: [], tried: 0, removals: new Set([0]) };
     this.#entries.set(key, entry);
     entry.tried += 1;
     const version = entry.tried;
     if (removes) entry.removals.add(version);
+    const calledAt = process.now();
     await persist(process, () =>
       removes
         ? book.remove(key)
         : book.add({ key, display: `${key} ${wordOf(version)}`, payload: version, score: version }),
     );
-    entry.accepted = version;
+    entry.accepted.push({ value: version, calledAt, returnedAt: process.now() });
     process.note(`${key} is version ${version}`);
   }
 
   async #checkEntries(book: Book, violations: string[], world: World): Promise<void> {
+    const { server } = world;
     const isLate = !this.isInOrder && world.suffered.some(({ kind }) => kind === 'cut' || kind === 'crash');
     let present = 0;
     for (const entry of this.#entries.values()) {
-      const { key, accepted, tried, removals } = entry;
+      const { key, tried, removals } = entry;
+      const accepted = Math.max(0, ...kept(entry.accepted, server));
       const stored = await book.get(key);
       // A late change may be any earlier one, but not none.
       const least = isLate ? Math.min(accepted, 1) : accepted;
@@ -146,18 +166,27 @@ class BookPrograms implements Programs {
           );
       }
     }
+    if (await book.get(SHARED)) present += 1;
     const [size, all] = [await book.size(), await book.complete('', { limit: LIMIT })];
-    if (size !== present + 1 || all.length !== size)
-      violations.push(`torn: the size is ${size}, ${all.length} are found, and ${present + 1} are stored`);
+    if (size !== present || all.length !== size)
+      violations.push(`torn: the size is ${size}, ${all.length} are found, and ${present} are stored`);
+    if (!(await book.get(SHARED)) && server.losses.length === 0) violations.push('lost: the shared entry');
   }
 
-  async #checkBoosts(book: Book, violations: string[]): Promise<void> {
+  async #checkBoosts(book: Book, violations: string[], server: ServerState): Promise<void> {
     const score = (await book.get(SHARED))?.score ?? 0;
     const tried = 2 ** this.#boosts - 1;
-    const isSum = (score & this.#acceptedBoosts) === this.#acceptedBoosts && (score & ~tried) === 0;
-    if (!isSum)
-      violations.push(`boosts: the score is ${score}, and ${this.#acceptedBoosts} of ${tried} is accepted`);
+    const accepted = kept(this.#acceptedBoosts, server).reduce((sum, by) => sum + by, 0);
+    const isSum = (score & accepted) === accepted && (score & ~tried) === 0;
+    if (!isSum) violations.push(`boosts: the score is ${score}, and ${accepted} of ${tried} is accepted`);
   }
+}
+
+/** The values of changes that no loss of the server has undone. */
+function kept(changes: readonly Accepted[], server: ServerState): number[] {
+  return changes
+    .filter(({ calledAt, returnedAt }) => !server.mayHaveForgotten(calledAt, returnedAt))
+    .map(({ value }) => value);
 }
 
 function bookOf(process: VirtualProcess): Book {

@@ -8,6 +8,7 @@ import { FAULTS, LOSSES, SERVER_CLOCK } from '../plan.js';
 import { Random } from '../random.js';
 import type { Programs, Workload } from '../workload.js';
 import type { VirtualProcess } from '../world/process.js';
+import { Cluster } from '../world/cluster.js';
 import type { World } from '../world/world.js';
 import { Operations } from './queue-of-operations.js';
 
@@ -22,6 +23,8 @@ const SLACK_MS = 500;
 const KEYS = ['a', 'b'];
 const TAG = 'all';
 const READS = 4;
+/** A near tier that lost a message learns of that from a counter: of two looks, a second each, the later one tells. */
+const NEAR_LOOKS_MS = 4_000;
 /** During this time after a fault, a process may do without Redis. */
 const AFTERMATH_MS = 5_000;
 
@@ -57,6 +60,8 @@ interface Read {
   readonly by: string;
   readonly version: number | null;
   readonly beganAt: number;
+  /** Whether the process had messages on their way to it then. */
+  readonly isBehind: boolean;
 }
 
 /** The source of one key. */
@@ -83,12 +88,15 @@ class CachePrograms implements Programs {
   readonly #ttlMs: number;
   readonly #staleMs: number;
   readonly #hasFaults: boolean;
+  /** Whether processes keep values in their memory too, and learn of changes by messages. */
+  readonly #hasNear: boolean;
 
   constructor(plan: Plan) {
     this.#operations = new Operations(plan);
     const random = new Random(plan.seed, 13);
     this.#ttlMs = random.pick([100, 1_000, 60_000]);
     this.#staleMs = random.pick([0, 0, 500]);
+    this.#hasNear = random.isTrue(0.5);
     this.#hasFaults = plan.faults.some(({ kind }) => kind !== 'clock' && kind !== 'flush scripts');
     for (const key of KEYS)
       this.#sources.set(key, { version: 1, replacedAt: [0], reads: [], deletions: [], loads: [] });
@@ -96,7 +104,9 @@ class CachePrograms implements Programs {
 
   start(process: VirtualProcess, number: number): void {
     const { Cache } = process.load<typeof Caches>('@mortise/cache');
-    const own = new Cache<number>(process.connect(), 'pages', {
+    const connection = process.connect();
+    const own = new Cache<number>(this.#hasNear ? new Cluster(connection) : connection, 'pages', {
+      ...(this.#hasNear && { near: { entries: 100 } }),
       ttlMs: this.#ttlMs,
       staleMs: this.#staleMs,
       leaseMs: LEASE_MS,
@@ -166,6 +176,7 @@ class CachePrograms implements Programs {
   async #read({ process, cache: own }: Program, key: string, chance: number): Promise<void> {
     const source = this.#sources.get(key)!;
     const beganAt = process.now();
+    const isBehind = process.connections.some(({ wire }) => wire.replies.length > 0);
     let version: number | null;
     try {
       version = await own.getOrLoad(key, () => this.#load(process, source, beganAt, chance), { tags: [TAG] });
@@ -174,17 +185,20 @@ class CachePrograms implements Programs {
       return;
     }
     process.note(`reads ${key}: ${version}`);
-    source.reads.push({ by: process.name, version, beganAt });
+    source.reads.push({ by: process.name, version, beganAt, isBehind });
   }
 
   /** A failover may take back the deletions of its last moments. */
-  #checkReads(key: string, { reads, deletions, replacedAt }: Source, { server }: World): void {
+  #checkReads(key: string, { reads, deletions, replacedAt }: Source, world: World): void {
+    const { server } = world;
     const kept = deletions.filter(
       ({ calledAt, returnedAt }) =>
         !server.losses.some(({ from, to }) => returnedAt >= from && calledAt <= to),
     );
-    for (const { by, version, beganAt } of reads) {
-      const before = kept.filter(({ returnedAt }) => returnedAt <= beganAt);
+    for (const read of reads) {
+      const { by, version, beganAt } = read;
+      const knownBy = beganAt - this.#lagOf(read, world);
+      const before = kept.filter(({ returnedAt }) => returnedAt <= knownBy);
       const least = Math.max(0, ...before.map((deletion) => deletion.version));
       if (version === null || version < least)
         this.#violations.push(`old value: ${by} got ${version} of ${key} after ${least}`);
@@ -194,6 +208,17 @@ class CachePrograms implements Programs {
           `freshness: ${by} got ${version} of ${key}, ${age.toFixed(0)} ms after its end`,
         );
     }
+  }
+
+  /** How much later than a deletion a near tier may drop its value: only if the message is late, or a fault has lost it. */
+  #lagOf({ by, beganAt, isBehind }: Read, { suffered }: World): number {
+    if (!this.#hasNear) return 0;
+    const hasFault = suffered.some(
+      ({ at, kind, process = by }) =>
+        kind !== 'clock' && process === by && at <= beganAt && at >= beganAt - AFTERMATH_MS - NEAR_LOOKS_MS,
+    );
+    if (hasFault) return NEAR_LOOKS_MS + 2 * LONGEST_PAUSE_MS;
+    return isBehind ? NEAR_LOOKS_MS : 0;
   }
 
   /** How long after its replacement a version may still be read. */

@@ -9,7 +9,7 @@ import type { World } from '../world/world.js';
 import { persist } from './persist.js';
 import { Operations } from './queue-of-operations.js';
 import type { Behaviour, Enqueued, Execution } from './task-ledger.js';
-import { TaskLedger } from './task-ledger.js';
+import { isForgotten, TaskLedger } from './task-ledger.js';
 
 const QUEUE = 'q';
 const ATTEMPTS = 6;
@@ -18,6 +18,7 @@ const OPEN_MS = Infinity;
 const READ_STEPS = 20_000;
 const READ_MS = 600_000;
 const LOOK_MS = 200;
+const WAIT_MS = 30_000;
 const NAMES = ['work', 'fail once', 'fail', 'discard', 'later', 'steps', 'gather'] as const;
 /** Those that a task of its own may have. */
 const OWN_NAMES = NAMES.slice(0, -1);
@@ -55,9 +56,11 @@ interface Program {
 
 class QueuePrograms implements Programs {
   readonly #operations: Operations;
-  readonly #ledger = new TaskLedger();
-  readonly #schedules = new Set<string>();
-  readonly #violations: string[] = [];
+  readonly #ledger: TaskLedger;
+  /** By key: when the schedule was set. */
+  readonly #schedules = new Map<string, { readonly calledAt: number; readonly returnedAt: number }>();
+  /** Parents that ran before all their children had ended. */
+  readonly #early: { readonly text: string; readonly from: number; readonly to: number }[] = [];
   readonly #setting: Setting;
   readonly #hasFaults: boolean;
   /** Producers that have not ended. */
@@ -75,15 +78,15 @@ class QueuePrograms implements Programs {
       ordered: groups > 0 && random.isTrue(0.5),
       prefetch: random.pick([0, 8]),
     };
+    this.#ledger = new TaskLedger(this.#setting.shards);
     this.#hasFaults = plan.faults.some(({ kind }) => kind !== 'clock' && kind !== 'flush scripts');
   }
 
   start(process: VirtualProcess, number: number): void {
     const { Queue, Worker, RetryLater, Discard } = process.load<typeof Queues>('@mortise/queues');
     const redis = process.connect();
-    const { priorities, shards, concurrency, prefetch } = this.#setting;
-    const names = ['high', 'normal', 'low'].slice(0, priorities);
-    const queue = new Queue(redis, QUEUE, { priorities: names, shards });
+    const { concurrency, prefetch } = this.#setting;
+    const queue = new Queue(redis, QUEUE, this.#settings);
     const program = { process, queue, RetryLater, Discard };
     const handlers = Object.fromEntries(
       NAMES.map((name) => [
@@ -103,6 +106,12 @@ class QueuePrograms implements Programs {
     void this.#produce(program, number);
   }
 
+  /** Those of the queue, which whoever opens it after a loss creates anew. */
+  get #settings(): { priorities: string[]; shards: number } {
+    const { priorities, shards } = this.#setting;
+    return { priorities: ['high', 'normal', 'low'].slice(0, priorities), shards };
+  }
+
   isDone(): boolean {
     for (const process of this.#producing) if (!process.isDead) return false;
     return this.#operations.isEmpty;
@@ -112,18 +121,22 @@ class QueuePrograms implements Programs {
   async check(world: World): Promise<readonly string[]> {
     const reader = world.spawn('reader');
     const { Queue, TASK_STATES } = reader.load<typeof Queues>('@mortise/queues');
-    const queue = new Queue(reader.connect(), QUEUE, { shards: this.#setting.shards });
+    const queue = new Queue(reader.connect(), QUEUE, this.#settings);
     const stored = new Map<Queues.TaskState, Queues.Task<Record<string, unknown>>[]>();
     const miscounted: string[] = [];
     let isRead = false;
     const read = async (): Promise<void> => {
       const mayWait = world.server.losses.length > 0;
-      // The schedules first: one that has ended has stored its tasks before.
-      while (
-        (await queue.schedules()).some(({ nextAt }) => nextAt !== undefined) ||
-        isMoving(await queue.counts(), mayWait)
-      )
+      let movedAt = reader.now();
+      for (;;) {
+        // The schedules first: one that has ended has stored its tasks before.
+        const hasSchedule = (await queue.schedules()).some(({ nextAt }) => nextAt !== undefined);
+        const counts = await queue.counts();
+        if (hasSchedule || isMoving(counts)) movedAt = reader.now();
+        // Only a parent whose child was forgotten waits for ever. Others go on within this time.
+        else if (counts.waiting === 0 || (mayWait && reader.now() - movedAt > WAIT_MS)) break;
         await reader.pause(LOOK_MS);
+      }
       const counts = await queue.counts();
       miscounted.length = 0;
       for (const state of TASK_STATES) {
@@ -132,8 +145,6 @@ class QueuePrograms implements Programs {
         if (tasks.length !== counts[state])
           miscounted.push(`miscounted: ${counts[state]} ${state}, but ${tasks.length} are listed`);
       }
-      // A parent that may wait for a lost child may also go on.
-      if (mayWait && JSON.stringify(await queue.counts()) !== JSON.stringify(counts)) await read();
       isRead = true;
     };
     void read();
@@ -142,22 +153,28 @@ class QueuePrograms implements Programs {
     const ids = [...stored.values()].flat().map(({ id }) => id);
     return [
       ...miscounted,
-      // Children may be lost with their ends.
-      ...(world.server.losses.length > 0 ? [] : this.#violations),
+      ...this.#checkParents(world),
       ...this.#checkSchedules(ids, world),
       ...this.#ledger.check(stored, world, this.#hasFaults),
     ];
   }
 
+  /** A handler whose task began before a loss may read what is left after it. */
+  #checkParents({ server }: World): string[] {
+    return this.#early
+      .filter(({ from, to }) => !server.losses.some((loss) => from - LEASE_MS <= loss.to && to >= loss.from))
+      .map(({ text }) => text);
+  }
+
   /** Each schedule had its runs, and no instant twice: the ids of the tasks tell them apart. */
   #checkSchedules(ids: readonly string[], { server }: World): string[] {
-    if (server.losses.length > 0) return [];
-    return Array.from(
-      this.#schedules,
-      (key) => [key, ids.filter((id) => id.startsWith(`${key}@`)).length] as const,
-    )
-      .filter(([, count]) => count !== SCHEDULE_RUNS)
-      .map(([key, count]) => `schedule: ${key} has ${count} of ${SCHEDULE_RUNS} tasks`);
+    return [...this.#schedules].flatMap(([key, { calledAt, returnedAt }]) => {
+      const count = ids.filter((id) => id.startsWith(`${key}@`)).length;
+      const isLost = server.mayHaveForgotten(calledAt, returnedAt) || isForgotten(server, `${key}@`);
+      return count === SCHEDULE_RUNS || (count < SCHEDULE_RUNS && isLost)
+        ? []
+        : [`schedule: ${key} has ${count} of ${SCHEDULE_RUNS} tasks`];
+    });
   }
 
   async #produce(program: Program, number: number): Promise<void> {
@@ -210,7 +227,7 @@ class QueuePrograms implements Programs {
         })),
       }),
     );
-    for (const task of tasks) task.isAccepted = true;
+    for (const task of tasks) task.acceptedAt = process.now();
   }
 
   /** Its tasks come from workers. */
@@ -218,17 +235,18 @@ class QueuePrograms implements Programs {
     const key = `s${seed}`;
     const rule = { everyMs: 1_000, maxRuns: SCHEDULE_RUNS, missed: 'all' } as const;
     const behaviour = behaviourOf(random);
+    const calledAt = process.now();
     await persist(process, () =>
       queue.schedule(key, rule, behaviour.does, behaviour, { attempts: ATTEMPTS }),
     );
-    this.#schedules.add(key);
+    this.#schedules.set(key, { calledAt, returnedAt: process.now() });
   }
 
   #note(id: string, behaviour: Behaviour, calledAt: number, more: Partial<Enqueued> = {}): Enqueued {
     const task = {
       behaviour,
       calledAt,
-      isAccepted: false,
+      acceptedAt: undefined,
       isCancelled: false,
       mayBeCancelled: false,
       ...more,
@@ -254,12 +272,14 @@ class QueuePrograms implements Programs {
         ? queue.enqueueMany([{ name: does, payload: behaviour, options }])
         : queue.enqueue(does, behaviour, options),
     );
-    task.isAccepted = true;
+    task.acceptedAt = process.now();
     if (!cancels) return;
     task.mayBeCancelled = true;
     await process.pause(random.below(40));
+    const calledAt = process.now();
     try {
       task.isCancelled = await queue.cancel(id);
+      task.cancelling = { calledAt, returnedAt: process.now() };
     } catch {
       // It may have been cancelled.
     }
@@ -310,7 +330,11 @@ class QueuePrograms implements Programs {
       if (does === 'gather') {
         const ended = (await ctx.children()).length;
         if (ended < CHILDREN.length)
-          this.#violations.push(`parents: ${ctx.id} runs, and ${ended} children have ended`);
+          this.#early.push({
+            text: `parents: ${ctx.id} runs, and ${ended} children have ended`,
+            from: execution.beganAt,
+            to: execution.process.now(),
+          });
       }
     } catch (error) {
       execution.endedAt = execution.process.now();
@@ -331,6 +355,6 @@ function withoutStack(error: Error): Error {
   return error;
 }
 
-function isMoving({ scheduled, ready, active, retrying, waiting }: Queues.Counts, mayWait: boolean): boolean {
-  return scheduled + ready + active + retrying + (mayWait ? 0 : waiting) > 0;
+function isMoving({ scheduled, ready, active, retrying }: Queues.Counts): boolean {
+  return scheduled + ready + active + retrying > 0;
 }

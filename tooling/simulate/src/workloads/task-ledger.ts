@@ -1,7 +1,9 @@
 /** The knowledge of a run about each task: replies to producers, and executions. The ledger compares it with Redis at the end. */
 import type { Task, TaskState } from '@mortise/queues';
+import type { CommandArgument } from '@mortise/redis';
+import { keySlot } from '@mortise/redis';
 import type { VirtualProcess } from '../world/process.js';
-import type { Loss } from '../world/server-state.js';
+import type { ServerState, Span } from '../world/server-state.js';
 import type { World } from '../world/world.js';
 
 /** The way in which the handler of a task ends. */
@@ -28,13 +30,15 @@ export interface Enqueued {
   readonly group?: string;
   /** When the first call was made, ms since the world began. */
   readonly calledAt: number;
-  /** Whether a reply came. */
-  isAccepted: boolean;
+  /** When a reply came. */
+  acceptedAt: number | undefined;
   /** Of a parent. */
   readonly children?: readonly string[];
   /** Whether a parent dies with a child. */
   readonly isStrict?: boolean;
   isCancelled: boolean;
+  /** When it was cancelled, by its caller. */
+  cancelling?: { readonly calledAt: number; readonly returnedAt: number };
   /** A cancellation whose reply was lost may have happened. */
   mayBeCancelled: boolean;
 }
@@ -51,10 +55,15 @@ export class TaskLedger {
   readonly #violations: string[] = [];
   /** Results of steps that handlers got, by task. */
   readonly #steps: { readonly task: string; readonly value: number; readonly at: number }[] = [];
+  readonly #shards: number;
   #killedAt: ReadonlyMap<string, number> = new Map();
-  #losses: readonly Loss[] = [];
+  #server!: ServerState;
   /** When leases may have ended early, or tasks were lost. */
-  #disturbances: readonly Loss[] = [];
+  #disturbances: readonly Span[] = [];
+
+  constructor(shards: number) {
+    this.#shards = shards;
+  }
 
   /** Notes the result of a step, which each later attempt must get too. */
   step({ task, process }: Execution, value: number): void {
@@ -67,7 +76,7 @@ export class TaskLedger {
     hasFaults: boolean,
   ): readonly string[] {
     this.#killedAt = killed;
-    this.#losses = server.losses;
+    this.#server = server;
     this.#disturbances = [...server.losses, ...server.skews];
     const found = new Map<string, Stored>();
     for (const [state, tasks] of stored) {
@@ -78,7 +87,7 @@ export class TaskLedger {
       }
     }
     for (const [id, task] of this.tasks) {
-      this.#checkTask(id, task, found.get(id));
+      this.#checkTask(id, task, found);
       if (task.children) this.#checkParent(id, task, found);
     }
     for (const id of found.keys())
@@ -92,33 +101,54 @@ export class TaskLedger {
     return this.#violations;
   }
 
-  #checkTask(id: string, task: Enqueued, stored: Stored | undefined): void {
+  #checkTask(id: string, task: Enqueued, found: ReadonlyMap<string, Stored>): void {
+    const stored = found.get(id);
     const own = this.executions.filter((execution) => execution.task === id);
     if (!stored) {
-      if (this.#isDisturbed(task.calledAt, Infinity, this.#losses)) return;
-      if (task.isAccepted) this.#violate('lost', id, 'was accepted, and Redis has it no more');
+      if (isForgotten(this.#server, id)) return;
+      if (task.acceptedAt !== undefined) this.#violate('lost', id, 'was accepted, and Redis has it no more');
       else if (own.length > 0) this.#violate('lost', id, 'has run, and Redis has it no more');
       return;
     }
     const { state } = stored;
-    // A parent waits for a child that is lost, until somebody removes it.
-    const mayWait = state === 'waiting' && this.#losses.length > 0;
+    const mayWait = state === 'waiting' && this.#waitsForLost(id, task, found);
     if (!ENDS.has(state) && !mayWait) this.#violate('left behind', id, `is ${state} at the end`);
     if (state === 'succeeded' && own.length === 0) this.#violate('not run', id, 'has succeeded');
     if (state === 'cancelled' && !task.mayBeCancelled)
       this.#violate('wrong end', id, 'nobody has cancelled it');
-    if (task.isCancelled && state !== 'cancelled' && this.#losses.length === 0)
+    const { calledAt, returnedAt } = task.cancelling ?? { calledAt: 0, returnedAt: 0 };
+    if (task.isCancelled && state !== 'cancelled' && !this.#server.mayHaveForgotten(calledAt, returnedAt))
       this.#violate('cancelled in vain', id, `is ${state}`);
     if (state === 'dead') this.#checkDead(id, task, stored);
     if (state === 'succeeded' && (task.behaviour.does === 'fail' || task.behaviour.does === 'discard'))
       this.#violate('wrong end', id, `a task that must ${task.behaviour.does} has succeeded`);
   }
 
+  /**
+   * A process stores a child in another shard, or reports its end there, and then removes its own note of it. A failover may take back
+   * the former only, and nothing tells the parent any more. Within a shard the note stays until the other is there. Or the first shard has
+   * lost its settings, and is taken for one of a queue that was removed, which gets no reports.
+   */
+  #waitsForLost(id: string, { children = [] }: Enqueued, found: ReadonlyMap<string, Stored>): boolean {
+    return children.some(
+      (child) =>
+        this.#shardOf(child) !== this.#shardOf(id) &&
+        (areSettingsForgotten(this.#server) ||
+          (found.has(child) ? isReportForgotten(this.#server, id, child) : isForgotten(this.#server, child))),
+    );
+  }
+
+  #shardOf(id: string): number {
+    return keySlot(`\0${id}`) % this.#shards;
+  }
+
   /** A strict parent dies with a child; any other one runs. */
-  #checkParent(id: string, { children = [], isStrict }: Enqueued, found: ReadonlyMap<string, Stored>): void {
+  #checkParent(id: string, task: Enqueued, found: ReadonlyMap<string, Stored>): void {
+    const { children = [], isStrict } = task;
     const state = found.get(id)?.state;
     const isFailed = children.some((child) => ['dead', 'cancelled'].includes(found.get(child)?.state ?? ''));
-    if (state === undefined || this.#losses.length > 0) return;
+    // A child that has ended may run again, and end otherwise, after the report of its first end.
+    if (state === undefined || [id, ...children].some((one) => isForgotten(this.#server, one))) return;
     if (isStrict && isFailed && state !== 'dead')
       this.#violate('wrong end', id, `is ${state}, and a child failed`);
   }
@@ -152,8 +182,7 @@ export class TaskLedger {
       if (!hasFaults && before.outcome !== 'failed' && before.outcome !== 'later')
         this.#violate('unexplained repetition', id, pair);
     }
-    if (stored?.state === 'succeeded' && this.#losses.length === 0)
-      this.#checkResult(id, Number(stored.result), counted);
+    if (stored?.state === 'succeeded') this.#checkResult(id, Number(stored.result), counted);
   }
 
   /** Groups run one task at a time. A cancelled task frees its group at once. */
@@ -199,7 +228,9 @@ export class TaskLedger {
       return;
     }
     const later = counted.find(({ number, attempt }) => number > result && attempt > winner.attempt);
-    if (later) this.#violate('stale completion', id, `${shown(winner)}; then ${shown(later)}`);
+    const isExcused =
+      later && this.#isDisturbed(winner.beganAt - LEASE_MS, this.#until(later), this.#server.losses);
+    if (later && !isExcused) this.#violate('stale completion', id, `${shown(winner)}; then ${shown(later)}`);
   }
 
   /** A lease that began before the end of a disturbance may have ended early. */
@@ -210,6 +241,39 @@ export class TaskLedger {
   #violate(rule: string, task: string, details: string): void {
     this.#violations.push(`${rule}: task ${task} ${details}`);
   }
+}
+
+/** Whether a loss has undone a command that named a task of this id, or tasks of a schedule by the beginning of their ids. */
+export function isForgotten({ forgotten }: ServerState, id: string): boolean {
+  return forgotten.some(({ executed }) => executed.args.some((arg) => namesTask(textOf(arg), id)));
+}
+
+function isReportForgotten({ forgotten }: ServerState, parent: string, child: string): boolean {
+  return forgotten.some(({ executed: { args } }) => {
+    const texts = args.map(textOf);
+    return (
+      texts.some((text) => namesTask(text, parent)) &&
+      texts.some((text) => text.includes(`"id":${JSON.stringify(child)}`))
+    );
+  });
+}
+
+/** Of the first shard: those that `shard.configure` has stored, the only script with four keys that begin with them. */
+function areSettingsForgotten({ forgotten }: ServerState): boolean {
+  return forgotten.some(
+    ({ executed: { args } }) => args[1] === 4 && String(args[2]).endsWith('{q}:settings'),
+  );
+}
+
+/** Scripts get ids within other bytes. The id of a child is that of its parent and a letter. */
+function namesTask(text: string, id: string): boolean {
+  for (let at = text.indexOf(id); at >= 0; at = text.indexOf(id, at + 1))
+    if (!/[a-z]/.test(text.charAt(at + id.length))) return true;
+  return false;
+}
+
+function textOf(arg: CommandArgument): string {
+  return Buffer.isBuffer(arg) ? arg.toString('latin1') : String(arg);
 }
 
 function shown({ process, number, attempt, beganAt, endedAt, outcome }: Execution, until?: number): string {

@@ -38,6 +38,14 @@ export interface ConnectionOptions {
   readonly protocol: 2 | 3;
 }
 
+/** Those options of ioredis for a duplicate that its user depends on. */
+interface DuplicateOptions {
+  readonly autoResubscribe?: boolean;
+  readonly autoResendUnfulfilledCommands?: boolean;
+  /** null: a lost connection ends. */
+  readonly retryStrategy?: unknown;
+}
+
 export interface Owner {
   readonly engine: Engine;
   opened(connection: Connection): void;
@@ -59,16 +67,20 @@ export class Connection extends EventEmitter implements RedisClient {
   status = 'ready';
   wire: Wire;
   readonly #owner: Owner;
+  readonly #resubscribes: boolean;
+  readonly #reconnects: boolean;
   /** Sent or kept, without a reply, in their order. */
   #unanswered: Request[] = [];
   /** Per command, so that plain and shard channels are subscribed again by their own. */
   readonly #channels = new Map<string, 'subscribe' | 'ssubscribe'>();
 
-  constructor(owner: Owner, options: ConnectionOptions) {
+  constructor(owner: Owner, options: ConnectionOptions, own: DuplicateOptions = {}) {
     super();
     this.setMaxListeners(0);
     this.#owner = owner;
-    this.options = options;
+    this.options = own.autoResendUnfulfilledCommands === false ? { ...options, resends: false } : options;
+    this.#resubscribes = own.autoResubscribe ?? true;
+    this.#reconnects = own.retryStrategy !== null;
     this.condition = { protocol: options.protocol, subscriber: false };
     this.wire = this.#connect();
     owner.opened(this);
@@ -101,8 +113,8 @@ export class Connection extends EventEmitter implements RedisClient {
     };
   }
 
-  duplicate(): Connection {
-    return new Connection(this.#owner, this.options);
+  duplicate(options?: DuplicateOptions): Connection {
+    return new Connection(this.#owner, this.options, options);
   }
 
   disconnect(reconnect = false): void {
@@ -121,6 +133,10 @@ export class Connection extends EventEmitter implements RedisClient {
   /** Loses the wire. */
   cut(): void {
     if (this.status !== 'ready') return;
+    if (!this.#reconnects) {
+      this.disconnect();
+      return;
+    }
     this.#cutWire();
     this.status = 'reconnecting';
     if (!this.options.resends) this.#reject();
@@ -139,7 +155,9 @@ export class Connection extends EventEmitter implements RedisClient {
     if (this.status !== 'reconnecting') return;
     this.wire = this.#connect();
     this.status = 'ready';
-    for (const [channel, command] of this.#channels) this.#subscribeAgain(command, channel);
+    if (this.#resubscribes)
+      for (const [channel, command] of this.#channels) this.#subscribeAgain(command, channel);
+    else this.#channels.clear();
     this.wire.requests.push(...this.#unanswered);
     this.emit('ready');
   }

@@ -4,13 +4,19 @@ import type { Request } from './connection.js';
 
 export type Executed = Pick<Request, 'kind' | 'command' | 'args'>;
 
-/** Between these instants, ms since the world began, the server may have forgotten what it had accepted. */
-export interface Loss {
+/** Between these instants, ms since the world began, something happened to the server. */
+export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-interface Entry {
+/** The server forgot what it executed between these instants. */
+export interface Loss extends Span {
+  /** It forgot all that it had executed before, too. */
+  readonly isAll: boolean;
+}
+
+export interface Entry {
   readonly at: number;
   readonly serverAt: number;
   readonly executed: Executed;
@@ -22,14 +28,17 @@ const MOST_DRIFT = 0.2;
 /** A replica lags by less. */
 const MOST_LOST_MS = 400;
 const SUBSCRIBES = /subscribe$/;
+const FLUSH: Executed = { kind: 'call', command: 'flushall', args: [] };
 
 export class ServerState {
   /** FLUSHALL, and failovers. */
   readonly losses: Loss[] = [];
   /** When leases and expiries may have ended early or late. */
-  readonly skews: Loss[] = [];
+  readonly skews: Span[] = [];
+  /** Commands whose effects a loss has undone. */
+  readonly forgotten: Entry[] = [];
   readonly #worldNow: () => number;
-  readonly #hasFailover: boolean;
+  readonly #hasLosses: boolean;
   /** Keys that are lost take the numbers with them that only rise: a clock that goes back too has no remedy. */
   readonly #mayGoBack: boolean;
   readonly #journal: Entry[] = [];
@@ -41,8 +50,8 @@ export class ServerState {
   constructor({ faults }: Plan, worldNow: () => number) {
     this.#worldNow = worldNow;
     const kinds = new Set(faults.map(({ kind }) => kind));
-    this.#hasFailover = kinds.has('failover');
-    this.#mayGoBack = !this.#hasFailover && !kinds.has('flush all');
+    this.#hasLosses = kinds.has('failover') || kinds.has('flush all');
+    this.#mayGoBack = !this.#hasLosses;
   }
 
   /** ms since its epoch, by its own clock. */
@@ -52,21 +61,32 @@ export class ServerState {
 
   /** Notes a command that is executed now. */
   note({ kind, command, args }: Executed): void {
-    if (!this.#hasFailover) return;
+    if (!this.#hasLosses) return;
     const executed = SUBSCRIBES.test(command) ? { kind, command: 'ping', args: [] } : { kind, command, args };
     this.#journal.push({ at: this.#worldNow(), serverAt: this.now(), executed });
   }
 
-  lose(from: number): void {
-    this.losses.push({ from, to: this.#worldNow() });
+  /** Forgets all commands. */
+  flushAll(): void {
+    const now = this.#worldNow();
+    this.losses.push({ from: now, to: now, isAll: true });
+    this.forgotten.push(...this.#journal);
+    // A replica may have lost the FLUSHALL itself, so the commands before it are kept.
+    this.#journal.push({ at: now, serverAt: this.now(), executed: FLUSH });
   }
 
   /** Forgets the last commands. Returns the others. */
   failOver({ ms }: Fault): readonly Entry[] {
     const from = this.#worldNow() - Math.min(ms, MOST_LOST_MS);
-    this.lose(from);
-    while ((this.#journal.at(-1)?.at ?? -Infinity) > from) this.#journal.pop();
+    this.losses.push({ from, to: this.#worldNow(), isAll: false });
+    const kept = this.#journal.findLastIndex(({ at }) => at <= from) + 1;
+    this.forgotten.push(...this.#journal.splice(kept));
     return this.#journal;
+  }
+
+  /** Whether the effects of a call may be gone. @param returnedAt Infinity for a call without a reply. */
+  mayHaveForgotten(calledAt: number, returnedAt: number): boolean {
+    return this.losses.some(({ from, to, isAll }) => calledAt <= to && (isAll || returnedAt >= from));
   }
 
   /** Executes commands anew, each at its instant. */

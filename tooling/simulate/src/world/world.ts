@@ -276,7 +276,7 @@ export class World {
         break;
       case 'flush all':
         this.record('the server loses all keys');
-        this.server.lose(this.now);
+        this.server.flushAll();
         this.engine.flushAll();
         break;
       case 'failover':

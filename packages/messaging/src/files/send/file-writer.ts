@@ -312,9 +312,11 @@ export class FileWriter {
           state,
           detail,
           keepMs: this.#limits.keepMs,
+          written: this.chunks,
         },
       )) as number;
     });
+    if (reply === NOT_STORED) this.#fail(new FileForgottenError(this.#file.name));
     const isGone =
       reply === LOST && (await this.#persist(() => wasEnded(this.#context, this.#file, state, detail)));
     if (reply === LOST && !isGone && !this.isUnread) this.#throwRefused(LOST);

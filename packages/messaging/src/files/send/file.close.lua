@@ -12,11 +12,12 @@
 --   state        closed or aborted
 --   detail       the SHA-256 in hex, or the reason
 --   keepMs        ms
+--   written      number of chunks that the writer has written, if closed
 -- RETURNS
 --   1, also when this writer has ended it so before, or 2 when no receiver needs the closed file; 0 when it had ended otherwise;
---   -1: another writer has the file, or its head is deleted
+--   -1: another writer has the file, or its head is deleted; -3: a failover has lost chunks, and the file stays open
 local file, cursors, events = KEYS[1], KEYS[2], KEYS[3]
-local publish, token, state, detail, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local publish, token, state, detail, keepMs, written = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 local n, held, present, freedBytes, stored = unpack(redis.call('HMGET', file, 'n', 'token', 'state', 'freedBytes', 'stored'))
 -- The head of an aborted file stays until its id is free, see src/files/completion.ts.
@@ -25,6 +26,8 @@ if held ~= token then
   return -1
 elseif present ~= 'open' then
   return present ~= state and 0 or isNeeded and 1 or 2
+elseif state == 'closed' and tonumber(n) < written then
+  return -3
 end
 for i = 4, #KEYS do
   redis.call('UNLINK', KEYS[i])
