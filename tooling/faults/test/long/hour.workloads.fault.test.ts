@@ -4,17 +4,19 @@ import { AddressBook } from '@mortise/autocomplete';
 import type { RedisServer } from '@mortise/redis-server';
 import { startSingle } from '@mortise/redis-server';
 import { freshPrefix, until } from '@mortise/test-kit';
-import { BOOK } from '../src/autocomplete/config.js';
-import { keyOf } from '../src/autocomplete/versions.js';
-import { connectTo } from '../src/connect.js';
-import type { Finding, Place, Workload } from '../src/hour/workload.js';
-import { autocomplete } from '../src/hour/workloads/autocomplete.js';
-import { market } from '../src/hour/workloads/market.js';
-import { rows } from '../src/hour/workloads/rows.js';
-import { sourceKey } from '../src/rows/config.js';
+import { BOOK } from '../../src/autocomplete/config.js';
+import { keyOf } from '../../src/autocomplete/versions.js';
+import { connectTo } from '../../src/connect.js';
+import type { Finding, Place, Workload } from '../../src/hour/workload.js';
+import { autocomplete } from '../../src/hour/workloads/autocomplete.js';
+import { market } from '../../src/hour/workloads/market.js';
+import { rows } from '../../src/hour/workloads/rows.js';
+import { sourceKey } from '../../src/rows/config.js';
 
 /** Meanwhile each entry changes more than once. */
 const SOME_READS = 15;
+/** Meanwhile the row is refreshed, and read. */
+const SOME_CHANGES = 20;
 /** Traders write down each trade. */
 const SOME_REFUSALS_BYTES = 400;
 
@@ -60,7 +62,7 @@ test('a row that becomes older than readers have seen it is found', async () => 
   workload = await rows(place);
   const found = await findingsAfter(async () => {
     await redis.hset(sourceKey(place.prefix), 'row 7', '0');
-  });
+  }, SOME_CHANGES);
   expect(found).toContainEqual(expect.stringMatching(/^older than before: row 7: 0 after \d+$/));
 });
 
