@@ -32,7 +32,9 @@ export async function compare(
   return true;
 }
 
-/** The members of a set have no order: a script joins them by commas. */
+/** The members of a set have no order. A script joins them by commas. */
 function sorted(step: string): string {
-  return step.replaceAll(/\d+(?:,\d+)+/g, (list) => list.split(',').toSorted().join(','));
+  return step
+    .replaceAll(/\d+(?:,\d+)+/g, (list) => list.split(',').toSorted().join(','))
+    .replace(/(?<=← smembers \[)[^\]]*/, (list) => list.split(' ').toSorted().join(' '));
 }

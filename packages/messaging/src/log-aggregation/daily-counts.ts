@@ -156,7 +156,8 @@ export class DailyCounts {
   async forget(file: string): Promise<void> {
     const name = encodeName(file);
     const key = this.#done.daysOf(file);
-    const days = (await callRedis(this.#redis, 'smembers', [key])) as string[];
+    const members = (await callRedis(this.#redis, 'smembers', [key])) as string[];
+    const days = members.toSorted();
     await Promise.all(
       days.map(async (day) => {
         // Its worker may have been killed before that, and no other worker adds them.
