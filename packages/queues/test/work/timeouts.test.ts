@@ -163,12 +163,12 @@ describe('expiresInMs', () => {
     };
     await work({ t: { handle, concurrency: 1 } });
     await queue.enqueue('t', 1);
-    const { id } = await queue.enqueue('t', 2, { expiresInMs: 300 });
+    const { id } = await queue.enqueue('t', 2, { expiresInMs: 2_000 });
     await queue.enqueue('t', 3);
     // Or the task came too late even for that.
     await until(async () => (await queue.counts()).active === 3 || (await queue.counts()).dead === 1);
     const { enqueuedAt } = (await queue.get(id))!;
-    await until(() => Date.now() > enqueuedAt + 350);
+    await until(() => Date.now() > enqueuedAt + 2_050);
     door.open();
     await counted(queue, { succeeded: 2 });
     expect(run).toEqual([1, 3]);
