@@ -168,7 +168,8 @@ describe('expiresInMs', () => {
     // Or the task came too late even for that.
     await until(async () => (await queue.counts()).active === 3 || (await queue.counts()).dead === 1);
     const { enqueuedAt } = (await queue.get(id))!;
-    await until(() => Date.now() > enqueuedAt + 2_050);
+    // The worker counts the time that is left from when it reads the reply, which a busy machine does later.
+    await until(() => Date.now() > enqueuedAt + 5_000);
     door.open();
     await counted(queue, { succeeded: 2 });
     expect(run).toEqual([1, 3]);

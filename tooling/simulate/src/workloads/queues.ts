@@ -159,7 +159,7 @@ class QueuePrograms implements Programs {
     ];
   }
 
-  /** A handler whose task began before a loss may read what is left after it. */
+  /** A task begins, then Redis loses data: its handler reads what is left. */
   #checkParents({ server }: World): string[] {
     return this.#early
       .filter(({ from, to }) => !server.losses.some((loss) => from - LEASE_MS <= loss.to && to >= loss.from))
